@@ -1,5 +1,6 @@
-//! Decoding and encoding every kind of every format, from bytes to a value and back: the worked
-//! examples that are the fuzz targets' seeds, and Lab2's longest frames.
+//! Benchmarks of decoding and encoding: every kind of message of every format, from bytes to a value and back.
+//!
+//! The messages are the worked examples that also seed the fuzz targets, and Lab2's longest frames.
 //!
 //! `cargo bench --bench codec [FILTER]`
 
@@ -17,33 +18,32 @@ use ring_codec::{DecodeError, andrews, ftn, jitterbug};
 
 type Group<'a> = BenchmarkGroup<'a, WallTime>;
 
-/// A format's worked examples by name.
+/// Returns a format's worked examples, each with its name.
 fn examples(format: &str) -> Vec<(String, Vec<u8>)> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("codec/fuzz/corpus");
     let files = fs::read_dir(dir.join(format)).expect("the seeds are in the repository");
     let mut examples: Vec<_> = files
         .map(|file| {
-            let path = file.expect("a seed").path();
+            let path = file.expect("a valid seed").path();
             let name = path.file_name().unwrap_or_default().to_string_lossy();
-            (name.into_owned(), fs::read(&path).expect("a seed"))
+            (name.into_owned(), fs::read(&path).expect("a valid seed"))
         })
         .collect();
     examples.sort();
     examples
 }
 
-/// Enough for the longest frame and for every example.
 fn buffer() -> Vec<u8> {
     vec![0; lab2::MAX_FRAME_LEN]
 }
 
-/// Has all of a decoded message made, where it is: giving it back would measure the copying.
-fn see<T>(decoded: &T) {
+/// Makes the compiler build the whole decoded value in place. Returning it would also measure its copy.
+fn consume<T>(decoded: &T) {
     black_box(decoded);
 }
 
-/// Measures a format's worked examples. No kind may be without an example.
-fn format<K: Ord>(
+/// Measures a format's worked examples. Panics if a kind has no example.
+fn bench_format<K: Ord>(
     c: &mut Criterion,
     format: &str,
     kinds: &[K],
@@ -57,7 +57,7 @@ fn format<K: Ord>(
     group.finish();
 }
 
-fn both<T>(
+fn bench_both_ways<T>(
     group: &mut Group<'_>,
     name: &str,
     decode: impl Fn(),
@@ -72,15 +72,15 @@ fn both<T>(
 
 fn lab2_frame(group: &mut Group<'_>, name: &str, bytes: &[u8]) -> lab2::Kind {
     let frame = lab2::Frame::decode(bytes).expect("an example");
-    let decode = || see(&lab2::Frame::decode(black_box(bytes)));
-    both(group, name, decode, |buf| {
+    let decode = || consume(&lab2::Frame::decode(black_box(bytes)));
+    bench_both_ways(group, name, decode, |buf| {
         black_box(&frame).encode(lab2::ETHERTYPE, buf)
     });
     frame.message.kind()
 }
 
 fn lab2(c: &mut Criterion) {
-    format(c, "lab2", &lab2::Kind::ALL, lab2_frame);
+    bench_format(c, "lab2", &lab2::Kind::ALL, lab2_frame);
     let mut group = c.benchmark_group("lab2");
     for (name, bytes) in longest() {
         lab2_frame(&mut group, name, &bytes);
@@ -88,7 +88,7 @@ fn lab2(c: &mut Criterion) {
     group.finish();
 }
 
-/// Lab2's frames with as much data, and as many members, as they can have.
+/// Returns Lab2 frames with the most data and the most members that a frame can have.
 fn longest() -> [(&'static str, Vec<u8>); 2] {
     let author = ring_codec::MacAddr([2, 0, 0, 0, 0, 1]);
     let digest = lab2::Digest { size: 66, hash: 1 };
@@ -101,7 +101,9 @@ fn longest() -> [(&'static str, Vec<u8>); 2] {
             card: None,
         };
         let mut buf = buffer();
-        let len = frame.encode(lab2::ETHERTYPE, &mut buf).expect("legal");
+        let len = frame
+            .encode(lab2::ETHERTYPE, &mut buf)
+            .expect("a legal message");
         buf.truncate(len);
         buf
     };
@@ -127,7 +129,7 @@ fn longest() -> [(&'static str, Vec<u8>); 2] {
     ]
 }
 
-/// A message by whichever transport it travels.
+/// Decodes a message of either transport.
 fn jitterbug_message(bytes: &[u8]) -> Result<jitterbug::Message<'_>, DecodeError> {
     jitterbug::Message::decode_datagram(bytes).or_else(|_| {
         let max = jitterbug::MAX_NODES;
@@ -139,7 +141,7 @@ fn jitterbug_message(bytes: &[u8]) -> Result<jitterbug::Message<'_>, DecodeError
 }
 
 fn jitterbug(c: &mut Criterion) {
-    format(
+    bench_format(
         c,
         "jitterbug",
         &jitterbug::Kind::ALL,
@@ -147,12 +149,12 @@ fn jitterbug(c: &mut Criterion) {
             let message = jitterbug_message(bytes).expect("an example");
             let encode = |buf: &mut Vec<u8>| black_box(&message).encode(buf);
             if message.kind().is_datagram() {
-                let decode = || see(&jitterbug::Message::decode_datagram(black_box(bytes)));
-                both(group, name, decode, encode);
+                let decode = || consume(&jitterbug::Message::decode_datagram(black_box(bytes)));
+                bench_both_ways(group, name, decode, encode);
             } else {
                 let (ended, max) = (StreamState::Ended, jitterbug::MAX_NODES);
                 let decode = |bytes| jitterbug::Message::decode_stream(bytes, ended, max);
-                both(group, name, || see(&decode(black_box(bytes))), encode);
+                bench_both_ways(group, name, || consume(&decode(black_box(bytes))), encode);
             }
             message.kind()
         },
@@ -160,21 +162,20 @@ fn jitterbug(c: &mut Criterion) {
 }
 
 fn andrews(c: &mut Criterion) {
-    format(c, "andrews", &andrews::Kind::ALL, |group, name, bytes| {
+    bench_format(c, "andrews", &andrews::Kind::ALL, |group, name, bytes| {
         let frame = andrews::Frame::decode_datagram(bytes).expect("an example");
-        let decode = || see(&andrews::Frame::decode_datagram(black_box(bytes)));
-        both(group, name, decode, |buf| black_box(&frame).encode(buf));
+        let decode = || consume(&andrews::Frame::decode_datagram(black_box(bytes)));
+        bench_both_ways(group, name, decode, |buf| black_box(&frame).encode(buf));
         frame.message.kind()
     });
 }
 
 fn ftn(c: &mut Criterion) {
-    format(c, "ftn", &ftn::Kind::ALL, |group, name, bytes| {
+    bench_format(c, "ftn", &ftn::Kind::ALL, |group, name, bytes| {
         let received = ftn::Datagram::decode(bytes).expect("an example");
-        // One that was received encodes to the bytes that it came as.
         let made = ftn::Datagram::new(received.header(), received.message());
-        let decode = || see(&ftn::Datagram::decode(black_box(bytes)));
-        both(group, name, decode, |buf| black_box(&made).encode(buf));
+        let decode = || consume(&ftn::Datagram::decode(black_box(bytes)));
+        bench_both_ways(group, name, decode, |buf| black_box(&made).encode(buf));
         made.message().kind()
     });
 }

@@ -1,47 +1,48 @@
-//! What a daemon costs while nothing happens: its memory, and its share of a core, in rings of two on a
-//! cable, of four and of eight on a bridge, at default settings, after the token was used once. Real
-//! processes, in network namespaces, watched through /proc.
+//! Benchmark of an idle daemon: its memory and its share of a core.
+//!
+//! The rings have two members on a cable, or four or eight on a bridge, with default settings, after the token was
+//! used once. They are real processes in network namespaces, measured through /proc.
 //!
 //! `cargo bench --bench footprint [-- --time 60s]`
 
 mod real;
 
+use ring_segment::proc;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Parser;
 use nix::time::{ClockId, clock_gettime};
-use nix::unistd::{SysconfVar, sysconf};
 
 use real::client::Client;
 use real::daemon::Daemon;
 use real::fabric::{Fabric, Kind};
 use real::start::Start;
 
-/// Rings of the fewest and the most members; a member of the smaller is woken up the more often.
+/// Measured rings. A member of a small ring wakes up more often.
 const RINGS: [(Kind, usize); 3] = [(Kind::Pair, 2), (Kind::Bridge, 4), (Kind::Bridge, 8)];
-/// Until memory and caches are as they will be.
-const WARM_UP: Duration = Duration::from_secs(2);
-/// How long the token is used: so that it goes on between two heartbeats.
-const USE: Duration = Duration::from_millis(130);
+/// Time until memory and caches no longer change.
+const WARM_UP_TIME: Duration = Duration::from_secs(2);
+/// How long the token is used: longer than a heartbeat, so that it leaves between two heartbeats.
+const USE_TIME: Duration = Duration::from_millis(130);
 
-/// How often, and for how long, the bare program sleeps: about as a daemon does.
-const WAKE_UPS: u32 = 300;
-const NAP: Duration = Duration::from_millis(8);
+/// Number and length of the sleeps of the bare program, about the same as a daemon's.
+const WAKE_UP_COUNT: u32 = 300;
+const NAP_TIME: Duration = Duration::from_millis(8);
 
-/// Measures memory and CPU of idle daemons.
+/// Measure memory and CPU of idle daemons.
 #[derive(Debug, Parser)]
 struct Options {
-    /// How long the CPU is watched.
+    /// Time for which the CPU is measured.
     #[arg(long, default_value = "30s")]
     time: humantime::Duration,
-    /// Another build of `ringd`; several are measured one after the other.
+    /// Another build of `ringd` (may be repeated).
     #[arg(long, default_value = env!("CARGO_BIN_EXE_ringd"))]
     ringd: Vec<PathBuf>,
-    /// Cargo says that this is a benchmark.
+    /// Cargo passes this option to benchmarks.
     #[arg(long, hide = true)]
     bench: bool,
 }
@@ -49,14 +50,16 @@ struct Options {
 fn main() -> Result<()> {
     let options = Options::parse();
     if !options.bench {
-        // `cargo test --benches` only wants to know whether it would run.
+        // `cargo test --benches` only checks that this program starts.
         return Ok(());
     }
     ring_segment::enter()?;
-    let bare = bare_wake_up()?;
-    println!("A program that only sleeps costs {bare:.1?} a wake-up on this machine.\n");
+    let bare = measure_bare_wake_up()?;
     println!(
-        "| members | resident memory, most | CPU a node, mean | most | wake-ups a second | CPU a wake-up |"
+        "A program that only sleeps takes {bare:.1?} of CPU time per wake-up on this machine.\n"
+    );
+    println!(
+        "| members | resident memory, most | CPU per node, mean | most | wake-ups per second | CPU per wake-up |"
     );
     println!("|---|---|---|---|---|---|");
     for (kind, members) in RINGS {
@@ -67,21 +70,21 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// What the machine itself takes for a process that wakes up and goes to sleep again.
-fn bare_wake_up() -> Result<Duration> {
+/// Measures the CPU time of a bare program that sleeps and wakes up as often as a daemon.
+fn measure_bare_wake_up() -> Result<Duration> {
     let cpu = || clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map(Duration::from);
     let before = cpu()?;
-    for _ in 0..WAKE_UPS {
-        thread::sleep(NAP);
+    for _ in 0..WAKE_UP_COUNT {
+        thread::sleep(NAP_TIME);
     }
-    Ok((cpu()?.saturating_sub(before)) / WAKE_UPS)
+    Ok((cpu()?.saturating_sub(before)) / WAKE_UP_COUNT)
 }
 
 fn measure(ringd: &Path, kind: Kind, members: usize, time: Duration) -> Result<String> {
     let fabric = Fabric::new(kind, members)?;
     let daemons = Daemon::ring(&Start::default(), &fabric.places, ringd, &[])?;
     use_once(&daemons[0])?;
-    thread::sleep(WARM_UP);
+    thread::sleep(WARM_UP_TIME);
     let usages = || daemons.iter().map(|daemon| Usage::of(daemon.process.id()));
     let start = Instant::now();
     let before = usages().collect::<Result<Vec<_>>>()?;
@@ -91,58 +94,40 @@ fn measure(ringd: &Path, kind: Kind, members: usize, time: Duration) -> Result<S
     Ok(line(&before, &after, took))
 }
 
-/// Takes the token and gives it back. In a ring that was never used hops and heartbeats are due together
-/// by chance; afterwards they have to come together again.
+/// Takes the token and releases it. In an unused ring hops and heartbeats are due together by chance; after one use
+/// they are due together again only later.
 fn use_once(daemon: &Daemon) -> Result<()> {
     let mut client = Client::connect(&daemon.control())?;
     client.ask()?;
-    client.granted()?;
-    thread::sleep(USE);
+    client.await_grant()?;
+    thread::sleep(USE_TIME);
     client.release()?;
-    client.unlocked()
+    client.await_unlock()
 }
 
-/// What the kernel knows of a process.
 #[derive(Debug)]
 struct Usage {
-    /// VmRSS, in KiB.
+    /// VmRSS in KiB.
     resident: u32,
     /// User and system time.
     cpu: Duration,
-    /// Times that its threads have gone to sleep.
+    /// Voluntary context switches of all threads.
     sleeps: u32,
 }
 
 impl Usage {
     fn of(pid: u32) -> Result<Self> {
-        let read = |file: &str| {
-            let path = format!("/proc/{pid}/{file}");
-            fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))
-        };
-        let stat = read("stat")?;
         let mut sleeps = 0;
         for thread in fs::read_dir(format!("/proc/{pid}/task"))? {
-            let file = format!("task/{}/status", thread?.file_name().display());
-            sleeps += field(&read(&file)?, "voluntary_ctxt_switches:")?;
+            let thread = format!("{pid}/task/{}", thread?.file_name().display());
+            sleeps += u32::try_from(proc::status_field(thread, "voluntary_ctxt_switches:")?)?;
         }
-        // The name, in parentheses, may hold spaces; utime and stime are fields 14 and 15.
-        let (_, fields) = stat.rsplit_once(')').context("no name in stat")?;
-        let times = fields.split_whitespace().skip(11).take(2);
-        let ticks = times.map(str::parse::<u32>).sum::<Result<u32, _>>()?;
-        let hertz = sysconf(SysconfVar::CLK_TCK)?.context("no clock tick")?;
         Ok(Self {
-            resident: field(&read("status")?, "VmRSS:")?,
-            cpu: Duration::from_secs(1) * ticks / u32::try_from(hertz)?,
+            resident: u32::try_from(proc::resident_kib(pid)?)?,
+            cpu: proc::cpu_time(pid)?,
             sleeps,
         })
     }
-}
-
-/// A number in a `status` of `/proc`.
-fn field(status: &str, name: &str) -> Result<u32> {
-    let line = status.lines().find_map(|line| line.strip_prefix(name));
-    let value = line.and_then(|line| line.split_whitespace().next());
-    Ok(value.with_context(|| format!("no {name}"))?.parse()?)
 }
 
 fn line(before: &[Usage], after: &[Usage], took: Duration) -> String {

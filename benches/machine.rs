@@ -1,6 +1,7 @@
-//! One step of the Lab2 machine: an input, and everything drained that follows from it, up to the
-//! next deadline. Frames are decoded and encoded within the step; the system calls around it are
-//! not.
+//! Benchmark of one step of Lab2's state machine: an input, and all output that follows from it until the next
+//! deadline.
+//!
+//! It includes decoding and encoding of frames, but no system calls.
 //!
 //! `cargo bench --bench machine [FILTER]`
 
@@ -15,9 +16,9 @@ use ring_codec::lab2::{Digest, Message, Token};
 use ring_proto::Machine;
 use ring_proto::lab2::{Constants, State};
 
-use support::{ME, Node, encode};
+use support::{Node, OWN_MAC, encode};
 
-/// The other members, in ring order after the measured one.
+/// Other members, in ring order after the measured one.
 const PEERS: [MacAddr; 7] = [
     MacAddr([2, 0, 0, 0, 0, 2]),
     MacAddr([2, 0, 0, 0, 0, 3]),
@@ -27,12 +28,12 @@ const PEERS: [MacAddr; 7] = [
     MacAddr([2, 0, 0, 0, 0, 7]),
     MacAddr([2, 0, 0, 0, 0, 8]),
 ];
-/// How long a hop of a fast ring takes, roughly.
-const HOP: Duration = Duration::from_micros(10);
-/// Where the token's progress stands in a TAKE_TOKEN or TOKEN_IS_HERE, in bytes.
-const PROGRESS: std::ops::Range<usize> = 22..30;
+/// Approximate time of a hop in a fast ring.
+const HOP_TIME: Duration = Duration::from_micros(10);
+/// Position of the token's progress in a TAKE_TOKEN or TOKEN_IS_HERE, in bytes.
+const PROGRESS_BYTES: std::ops::Range<usize> = 22..30;
 
-/// A machine that knows `peers`, and the digest of its table.
+/// Returns a node that knows `peers`, and the digest of its table.
 fn node(idle_hold: Duration, peers: &[MacAddr]) -> (Node, Digest) {
     let constants = Constants {
         idle_hold,
@@ -40,7 +41,7 @@ fn node(idle_hold: Duration, peers: &[MacAddr]) -> (Node, Digest) {
     };
     let mut node = Node::new(constants);
     for &peer in peers {
-        node.frame(&encode(peer, ME, Message::WhereIsToken));
+        node.frame(&encode(peer, OWN_MAC, Message::WhereIsToken));
     }
     let digest = node.machine.digest();
     (node, digest)
@@ -54,7 +55,7 @@ fn token(progress: u64) -> Token {
     }
 }
 
-/// Time has passed, and everything that follows from it goes out.
+/// Advances time to the next deadline, and drains all output.
 fn timeout(node: &mut Node) -> usize {
     node.machine.handle_timeout(node.now);
     node.drain()
@@ -68,7 +69,7 @@ fn take_token(digest: Digest) -> Vec<u8> {
         digest,
         data,
     };
-    encode(PEERS[PEERS.len() - 1], ME, message)
+    encode(PEERS[PEERS.len() - 1], OWN_MAC, message)
 }
 
 fn token_is_here(progress: u64, digest: Digest) -> Vec<u8> {
@@ -83,15 +84,15 @@ fn token_is_here(progress: u64, digest: Digest) -> Vec<u8> {
     encode(PEERS[0], MacAddr::BROADCAST, message)
 }
 
-/// A token that goes round: it comes in, and goes on in the same step.
+/// Measures a token that comes and goes on in the same step.
 fn pass_on(c: &mut Criterion) {
     let (mut node, digest) = node(Duration::ZERO, &PEERS);
     let mut frame = take_token(digest);
     let mut progress: u64 = 1 << 40;
-    let rotation = HOP * u32::try_from(PEERS.len() + 1).expect("few");
+    let rotation = HOP_TIME * u32::try_from(PEERS.len() + 1).expect("a small number");
     let mut step = || {
         progress += PEERS.len() as u64 + 1;
-        frame[PROGRESS].copy_from_slice(&progress.to_be_bytes());
+        frame[PROGRESS_BYTES].copy_from_slice(&progress.to_be_bytes());
         node.now.monotonic = node.now.monotonic + rotation;
         node.frame(black_box(&frame))
     };
@@ -100,15 +101,15 @@ fn pass_on(c: &mut Criterion) {
     c.bench_function("step/TAKE_TOKEN in, TAKE_TOKEN out", |b| b.iter(&mut step));
 }
 
-/// A token that stays: it is acknowledged, and IDLE_HOLD begins.
+/// Measures a token that stays: the node acknowledges it and IDLE_HOLD begins.
 fn take_and_hold(c: &mut Criterion) {
     let (mut node, digest) = node(Duration::from_millis(10), &PEERS);
     let mut frame = take_token(digest);
     let mut progress: u64 = 1 << 40;
     let mut step = || {
         progress += 1;
-        frame[PROGRESS].copy_from_slice(&progress.to_be_bytes());
-        node.now.monotonic = node.now.monotonic + HOP;
+        frame[PROGRESS_BYTES].copy_from_slice(&progress.to_be_bytes());
+        node.now.monotonic = node.now.monotonic + HOP_TIME;
         node.frame(black_box(&frame))
     };
     assert!(step() > 0, "the token is acknowledged");
@@ -121,10 +122,10 @@ fn heartbeat_heard(c: &mut Criterion) {
     let (mut node, digest) = node(Duration::ZERO, &PEERS);
     let frame = token_is_here(1 << 40, digest);
     let mut step = || {
-        node.now.monotonic = node.now.monotonic + HOP;
+        node.now.monotonic = node.now.monotonic + HOP_TIME;
         node.frame(black_box(&frame))
     };
-    // Only the first of an owner is answered.
+    // An owner answers only the first question.
     step();
     assert_eq!(step(), 0, "there is nothing to answer");
     c.bench_function("step/TOKEN_IS_HERE at a WAITER", |b| b.iter(&mut step));
@@ -141,14 +142,14 @@ fn heartbeat_due(c: &mut Criterion) {
         node.now.monotonic = node.machine.poll_timeout().expect("a heartbeat");
         timeout(&mut node)
     };
-    c.bench_function("step/time-out of an OWNER", |b| b.iter(&mut step));
+    c.bench_function("step/timeout of an OWNER", |b| b.iter(&mut step));
     assert_eq!(node.machine.state(), State::Owner);
 }
 
 fn nothing_due(c: &mut Criterion) {
     let (mut node, digest) = node(Duration::ZERO, &PEERS);
     node.frame(&token_is_here(1 << 40, digest));
-    c.bench_function("step/time-out with nothing due", |b| {
+    c.bench_function("step/timeout with nothing due", |b| {
         b.iter(|| timeout(&mut node));
     });
 }

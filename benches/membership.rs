@@ -1,6 +1,6 @@
-//! The member table through the machine that owns it: a frame from an author that it does not
-//! know inserts a member, and a PING with another ip hashes the table anew. Beside each, the same
-//! frame without that effect: the difference is the table's.
+//! Benchmark of the member table inside Lab2's state machine. A frame from an unknown author inserts a member, and
+//! a PING with another IP changes the hash. Each is compared with the same frame without that effect; the
+//! difference is the table's cost.
 //!
 //! `cargo bench --bench membership [FILTER]`
 
@@ -13,20 +13,22 @@ use ring_codec::MacAddr;
 use ring_codec::lab2::{Digest, MAX_MEMBERS_PER_FRAME, Member, Message, NO_IP};
 use ring_proto::lab2::Constants;
 
-use support::{ME, Node, encode};
+use support::{Node, OWN_MAC, encode};
 
 const SIZES: [usize; 4] = [10, 100, 1_000, 4_096];
 
-/// The `n`th member's address. Consecutive ones lie far apart in the table.
+/// Returns the address of member `n`. Consecutive numbers lie far apart in the table.
 fn mac(n: usize) -> MacAddr {
-    // An odd factor visits each number once.
-    let scattered = u32::try_from(n).expect("few").wrapping_mul(0x9e37_79b1);
+    // Multiplying by an odd factor gives each address once.
+    let scattered = u32::try_from(n)
+        .expect("a small number")
+        .wrapping_mul(0x9e37_79b1);
     let mut octets = [2; 6];
     octets[2..].copy_from_slice(&scattered.to_be_bytes());
     MacAddr(octets)
 }
 
-/// A machine with `members` in its table, itself included, and room for one more.
+/// Returns a node that knows `members`, itself included, and has space for one more.
 fn node(members: usize) -> Node {
     let constants = Constants {
         max_members: members + 1,
@@ -44,7 +46,7 @@ fn node(members: usize) -> Node {
         let members = part;
         node.frame(&encode(
             mac(1),
-            ME,
+            OWN_MAC,
             Message::RingMembers { digest, members },
         ));
     }
@@ -52,9 +54,9 @@ fn node(members: usize) -> Node {
     node
 }
 
-/// A LOOSER does not answer this: all the work is the author's.
+/// Returns a frame that a LOOSER does not answer, so that only its author costs time.
 fn question(author: MacAddr) -> Vec<u8> {
-    encode(author, ME, Message::WhereIsToken)
+    encode(author, OWN_MAC, Message::WhereIsToken)
 }
 
 fn insert(c: &mut Criterion) {
@@ -82,12 +84,12 @@ fn hash(c: &mut Criterion) {
     for size in SIZES {
         let mut node = node(size);
         let ping = |ip: u8, node: &Node| {
-            // The own digest: there is nothing to answer.
+            // With an equal digest the node has nothing to answer.
             let digest = node.machine.digest();
             let ip = [ip; 16];
             encode(
                 mac(size / 2),
-                ME,
+                OWN_MAC,
                 Message::Ping {
                     digest,
                     ip,

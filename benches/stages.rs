@@ -1,7 +1,6 @@
-//! The stages of a hop that are not the machine's, each by itself and with the daemon's own code:
-//! reading the clocks, waiting when there is no need to, receiving, storing, sending. What a hop
-//! takes beyond their sum and the machine's step is the wake-up. Beside them datagrams over UDP, many in a
-//! system call and one in each.
+//! Benchmark of the parts of a hop outside the state machine, with the daemon's own code: read the clocks, wait for
+//! a ready descriptor, receive, store, send. The rest of a hop's time is the wake-up. It also measures UDP
+//! datagrams, one or many per system call.
 //!
 //! `cargo bench --bench stages [FILTER]`, such as `-- datagrams`
 
@@ -26,8 +25,7 @@ use ring_segment::NetNs;
 
 use fabric::{Fabric, Kind, Place};
 
-/// Bytes of a record of the state file.
-const RECORD: usize = 64;
+const RECORD_LEN: usize = 64;
 
 fn main() -> Result<()> {
     ring_segment::enter()?;
@@ -46,21 +44,19 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// The write that the state file makes before a token leaves.
+/// Measures the write of the state file that precedes each handover.
 fn store(c: &mut Criterion) -> Result<()> {
     let file = tempfile::tempfile_in("/run").context("cannot make a file in /run")?;
-    let write = |file: &File| file.write_all_at(black_box(&[0x5a; RECORD]), 0);
+    let write = |file: &File| file.write_all_at(black_box(&[0x5a; RECORD_LEN]), 0);
     write(&file)?;
     c.bench_function("stage/store", |b| b.iter(|| write(&file)));
     Ok(())
 }
 
-/// Datagrams that are sent before they are received.
-const DATAGRAMS: usize = datagrams::RECEIVE_BATCH;
-/// Bytes of each.
-const DATAGRAM: usize = 100;
+const DATAGRAM_COUNT: usize = datagrams::RECEIVE_BATCH;
+const DATAGRAM_LEN: usize = 100;
 
-/// What some datagrams cost from sending to having been received.
+/// Measures datagrams from the first send to the last receive.
 fn datagrams(c: &mut Criterion) -> Result<()> {
     let ns = NetNs::new()?;
     ns.ip("link set lo up\n")?;
@@ -70,10 +66,10 @@ fn datagrams(c: &mut Criterion) -> Result<()> {
     let socket = || UdpSocket::bind(any);
     let (from, to) = ns.run(|| Ok::<_, std::io::Error>((socket()?, socket()?)))??;
     let address = to.local_addr()?;
-    // The fastest pass of each, in which nothing else had the processor.
+    // The fastest pass of each kind: no other program used the processor during it.
     let mut fastest = [Duration::MAX; 3];
     let mut group = c.benchmark_group("stage/datagrams");
-    group.throughput(Throughput::Elements(DATAGRAMS as u64));
+    group.throughput(Throughput::Elements(DATAGRAM_COUNT as u64));
     let mut measure = |at: usize, name, pass: &mut dyn FnMut()| {
         group.bench_function(name, |b| {
             b.iter_custom(|times| {
@@ -89,24 +85,28 @@ fn datagrams(c: &mut Criterion) -> Result<()> {
             });
         });
     };
-    let mut room = [0; DATAGRAM];
+    let mut room = [0; DATAGRAM_LEN];
     measure(0, "sockets, one a call", &mut || {
-        for _ in 0..DATAGRAMS {
-            from.send_to(&[1; DATAGRAM], address).expect("it is sent");
+        for _ in 0..DATAGRAM_COUNT {
+            from.send_to(&[1; DATAGRAM_LEN], address)
+                .expect("the datagram is sent");
         }
-        for _ in 0..DATAGRAMS {
-            assert_eq!(to.recv_from(&mut room).expect("it has come").0, DATAGRAM);
+        for _ in 0..DATAGRAM_COUNT {
+            assert_eq!(
+                to.recv_from(&mut room).expect("the datagram arrives").0,
+                DATAGRAM_LEN
+            );
         }
     });
-    for (at, name, size) in [(1, "driver, one a call", 1), (2, "driver", DATAGRAMS)] {
+    for (at, name, size) in [(1, "driver, one a call", 1), (2, "driver", DATAGRAM_COUNT)] {
         let to = right.address()?;
         let (sent, mut received) = batches(size, to)?;
         measure(at, name, &mut || {
             let now = clock::now();
-            for _ in 0..DATAGRAMS / size {
-                assert_eq!(left.send(&sent).expect("they are sent"), size);
+            for _ in 0..DATAGRAM_COUNT / size {
+                assert_eq!(left.send(&sent).expect("the datagrams are sent"), size);
             }
-            for _ in 0..DATAGRAMS / size {
+            for _ in 0..DATAGRAM_COUNT / size {
                 right.receive(now, &mut received).expect("a link");
                 assert_eq!(received.len(), size);
             }
@@ -117,7 +117,7 @@ fn datagrams(c: &mut Criterion) -> Result<()> {
         let [sockets, one, many] = fastest;
         let times = |other: Duration| other.as_secs_f64() / many.as_secs_f64();
         println!(
-            "fastest passes {fastest:?}: many a call is {:.2} × as fast as sockets, {:.2} × as one a call",
+            "fastest passes {fastest:?}: many per call are {:.2} × as fast as sockets, {:.2} × as fast as one per call",
             times(sockets),
             times(one)
         );
@@ -129,15 +129,15 @@ fn batches(
     size: usize,
     to: SocketAddr,
 ) -> Result<(TransmitBatch<SocketAddr>, ReceiveBatch<SocketAddr>)> {
-    let mut sent = TransmitBatch::of(size, DATAGRAM);
+    let mut sent = TransmitBatch::of(size, DATAGRAM_LEN);
     for _ in 0..size {
-        sent.next_buffer().context("there is room")?.fill(1);
-        sent.push(DATAGRAM, to);
+        sent.next_buffer().context("the batch has space")?.fill(1);
+        sent.push(DATAGRAM_LEN, to);
     }
-    Ok((sent, ReceiveBatch::of(size, DATAGRAM)))
+    Ok((sent, ReceiveBatch::of(size, DATAGRAM_LEN)))
 }
 
-/// Two stations in one thread, so that nobody has to be woken up.
+/// Two stations in one thread, so no hop waits for a wake-up.
 struct Stand {
     left: PacketSocket,
     right: PacketSocket,
@@ -152,7 +152,7 @@ impl Stand {
         let fabric = Fabric::new(kind, 2)?;
         let (left, right) = (open(&fabric.places[0])?, open(&fabric.places[1])?);
         let mut frame = frames::transmit_batch();
-        let buffer = frame.next_buffer().context("an empty batch has room")?;
+        let buffer = frame.next_buffer().context("an empty batch has space")?;
         let len = take_token(&fabric).encode(ETHERTYPE, buffer)?;
         frame.push(len, ());
         let poller = Poller::new()?;
@@ -179,12 +179,12 @@ impl Stand {
         });
     }
 
-    /// Passes the frame on from left to right so many times, and adds one stage up.
-    fn pass(&mut self, times: u64, stage: fn(&Passed) -> Duration) -> Duration {
+    /// Passes the frame from left to right `times` times, and returns the sum of one stage's times.
+    fn pass(&mut self, times: u64, stage: fn(&StageTimes) -> Duration) -> Duration {
         (0..times).map(|_| stage(&self.pass_once())).sum()
     }
 
-    fn pass_once(&mut self) -> Passed {
+    fn pass_once(&mut self) -> StageTimes {
         let now = clock::now();
         let start = Instant::now();
         let accepted = self.left.send(&self.frame).expect("the link takes a frame");
@@ -194,7 +194,7 @@ impl Stand {
         self.right.receive(now, &mut self.received).expect("a link");
         let received = Instant::now();
         assert_eq!((accepted, self.received.iter().count()), (1, 1));
-        Passed {
+        StageTimes {
             sent: sent - start,
             waited: waited - sent,
             received: received - waited,
@@ -202,8 +202,8 @@ impl Stand {
     }
 }
 
-/// How long the stages of one pass took. Each holds a reading of the clock.
-struct Passed {
+/// Times of the stages of one pass. Each includes one reading of the clock.
+struct StageTimes {
     sent: Duration,
     waited: Duration,
     received: Duration,

@@ -1,6 +1,5 @@
-//! The steady path, frame in → decode → decide → encode → frame out, allocates nothing, and a hop
-//! of the token costs one frame: real machines behind real drivers with the daemon's observers,
-//! over a segment in memory.
+//! Checks that the steady path (receive, decode, decide, encode, send) allocates no memory, and that a hop of the
+//! token costs one frame. Real state machines, drivers and observers run on a segment in memory.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::{Cell, RefCell};
@@ -23,20 +22,19 @@ use ring_runtime::net::{UdpLink, UdpOptions};
 use ringd::system::lab2::observe::{Log, Observers, Tally};
 
 thread_local! {
-    /// How often this thread has asked for memory.
+    /// Number of allocations of this thread.
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// The system's allocator, counting.
+/// The system's allocator with a counter.
 struct Counting;
 
 fn count() {
-    // A thread that ends no longer has a counter, and nobody asks for it.
+    // A thread that is ending has no counter any more.
     let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
 }
 
-// SAFETY: every call goes to the system's allocator as it came; counting touches no memory but
-// the thread's own counter, which needs none.
+// SAFETY: every call goes unchanged to the system's allocator. The counter is thread-local and allocates no memory.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count();
@@ -59,15 +57,15 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// How long a frame is under way.
-const FLIGHT: Duration = Duration::from_micros(20);
+/// Travel time of a frame.
+const FLIGHT_TIME: Duration = Duration::from_micros(20);
 
-/// A frame under way: when it arrives, its bytes and how many of them count.
-type Flight = (Instant, usize, [u8; MAX_FRAME]);
+/// Frame on its way: time of arrival, length and bytes.
+type FrameInFlight = (Instant, usize, [u8; MAX_FRAME]);
 
-/// A segment: a queue for each node, and how many frames of each kind were sent.
+/// Segment: a queue for each node, and the number of sent frames of each kind.
 struct Segment {
-    inboxes: Vec<VecDeque<Flight>>,
+    inboxes: Vec<VecDeque<FrameInFlight>>,
     unicast: [u64; 12],
     broadcast: [u64; 12],
 }
@@ -92,7 +90,7 @@ impl Segment {
             &mut self.unicast
         };
         counts[kind] += 1;
-        let mut flight = (now + FLIGHT, bytes.len(), [0; MAX_FRAME]);
+        let mut flight = (now + FLIGHT_TIME, bytes.len(), [0; MAX_FRAME]);
         flight.2[..bytes.len()].copy_from_slice(bytes);
         for (to, inbox) in self.inboxes.iter_mut().enumerate() {
             if to != from && (broadcast || frame.destination == mac(to)) {
@@ -102,7 +100,7 @@ impl Segment {
     }
 }
 
-/// One node's place on the segment.
+/// Link of one node.
 struct Port<'a> {
     segment: &'a RefCell<Segment>,
     at: usize,
@@ -133,10 +131,10 @@ impl Link for Port<'_> {
     }
 }
 
-/// Keeps the last thing that it was given.
-struct LastWord(Option<Durable>);
+/// Store that keeps the last written state.
+struct LastState(Option<Durable>);
 
-impl Store<Durable> for LastWord {
+impl Store<Durable> for LastState {
     fn store(&mut self, durable: &Durable) -> Stored {
         self.0 = Some(*durable);
         Stored::Done
@@ -146,19 +144,19 @@ impl Store<Durable> for LastWord {
 struct Node<'a> {
     driver: Driver<Lab2>,
     port: Port<'a>,
-    store: LastWord,
+    store: LastState,
     observers: Observers,
 }
 
 impl Node<'_> {
-    /// Does something with the driver in this node's surroundings.
+    /// Calls `act` with the driver and the node's environment.
     fn act<T>(
         &mut self,
         now: Now,
-        act: impl FnOnce(&mut Driver<Lab2>, &mut Environment<'_, Port<'_>, LastWord, Observers>) -> T,
+        act: impl FnOnce(&mut Driver<Lab2>, &mut Environment<'_, Port<'_>, LastState, Observers>) -> T,
     ) -> T {
         self.port.now = now.monotonic;
-        // A port borrows the segment for as long as the whole ring does.
+        // The port's borrow of the segment would last as long as the ring, so it is made for this call.
         let mut port = Port {
             segment: self.port.segment,
             ..self.port
@@ -182,7 +180,7 @@ fn mac(at: usize) -> MacAddr {
     MacAddr([2, 0, 0, 0, high, low])
 }
 
-/// A ring of machines behind drivers.
+/// State machines behind drivers.
 struct Ring<'a> {
     now: Now,
     segment: &'a RefCell<Segment>,
@@ -208,7 +206,7 @@ impl<'a> Ring<'a> {
                 at,
                 now: now.monotonic,
             },
-            store: LastWord(None),
+            store: LastState(None),
             observers: Observers {
                 tally: Tally::new(),
                 log: Log::new(false, constants.waiter_timeout()),
@@ -232,7 +230,7 @@ impl<'a> Ring<'a> {
         ring
     }
 
-    /// Lets time pass, from one arrival or deadline to the next.
+    /// Advances time from one arrival or deadline to the next.
     fn run(&mut self, time: Duration) {
         let end = self.now.monotonic + time;
         loop {
@@ -273,15 +271,15 @@ impl<'a> Ring<'a> {
     }
 }
 
-/// What a ring has done in a while of its steady path.
-struct Steady {
+/// Activity of a ring in its steady path.
+struct SteadyPath {
     hops: u64,
     allocations: u64,
     unicast: [u64; 12],
     broadcast: [u64; 12],
 }
 
-fn measure(nodes: usize, idle_hold: Duration, time: Duration) -> Steady {
+fn measure(nodes: usize, idle_hold: Duration, time: Duration) -> SteadyPath {
     let constants = Constants {
         idle_hold,
         ..Constants::default()
@@ -303,7 +301,7 @@ fn measure(nodes: usize, idle_hold: Duration, time: Duration) -> Steady {
     let allocations = ALLOCATIONS.get() - before;
     let hops = ring.hand_overs() - hops;
     let segment = segment.borrow();
-    Steady {
+    SteadyPath {
         hops,
         allocations,
         unicast: segment.unicast,
@@ -311,7 +309,7 @@ fn measure(nodes: usize, idle_hold: Duration, time: Duration) -> Steady {
     }
 }
 
-/// The frames of one kind; what is left are the others.
+/// Takes the number of frames of one kind out of the counts.
 fn take(counts: &mut [u64; 12], kind: Kind) -> u64 {
     std::mem::take(&mut counts[kind as usize])
 }
@@ -379,7 +377,7 @@ fn nothing_is_allocated_and_a_hop_costs_an_offer_and_an_answer_where_the_token_r
     }
 }
 
-/// A thousand clients that speak at once are no more to it than one.
+/// A thousand simultaneous clients need no more memory than one.
 #[test]
 fn nothing_is_allocated_for_datagrams_either() {
     const LEN: usize = 32;
@@ -394,7 +392,10 @@ fn nothing_is_allocated_for_datagrams_either() {
     }
     let before = ALLOCATIONS.get();
     for _ in 0..100 {
-        assert_eq!(left.send(&sent).expect("they are sent"), sent.len());
+        assert_eq!(
+            left.send(&sent).expect("the datagrams are sent"),
+            sent.len()
+        );
         right.receive(clock::now(), &mut received).expect("a link");
         assert_eq!(received.len(), sent.len());
         assert!(received.iter().map(|(bytes, ..)| bytes.len()).eq(1..=LEN));

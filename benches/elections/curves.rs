@@ -1,4 +1,4 @@
-//! The curves: what the textbooks count as lines, what was measured as points on or beside them.
+//! Curves of the elections: lines for the textbooks' counts, points for the measured values.
 
 use std::path::Path;
 
@@ -15,7 +15,6 @@ const METHODS: [(Method, &str); 3] = [
     (Method::Bully, "bully"),
 ];
 
-/// Draws all curves into a folder.
 pub(crate) fn draw(all: &[Measured], folder: &Path) -> Result<()> {
     std::fs::create_dir_all(folder)?;
     let draw =
@@ -35,8 +34,9 @@ pub(crate) fn draw(all: &[Measured], folder: &Path) -> Result<()> {
     draw("elections-time.svg", "hops, one starts", hops)
 }
 
-/// A curve for each method and each of its best, mean and worst that differ; the textbook's too if asked for.
-#[expect(clippy::cast_precision_loss, reason = "rings of far fewer than 2^52")]
+/// Returns the best, mean and worst curve of each method. Curves that do not differ are drawn once; `textbook` adds
+/// the textbook's.
+#[expect(clippy::cast_precision_loss, reason = "rings of less than 2^52 nodes")]
 fn curves(
     all: &[Measured],
     start: Start,
@@ -44,7 +44,7 @@ fn curves(
     with_textbook: bool,
 ) -> Vec<Curve> {
     let mut curves = Vec::new();
-    for (colour, (method, name)) in METHODS.into_iter().enumerate() {
+    for (color, (method, name)) in METHODS.into_iter().enumerate() {
         let those = || {
             let of_method = all.iter().filter(move |it| it.method == method);
             of_method.filter(move |it| it.start == start)
@@ -62,9 +62,9 @@ fn curves(
             };
             let expected = points(&|it| textbook::messages(method, start, it.nodes).0[at]);
             let differs = expected.last().zip(measured[at].last());
-            // By more than what chance makes of a mean.
+            // Smaller differences are chance: the mean is of few orders.
             let differs = differs.is_some_and(|(one, other)| (one.1 / other.1 - 1.0).abs() > 0.1);
-            let mut curve = Curve::new(&name, colour, measured[at].clone());
+            let mut curve = Curve::new(&name, color, measured[at].clone());
             if with_textbook {
                 curve.marks = Marks::Points;
                 let name = if differs {
@@ -74,7 +74,7 @@ fn curves(
                 };
                 curves.push(Curve {
                     marks: Marks::Line,
-                    ..Curve::new(&name, colour, expected)
+                    ..Curve::new(&name, color, expected)
                 });
             }
             curves.push(curve);

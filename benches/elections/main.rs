@@ -1,7 +1,8 @@
-//! Messages and time of the elections of the coordinated ring, by method and by the number of nodes, beside what the
-//! textbooks count. The machines that ship, in the simulator's kernel: the figures are the same on every machine.
+//! Benchmark of the board's elections: messages and time by method and number of nodes, compared with the
+//! textbooks' counts. The state machines run in the simulator's kernel, so the figures are the same on every
+//! machine.
 //!
-//! The table in `docs/board.md` and the curves in `docs/images` are made from them.
+//! It writes the table in `docs/board.md` and the curves in `docs/images`.
 //!
 //! ```text
 //! cargo bench --bench elections
@@ -24,16 +25,16 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Parser;
 
-/// Compares methods of election.
+/// Compare methods of election.
 #[derive(Debug, Parser)]
 struct Options {
-    /// How many nodes the rings have.
+    /// Numbers of nodes of the rings.
     #[arg(long, value_delimiter = ',', default_value = "3,5,10,30,60,100")]
     sizes: Vec<usize>,
-    /// Where the figures are written and drawn.
+    /// Folder for the figures and curves.
     #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/docs"))]
     docs: PathBuf,
-    /// Cargo says that this is a benchmark.
+    /// Cargo passes this option to benchmarks.
     #[arg(long, hide = true)]
     bench: bool,
 }
@@ -41,7 +42,7 @@ struct Options {
 fn main() -> Result<()> {
     let options = Options::parse();
     if !options.bench {
-        // Under `cargo test`: it works, and nothing is written.
+        // Under `cargo test` this only shows that the benchmark works; it writes nothing.
         println!("{}", table::table(&measure::all(3)?));
         return Ok(());
     }

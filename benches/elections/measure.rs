@@ -1,4 +1,4 @@
-//! Elections of one method in rings of one size, started by one node or by all.
+//! Measures elections of one method in rings of one size, started by one node or by all.
 
 use std::time::Duration;
 
@@ -6,17 +6,16 @@ use anyhow::Result;
 use ring_codec::andrews::Method;
 use ring_sim::kernel::rng::{Rng, Stream};
 
-use super::ring::{Cost, HOP, Ring};
+use super::ring::{Cost, HOP_TIME, Ring};
 
-/// Orders in which nodes follow one another that are drawn for a mean.
-const ORDERS: u64 = 30;
+/// Number of random orders of the nodes in the ring of which a mean is made.
+const RANDOM_ORDERS: u64 = 30;
 
-/// Who starts an election.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Start {
-    /// One node: each in turn.
+    /// One node; every node is measured in turn.
     One,
-    /// All in the same instant, in several orders.
+    /// All nodes at the same time, in several orders.
     All,
 }
 
@@ -31,15 +30,15 @@ impl Start {
     }
 }
 
-/// The least, the mean and the most.
+/// Minimum, mean and maximum.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Spread(pub [f64; 3]);
 
 impl Spread {
     pub(crate) const NAMES: [&'static str; 3] = ["best", "mean", "worst"];
 
-    /// The extremes of all, and the mean of those that were drawn.
-    #[expect(clippy::cast_precision_loss, reason = "far fewer than 2^52")]
+    /// Returns the minimum and maximum of `all`, and the mean of the random orders.
+    #[expect(clippy::cast_precision_loss, reason = "less than 2^52")]
     fn of(all: &[f64], drawn: &[f64]) -> Self {
         let least = all.iter().copied().fold(f64::MAX, f64::min);
         let most = all.iter().copied().fold(0.0, f64::max);
@@ -47,14 +46,13 @@ impl Spread {
     }
 }
 
-/// What elections of one method cost in rings of one size.
+/// Cost of elections of one method in rings of one size.
 #[derive(Debug)]
 pub(crate) struct Measured {
     pub method: Method,
     pub start: Start,
     pub nodes: usize,
     pub messages: Spread,
-    /// In hops.
     pub time: Spread,
 }
 
@@ -63,8 +61,8 @@ pub(crate) fn all(nodes: usize) -> Result<Vec<Measured>> {
     for method in [Method::RingBased, Method::ChangRoberts, Method::Bully] {
         for start in Start::BOTH {
             let (costs, drawn) = match start {
-                Start::One => one(method, nodes)?,
-                Start::All => at_once(method, nodes)?,
+                Start::One => measure_single_starts(method, nodes)?,
+                Start::All => measure_simultaneous_starts(method, nodes)?,
             };
             let spread = |of: fn(&Cost) -> f64| {
                 Spread::of(&values(&costs, of), &values(&costs[drawn..], of))
@@ -85,28 +83,29 @@ fn values(costs: &[Cost], of: fn(&Cost) -> f64) -> Vec<f64> {
     costs.iter().map(of).collect()
 }
 
-#[expect(clippy::cast_precision_loss, reason = "far fewer than 2^52")]
+#[expect(clippy::cast_precision_loss, reason = "less than 2^52")]
 fn messages(cost: &Cost) -> f64 {
     cost.messages as f64
 }
 
 fn hops(cost: &Cost) -> f64 {
-    // Computing takes no time, transactions do.
-    Duration::as_secs_f64(&cost.time) / HOP.as_secs_f64()
+    // In this simulation only hops and transactions take time, not computation.
+    Duration::as_secs_f64(&cost.time) / HOP_TIME.as_secs_f64()
 }
 
-/// Every node starts one: however they follow one another, each distance from the largest is there once.
-fn one(method: Method, nodes: usize) -> Result<(Vec<Cost>, usize)> {
-    let mut ring = Ring::new(method, &drawn(nodes, 0))?;
+/// Starts an election at each node. Any order of the nodes gives the same distances to the largest id, so one
+/// suffices.
+fn measure_single_starts(method: Method, nodes: usize) -> Result<(Vec<Cost>, usize)> {
+    let mut ring = Ring::new(method, &random_ids(nodes, 0))?;
     let costs: Result<_> = (0..nodes).map(|place| ring.start_at(place)).collect();
     Ok((costs?, 0))
 }
 
-/// Ascending ids, descending ones, then orders that are drawn.
-fn at_once(method: Method, nodes: usize) -> Result<(Vec<Cost>, usize)> {
+/// Starts elections at all nodes at once: with ascending ids, descending ids, and random orders.
+fn measure_simultaneous_starts(method: Method, nodes: usize) -> Result<(Vec<Cost>, usize)> {
     let ascending = drawn_from(nodes);
     let descending = ascending.iter().rev().copied().collect();
-    let orders = (1..=ORDERS).map(|seed| drawn(nodes, seed));
+    let orders = (1..=RANDOM_ORDERS).map(|seed| random_ids(nodes, seed));
     let costs: Result<_> = [ascending, descending]
         .into_iter()
         .chain(orders)
@@ -119,8 +118,7 @@ fn drawn_from(nodes: usize) -> Vec<u32> {
     (1..).take(nodes).collect()
 }
 
-/// Ids in an order that is drawn.
-fn drawn(nodes: usize, seed: u64) -> Vec<u32> {
+fn random_ids(nodes: usize, seed: u64) -> Vec<u32> {
     let mut rng = Rng::new(seed, Stream::Plan);
     let mut ids = drawn_from(nodes);
     for at in (1..nodes).rev() {

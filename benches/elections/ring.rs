@@ -1,6 +1,5 @@
-//! Rings in the simulator's kernel: the machine that ships, on a network that loses nothing and takes the same time for
-//! every hop. The database is this bench's own: it says who is to start an election. Figures are the same on every
-//! machine.
+//! Rings of the board's state machine in the simulator's kernel. The network loses nothing, and each hop takes the
+//! same time. The database is this benchmark's: it decides who starts an election.
 
 use std::cell::RefCell;
 use std::convert::Infallible;
@@ -23,51 +22,49 @@ use ring_sim::kernel::streams::{Fabric, Tcp};
 use ring_sim::kernel::system::{Moment, Route, System};
 use ring_sim::kernel::world;
 
-use super::quiet::{ip_of, node_of, nothing_goes_wrong};
+use super::quiet::{ip_of, no_faults, node_of};
 
-/// A hop, of a datagram or on a connection.
-pub(crate) const HOP: Duration = Duration::from_millis(1);
-/// A transaction, in nanoseconds: starts in one instant are less than a hop apart.
-const TRANSACTION: u64 = 100_000;
+/// Time of one hop, of a datagram or on a connection.
+pub(crate) const HOP_TIME: Duration = Duration::from_millis(1);
+/// Time of a transaction, in nanoseconds. Elections that start at once then begin less than a hop apart.
+const TRANSACTION_NANOS: u64 = 100_000;
 const PORT: u16 = 7_400;
 const SLOTS: u16 = 32;
 const LONGEST: usize = 64;
-/// Nothing is waited for longer.
-const LIMIT: Duration = Duration::from_secs(10);
-/// An election is over then, and none is remembered: three times T1, and more.
-const REST: Duration = Duration::from_secs(4);
-/// So long no token is missed: there is none.
-const NEVER: Duration = Duration::from_secs(1 << 20);
+const ELECTION_LIMIT: Duration = Duration::from_secs(10);
+/// Long enough to end an election and to forget it: more than three times T1.
+const REST_TIME: Duration = Duration::from_secs(4);
+/// A timeout for missing tokens that never ends: these rings have no token.
+const UNREACHED_TIMEOUT: Duration = Duration::from_secs(1 << 20);
 
 type World = world::World<Segment>;
 
-/// What one election has come to.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cost {
-    /// Of all kinds, until nobody sends any more.
+    /// Messages of all kinds until no node sends any more.
     pub messages: u64,
-    /// From the first start until the last node has heard the result.
+    /// Time from the first start until the last node knows the result.
     pub time: Duration,
 }
 
-/// Nodes in a ring, at rest.
+/// Nodes at rest.
 pub(crate) struct Ring(World);
 
 impl Ring {
-    /// One of nodes with these ids, each the predecessor of the next.
+    /// Makes a ring of nodes with these ids, each the predecessor of the next.
     pub(crate) fn new(method: Method, ids: &[u32]) -> Result<Self> {
         let places = || ids.iter().enumerate();
         let node = |(at, _)| Node::new(address(at), LONGEST, 1_000_000_000);
         let nodes = places().map(node).collect();
         let list = NodeList::new(places().map(|(at, &id)| (id, address(at))))?;
-        let hop = u64::try_from(HOP.as_nanos())?;
+        let hop = u64::try_from(HOP_TIME.as_nanos())?;
         let chance = Rng::new(1, Stream::World);
         let mut world = World::assemble(nodes, Network::new((hop, 0)), chance, Segment::new(ids));
         for (at, &id) in places() {
             let options = Options {
                 election: method,
-                token_timeout: NEVER,
-                database_timeout: NEVER,
+                token_timeout: UNREACHED_TIMEOUT,
+                database_timeout: UNREACHED_TIMEOUT,
                 ..Options::new(id)
             };
             let machine = Andrews::new(options, list.clone(), 1 + u64::from(id))?;
@@ -79,13 +76,13 @@ impl Ring {
             });
         }
         let mut ring = Self(world);
-        // The largest finds itself coordinator by a row of a former life, claims, and elects.
-        ring.0.run(LIMIT);
-        ring.look()?;
+        // The largest node finds its old row, which names it coordinator. It claims the role and elects.
+        ring.0.run(ELECTION_LIMIT);
+        ring.check_coordinator()?;
         Ok(ring)
     }
 
-    /// The node at a place in the ring starts one election.
+    /// Starts one election at the node at `place`.
     pub(crate) fn start_at(&mut self, place: usize) -> Result<Cost> {
         let segment = &mut self.0.system;
         let id = segment.ids[place];
@@ -97,7 +94,7 @@ impl Ring {
         self.cost()
     }
 
-    /// All start one in the same instant.
+    /// Starts an election at every node at the same time.
     pub(crate) fn start_at_all(&mut self) -> Result<Cost> {
         self.0.system.gathered = Some(Vec::new());
         self.cost()
@@ -106,10 +103,12 @@ impl Ring {
     fn cost(&mut self) -> Result<Cost> {
         let before = self.messages();
         self.0.system.started = None;
-        let started = self.0.run_until(LIMIT, |it| it.system.started.is_some());
-        started.context("nobody starts an election")?;
-        self.0.run(REST);
-        self.look()?;
+        let started = self
+            .0
+            .run_until(ELECTION_LIMIT, |it| it.system.started.is_some());
+        started.context("no node starts an election")?;
+        self.0.run(REST_TIME);
+        self.check_coordinator()?;
         let segment = &self.0.system;
         let started = segment.started.unwrap_or_default();
         Ok(Cost {
@@ -118,8 +117,7 @@ impl Ring {
         })
     }
 
-    /// The largest is coordinator.
-    fn look(&self) -> Result<()> {
+    fn check_coordinator(&self) -> Result<()> {
         let Segment { rows, largest, .. } = &self.0.system;
         let is_elected = rows.seat.id == Some(*largest) && !rows.acting;
         ensure!(is_elected, "node {largest} is not elected: {rows:?}");
@@ -138,21 +136,21 @@ fn address(at: usize) -> SocketAddr {
     (ip_of(at), PORT).into()
 }
 
-/// A job of a node that is done now.
+/// Finished database job of a node.
 struct Transaction {
     node: usize,
     id: u64,
     work: Work,
 }
 
-/// What there is beside the nodes.
+/// The database and the counters of all nodes.
 struct Segment {
     ids: Vec<u32>,
     largest: u32,
     rows: Rows,
-    /// Looks that wait until all nodes look: each is then told that it is the acting coordinator.
+    /// Reads that are answered once all nodes have read: then each node learns that it is acting coordinator.
     gathered: Option<Vec<(usize, u64)>>,
-    /// When an election was started first, and a result heard last.
+    /// Times of the first start and of the last known result.
     started: Option<Duration>,
     told: Duration,
 }
@@ -197,8 +195,8 @@ impl Segment {
         Outcome::Done
     }
 
-    /// The rows as a node reads them that is told that it is the acting coordinator.
-    fn named(&self, id: u32) -> Rows {
+    /// Returns the rows that make this node the acting coordinator.
+    fn rows_with_acting(&self, id: u32) -> Rows {
         let term = self.rows.seat.term;
         Rows {
             seat: Seat { id: Some(id), term },
@@ -264,7 +262,9 @@ impl System for Segment {
                 let (id, work) = (job.id, job.work);
                 let due = Transaction { node, id, work };
                 let at = u64::try_from(world.now().as_nanos()).unwrap_or(u64::MAX);
-                world.queue.push(at + TRANSACTION, queue::Event::Own(due));
+                world
+                    .queue
+                    .push(at + TRANSACTION_NANOS, queue::Event::Own(due));
             }
         }
     }
@@ -277,12 +277,12 @@ impl System for Segment {
                 gathered.push((node, id));
                 if gathered.len() == segment.ids.len() {
                     for (node, id) in segment.gathered.take().unwrap_or_default() {
-                        let rows = world.system.named(world.system.ids[node]);
+                        let rows = world.system.rows_with_acting(world.system.ids[node]);
                         answer(world, node, id, Outcome::Rows(rows));
                     }
-                    // Who wins writes over its own row.
+                    // The winner overwrites its row, so this row ends the election.
                     let segment = &mut world.system;
-                    segment.rows = segment.named(segment.largest);
+                    segment.rows = segment.rows_with_acting(segment.largest);
                 }
                 return;
             }
@@ -303,5 +303,5 @@ impl System for Segment {
         }
     }
 
-    nothing_goes_wrong!();
+    no_faults!();
 }

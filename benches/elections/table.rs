@@ -1,14 +1,11 @@
-//! The tables in `docs/board.md`.
-
 use std::fmt::Write as _;
 
 use ring_codec::andrews::Method;
 
 use super::measure::{Measured, Spread, Start};
-use super::page::grouped;
+use super::page::group_digits;
 use super::textbook;
 
-/// A method as the page calls it.
 pub(crate) const fn name(method: Method) -> &'static str {
     match method {
         Method::RingBased => "RING_BASED",
@@ -17,7 +14,7 @@ pub(crate) const fn name(method: Method) -> &'static str {
     }
 }
 
-/// Messages, the textbook's beside them, and time.
+/// Returns the table of messages, the textbook's messages and time.
 pub(crate) fn table(all: &[Measured]) -> String {
     let mut text = String::new();
     for start in Start::BOTH {
@@ -45,8 +42,11 @@ pub(crate) fn table(all: &[Measured]) -> String {
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "small numbers that are rounded"
+    reason = "the numbers are small and rounded"
 )]
 fn triple(spread: Spread) -> String {
-    spread.0.map(|it| grouped(it.round() as u64)).join(", ")
+    spread
+        .0
+        .map(|it| group_digits(it.round() as u64))
+        .join(", ")
 }

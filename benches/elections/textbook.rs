@@ -1,25 +1,25 @@
-//! How many messages the textbooks count: one that goes from a node to another is one, the announcement of the result
-//! included.
+//! The textbooks' numbers of messages. A message to the next node counts as one, also when it announces the result.
 
 use ring_codec::andrews::Method;
 
 use super::measure::{Spread, Start};
 
-#[expect(clippy::cast_precision_loss, reason = "rings of far fewer than 2^52")]
+#[expect(clippy::cast_precision_loss, reason = "rings of less than 2^52 nodes")]
 pub(crate) fn messages(method: Method, start: Start, nodes: usize) -> Spread {
     let n = nodes as f64;
     let harmonic: f64 = (1..=nodes).map(|k| 1.0 / k as f64).sum();
     Spread(match (method, start) {
-        // A round of ELECTION, and one of COORDINATOR, for each that starts.
+        // One round of ELECTION and one of COORDINATOR for each node that starts.
         (Method::RingBased, Start::One) => [2.0 * n; 3],
         (Method::RingBased, Start::All) => [2.0 * n * n; 3],
-        // On to the largest, and two rounds.
+        // The message travels to the largest node, then two rounds follow.
         (Method::ChangRoberts, Start::One) => [2.0 * n, 2.0 * n + (n - 1.0) / 2.0, 3.0 * n - 1.0],
-        // The k-th largest's candidacy goes as far as the next larger one.
+        // The k-th largest node's candidacy ends at the next larger node.
         (Method::ChangRoberts, Start::All) => {
             [3.0 * n - 1.0, n * harmonic + n, n * (n + 1.0) / 2.0 + n]
         }
-        // The k-th largest has all larger ones ask theirs: k(k - 1)/2, as many answers, and COORDINATOR to all.
+        // The k-th largest node makes all larger nodes ask: k(k - 1)/2 questions, as many answers, and COORDINATOR
+        // to all.
         (Method::Bully, Start::One) => [n - 1.0, (n * n - 1.0) / 3.0 + n - 1.0, n * n - 1.0],
         (Method::Bully, Start::All) => [n * n - 1.0; 3],
     })

@@ -1,4 +1,4 @@
-//! From a leader's death to the next leader.
+//! Measures the time from a leader's death to the next leader.
 
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
@@ -13,13 +13,13 @@ use super::real::client::Client;
 use super::real::fabric::{Fabric, Kind};
 
 const NODES: usize = 3;
-/// `renew_timeout` + D, with the defaults.
-const BOUND: Duration = Duration::from_millis(2_600);
+/// `renew_timeout` + D, with the default values.
+const FAILOVER_BOUND: Duration = Duration::from_millis(2_600);
 
 pub(crate) fn measure(deaths: usize) -> Result<()> {
     let mut times = Vec::new();
     for _ in 0..deaths {
-        times.push(death()?);
+        times.push(measure_death()?);
     }
     times.sort_unstable();
     let (Some(least), Some(most)) = (times.first(), times.last()) else {
@@ -27,12 +27,12 @@ pub(crate) fn measure(deaths: usize) -> Result<()> {
     };
     let median = median(times.clone());
     println!(
-        "\n{deaths} leaders of {NODES} nodes died: the next led after {least:.2?} to {most:.2?}, {median:.2?} in the median; renew_timeout + D is {BOUND:?}."
+        "\n{deaths} leaders of {NODES} nodes died: the next led after {least:.2?} to {most:.2?}, {median:.2?} in the median; renew_timeout + D is {FAILOVER_BOUND:?}."
     );
     Ok(())
 }
 
-fn death() -> Result<Duration> {
+fn measure_death() -> Result<Duration> {
     let fabric = Fabric::new(Kind::Bridge, NODES + 1)?;
     address_all(&fabric.places)?;
     let places = fabric.places.iter().enumerate().take(NODES);
@@ -48,11 +48,11 @@ fn death() -> Result<Duration> {
     let watcher = fabric.places[NODES]
         .ns()
         .run(|| UdpSocket::bind("0.0.0.0:57700"))??;
-    watcher.set_read_timeout(Some(2 * BOUND))?;
-    // Who works with the token leads.
+    watcher.set_read_timeout(Some(2 * FAILOVER_BOUND))?;
+    // Only the leader may use the token, so the client learns when this node leads.
     let mut client = Client::connect(&nodes[0].control())?;
     client.ask()?;
-    client.granted()?;
+    client.await_grant()?;
     watcher.set_nonblocking(true)?;
     while watcher.recv(&mut [0; 64]).is_ok() {}
     watcher.set_nonblocking(false)?;
@@ -60,13 +60,13 @@ fn death() -> Result<Duration> {
     nodes[0].process.kill()?;
     loop {
         let mut room = [0; 64];
-        let len = watcher.recv(&mut room).context("nobody leads")?;
+        let len = watcher.recv(&mut room).context("no node leads")?;
         let heard = Message::decode_datagram(&room[..len])?;
         if let Message::Tr1 { token_id, .. } = heard
             && token_id.is_leader()
         {
             let took = start.elapsed();
-            ensure!(took < 2 * BOUND, "{took:?}");
+            ensure!(took < 2 * FAILOVER_BOUND, "{took:?}");
             return Ok(took);
         }
     }

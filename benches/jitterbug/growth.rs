@@ -1,4 +1,4 @@
-//! How restores, datagrams and the idle ring grow with the nodes, in memory.
+//! Measures how restores, datagrams and the idle ring grow with the number of nodes, in memory.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -10,13 +10,12 @@ use ring_proto::jitterbug::{Options, State};
 use super::chart;
 use super::ring::{Count, Ring};
 
-/// No election takes longer.
-const LIMIT: Duration = Duration::from_secs(60);
-/// Until the list has gone round.
-const REST: Duration = Duration::from_secs(10);
-const IDLE: Duration = Duration::from_secs(10);
+const ELECTION_LIMIT: Duration = Duration::from_secs(60);
+/// Time in which the list goes round the ring.
+const REST_TIME: Duration = Duration::from_secs(10);
+const IDLE_TIME: Duration = Duration::from_secs(10);
 
-/// What rings of one size cost.
+/// Cost of rings of one size.
 #[derive(Debug)]
 pub(crate) struct Growth {
     nodes: usize,
@@ -25,35 +24,34 @@ pub(crate) struct Growth {
     idle: Cost,
 }
 
-/// What was sent in a time, and the restores begun in it.
 #[derive(Debug, Clone, Copy)]
 struct Cost {
     time: Duration,
     sent: Count,
 }
 
-/// A feat's name, and its cost.
-type Feat = (&'static str, fn(&Growth) -> &Cost);
-/// A curve's name, and its values.
+/// Name of an action, and its cost.
+type Action = (&'static str, fn(&Growth) -> &Cost);
+/// Name of a curve, and its values.
 type Curve = (&'static str, fn(&Growth) -> f64);
-/// A file, what its ordinate shows, and the curves in it.
+/// File, label of the ordinate, and curves of a chart.
 type Chart<'a> = (&'a str, &'a str, &'a [Curve]);
 
 pub(crate) fn measure(nodes: usize) -> Result<Growth> {
     let mut ring = Ring::new(nodes, Options::default());
     let start = (ring.now(), Count::default());
-    ring.leader(LIMIT).context("nobody is elected")?;
+    ring.leader(ELECTION_LIMIT).context("no node is elected")?;
     let form = cost(&ring, start);
-    ring.run(REST);
+    ring.run(REST_TIME);
     let lost = ring.has_state(State::Orphan);
     ensure!(lost == 0, "{lost} of {nodes} are orphans in a ring at rest");
     let start = (ring.now(), ring.count());
-    ring.run(IDLE);
+    ring.run(IDLE_TIME);
     let idle = cost(&ring, start);
-    let leader = ring.leader(LIMIT).context("the token is lost")?;
+    let leader = ring.leader(ELECTION_LIMIT).context("the token is lost")?;
     ring.kill(leader);
     let start = (ring.now(), ring.count());
-    ring.leader(LIMIT).context("nobody takes over")?;
+    ring.leader(ELECTION_LIMIT).context("no node takes over")?;
     Ok(Growth {
         nodes,
         form,
@@ -76,12 +74,12 @@ fn cost(ring: &Ring, (from, before): (Duration, Count)) -> Cost {
 }
 
 impl Cost {
-    #[expect(clippy::cast_precision_loss, reason = "far fewer than 2^52")]
+    #[expect(clippy::cast_precision_loss, reason = "less than 2^52")]
     fn datagrams(&self) -> f64 {
         (self.sent.broadcast + self.sent.unicast) as f64
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "far fewer than 2^52")]
+    #[expect(clippy::cast_precision_loss, reason = "less than 2^52")]
     fn passes(&self) -> f64 {
         self.sent.passes as f64 / self.time.as_secs_f64()
     }
@@ -90,7 +88,7 @@ impl Cost {
 pub(crate) fn table(all: &[Growth]) -> String {
     let mut text = "| | nodes | restores | datagrams to all | to one | time |\n".to_owned();
     text += "|---|---:|---:|---:|---:|---:|\n";
-    let feats: [Feat; 2] = [
+    let feats: [Action; 2] = [
         ("start", |it| &it.form),
         ("a leader's death", |it| &it.fail_over),
     ];
@@ -110,7 +108,7 @@ pub(crate) fn table(all: &[Growth]) -> String {
             );
         }
     }
-    text += "\n| idle, nodes | passes a second | messages a second on connections | datagrams a second |\n";
+    text += "\n| idle, nodes | passes per second | messages per second on connections | datagrams per second |\n";
     text += "|---:|---:|---:|---:|\n";
     for growth in all {
         let passes = growth.idle.passes();
@@ -125,8 +123,7 @@ pub(crate) fn table(all: &[Growth]) -> String {
     text
 }
 
-/// Draws the curves into a folder.
-#[expect(clippy::cast_precision_loss, reason = "far fewer than 2^52")]
+#[expect(clippy::cast_precision_loss, reason = "less than 2^52")]
 pub(crate) fn draw(all: &[Growth], folder: &Path) -> Result<()> {
     let charts: [Chart<'_>; 3] = [
         (
@@ -147,14 +144,14 @@ pub(crate) fn draw(all: &[Growth], folder: &Path) -> Result<()> {
         ),
         (
             "jitterbug-idle.svg",
-            "passes a second, idle",
+            "passes per second, idle",
             &[("idle", |it| it.idle.passes())],
         ),
     ];
     for (file, what, of) in charts {
-        let curve = |(colour, (name, value)): (usize, &Curve)| {
+        let curve = |(color, (name, value)): (usize, &Curve)| {
             let points = all.iter().map(|it| (it.nodes as f64, value(it)));
-            chart::Curve::new(name, colour, points.collect())
+            chart::Curve::new(name, color, points.collect())
         };
         let curves: Vec<chart::Curve> = of.iter().enumerate().map(curve).collect();
         chart::draw(&folder.join(file), ["nodes", what], &curves)?;

@@ -1,11 +1,12 @@
-//! What Jitterbug costs.
+//! Benchmark of Jitterbug.
 //!
-//! - **A pass**: from a giver's connect to the acknowledgement of `ringd jitterbug`, as it ships, beside a bare exchange of
-//!   the same bytes between the same namespaces, in turn; and how many passes a second a ring of two makes without a hold.
-//! - **A leader's death**: from SIGKILL until the next leader says so.
+//! - **A pass**: from a giver's connect to the acknowledgement of `ringd jitterbug`. It alternates with a bare
+//!   exchange of the same bytes between the same namespaces. Also the passes per second of a ring of two without a
+//!   hold.
+//! - **A leader's death**: from SIGKILL until the next leader reports itself.
 //! - **Memory** with the longest list.
-//! - **Growth**: restores and datagrams against the number of nodes, and the idle ring, in memory. These figures are the
-//!   same on every machine; the curves go into `docs/images`.
+//! - **Growth**: restores and datagrams against the number of nodes, and the idle ring, in memory. These figures
+//!   are the same on every machine, and their curves are in `docs/images`.
 //!
 //! ```text
 //! cargo bench --bench jitterbug
@@ -24,10 +25,8 @@ mod pass;
 #[path = "../support/quiet.rs"]
 mod quiet;
 #[path = "../real/mod.rs"]
-#[allow(dead_code, reason = "these nodes are not Lab2's")]
+#[allow(dead_code, reason = "these nodes run Jitterbug")]
 mod real;
-#[path = "../support/resident.rs"]
-mod resident;
 mod ring;
 
 use std::path::PathBuf;
@@ -35,29 +34,29 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{Parser, ValueEnum};
 
-/// Measures Jitterbug.
+/// Measure Jitterbug.
 #[derive(Debug, Parser)]
 struct Options {
-    /// Some of it.
+    /// Measure only these parts.
     #[arg(
         long,
         value_delimiter = ',',
         default_value = "growth,pass,death,memory"
     )]
     only: Vec<Part>,
-    /// How many nodes the rings in memory have.
+    /// Numbers of nodes of the rings in memory.
     #[arg(long, value_delimiter = ',', default_value = "2,3,10,30,100,300,1000")]
     sizes: Vec<usize>,
-    /// How many passes are measured at a time, and as many of the floor, in turn.
+    /// Passes per measurement; as many exchanges of the floor follow.
     #[arg(long, default_value_t = 500)]
     passes: usize,
-    /// How many leaders die.
+    /// Number of leaders to kill.
     #[arg(long, default_value_t = 20)]
     deaths: usize,
-    /// Where the curves are drawn.
+    /// Folder for the curves.
     #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/images"))]
     images: PathBuf,
-    /// Cargo says that this is a benchmark.
+    /// Cargo passes this option to benchmarks.
     #[arg(long, hide = true)]
     bench: bool,
 }
@@ -73,13 +72,13 @@ enum Part {
 fn main() -> Result<()> {
     let options = Options::parse();
     if !options.bench {
-        // Under `cargo test`: what is measured in memory works, and nothing is written.
+        // Under `cargo test` only the part in memory runs, and nothing is written.
         println!("{}", growth::table(&[growth::measure(3)?]));
         return Ok(());
     }
     let does = |part| options.only.contains(&part);
     if does(Part::Pass) || does(Part::Death) || does(Part::Memory) {
-        // First: it starts this program anew, in namespaces of its own.
+        // Must come first: it starts this program again, in new namespaces.
         ring_segment::enter()?;
     }
     if does(Part::Growth) {

@@ -1,4 +1,4 @@
-//! Memory with the longest list.
+//! Measures the memory of a node with the longest list.
 
 use std::net::Ipv4Addr;
 
@@ -8,14 +8,13 @@ use serde_json::Value;
 
 use super::nodes::{self, Token, address_all, listener};
 use super::real::fabric::{Fabric, Kind};
-use super::resident::resident;
 
 pub(crate) fn measure() -> Result<()> {
     let fabric = Fabric::new(Kind::Pair, 2)?;
     address_all(&fabric.places)?;
     let node = nodes::start(1, &fabric.places[1], &[])?;
     let status = nodes::wait_for_leader(&node)?;
-    let resident = || resident(node.process.id());
+    let resident = || ring_segment::proc::resident_kib(node.process.id());
     let before = resident()?;
     let to = listener(&status, 1)?;
     let own = Node {
@@ -29,7 +28,7 @@ pub(crate) fn measure() -> Result<()> {
         port: 7000,
     });
     let strangers: Vec<Node> = strangers.collect();
-    // A list brings no more that are new to a node.
+    // A node takes at most this many new nodes from one list.
     for some in strangers.chunks(256) {
         let list: Vec<Node> = std::iter::once(own).chain(some.iter().copied()).collect();
         let token = Token::new(1, &list, b"1");
@@ -41,7 +40,7 @@ pub(crate) fn measure() -> Result<()> {
     })?;
     let asked = resident()?;
     println!(
-        "\nResident: {before} KiB alone, {after} KiB with a list of {}, {asked} KiB once `status` was asked for.",
+        "\nResident: {before} KiB without a list, {after} KiB with a list of {}, {asked} KiB after a request of `status`.",
         strangers.len() + 1
     );
     Ok(())

@@ -1,4 +1,4 @@
-//! Nodes as they ship, in namespaces, and a giver of the bench's own.
+//! Real nodes in namespaces, and a giver that this benchmark controls.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -18,7 +18,6 @@ pub(crate) fn address(at: usize) -> Ipv4Addr {
     Ipv4Addr::new(10, 0, 0, u8::try_from(at + 1).expect("there are few"))
 }
 
-/// Gives places their addresses.
 pub(crate) fn address_all(places: &[Place]) -> Result<()> {
     for (at, place) in places.iter().enumerate() {
         place
@@ -28,7 +27,6 @@ pub(crate) fn address_all(places: &[Place]) -> Result<()> {
     Ok(())
 }
 
-/// A node, as it ships.
 pub(crate) fn start(at: usize, place: &Place, options: &[&str]) -> Result<Daemon> {
     let ringd = Path::new(env!("CARGO_BIN_EXE_ringd"));
     Daemon::run(&Start::default(), at, place, ringd, |command, _| {
@@ -36,12 +34,13 @@ pub(crate) fn start(at: usize, place: &Place, options: &[&str]) -> Result<Daemon
     })
 }
 
-/// Waits until a node leads.
 pub(crate) fn wait_for_leader(node: &Daemon) -> Result<Value> {
-    node.wait_for("nobody leads", |status: &Value| status["state"] == "leader")
+    node.wait_for("no node leads", |status: &Value| {
+        status["state"] == "leader"
+    })
 }
 
-/// Where a node takes the token.
+/// Returns the address at which a node accepts the token.
 pub(crate) fn listener(status: &Value, at: usize) -> Result<SocketAddr> {
     let port = status["tcp_port"].as_u64().context("no port")?;
     Ok((address(at), u16::try_from(port)?).into())
@@ -49,11 +48,10 @@ pub(crate) fn listener(status: &Value, at: usize) -> Result<SocketAddr> {
 
 fn encode(message: &Message<'_>) -> Vec<u8> {
     let mut bytes = vec![0; message.encoded_len()];
-    message.encode(&mut bytes).expect("it is legal");
+    message.encode(&mut bytes).expect("a legal message");
     bytes
 }
 
-/// A token as a giver has it.
 pub(crate) struct Token {
     offer: Vec<u8>,
     list: Vec<u8>,
@@ -62,7 +60,7 @@ pub(crate) struct Token {
 
 impl Token {
     pub(crate) fn new(id: u32, list: &[Node], data: &[u8]) -> Self {
-        let token_id = TokenId::new(id, true).expect("it is legal");
+        let token_id = TokenId::new(id, true).expect("a legal id");
         Self {
             offer: encode(&Message::Tp1 {
                 token_id,
@@ -75,7 +73,7 @@ impl Token {
         }
     }
 
-    /// A whole pass.
+    /// Passes the token: offer, answer, acknowledgement.
     pub(crate) fn give(&self, to: SocketAddr) -> Result<()> {
         let mut stream = TcpStream::connect(to)?;
         stream.set_nodelay(true)?;
@@ -86,35 +84,35 @@ impl Token {
             stream.write_all(&self.list)?;
         }
         stream.write_all(&self.last)?;
-        acknowledged(stream)
+        await_acknowledgement(stream)
     }
 
-    /// The same bytes, all at once, to who only reads them.
+    /// Sends the same bytes at once, without waiting for answers.
     pub(crate) fn send(&self, to: SocketAddr) -> Result<()> {
         let mut stream = TcpStream::connect(to)?;
         stream.set_nodelay(true)?;
         stream.write_all(&[&self.offer[..], &self.last].concat())?;
-        acknowledged(stream)
+        await_acknowledgement(stream)
     }
 }
 
-fn acknowledged(mut stream: TcpStream) -> Result<()> {
+fn await_acknowledgement(mut stream: TcpStream) -> Result<()> {
     stream.shutdown(Shutdown::Write)?;
     let count = stream.read(&mut [0]);
     ensure!(matches!(count, Ok(0)), "{count:?} is no acknowledgement");
     Ok(())
 }
 
-/// The floor: takes connections, reads each to its end, and closes it. If it `answers`, it does so with a byte after
-/// TP1, as a candidate does.
-pub(crate) fn read_all(listener: &TcpListener, answers: bool) -> std::io::Result<()> {
-    const OFFER: usize = 9;
+/// Serves the floor: accepts connections, reads each to its end and closes it. With `answers` it sends one byte
+/// after TP1, like a candidate.
+pub(crate) fn serve_floor(listener: &TcpListener, answers: bool) -> std::io::Result<()> {
+    const OFFER_LEN: usize = 9;
     let mut room = vec![0; 1 << 16];
     loop {
         let (mut stream, _) = listener.accept()?;
         stream.set_nodelay(true)?;
         if answers {
-            match stream.read_exact(&mut room[..OFFER]) {
+            match stream.read_exact(&mut room[..OFFER_LEN]) {
                 Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(()),
                 read => read?,
             }

@@ -1,4 +1,4 @@
-//! The latency of a pass, beside a bare exchange of the same bytes.
+//! Measures the latency of a pass, compared with a bare exchange of the same bytes.
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread;
@@ -9,28 +9,29 @@ use ring_codec::jitterbug::Node;
 use serde_json::Value;
 
 use super::median::median;
-use super::nodes::{self, Token, address, address_all, listener, read_all};
+use super::nodes::{self, Token, address, address_all, listener, serve_floor};
 use super::real::fabric::{Fabric, Kind, Place};
 
-/// How often pass and floors are measured, in turn.
-const TURNS: usize = 5;
-/// How long a ring of two passes its token.
-const TIME: Duration = Duration::from_secs(3);
+/// How often pass and floor are measured, in turn.
+const ROUNDS: usize = 5;
+/// Time for which a ring of two passes its token.
+const PASS_TIME: Duration = Duration::from_secs(3);
 
 pub(crate) fn measure(passes: usize) -> Result<()> {
     println!("| data | pass, p50 | floor, p50 | ÷ | floor with an answer, p50 | ÷ |");
     println!("|---:|---:|---:|---:|---:|---:|");
     for len in [1, 1 << 10, 1 << 16] {
-        println!("{}", row(len, passes)?);
+        println!("{}", measure_row(len, passes)?);
     }
-    round()
+    measure_ring_of_two()
 }
 
-/// A node that keeps what it is given, and is given the same again and again.
-fn row(len: usize, passes: usize) -> Result<String> {
+/// Measures passes of `len` bytes to a node that keeps the token and gets it again and again.
+fn measure_row(len: usize, passes: usize) -> Result<String> {
     let fabric = Fabric::new(Kind::Pair, 2)?;
     address_all(&fabric.places)?;
-    // It leads for so long that no pass of its own is in the way, and what it is given is equal to what it has.
+    // It leads so long that it makes no pass meanwhile. The data that it gets equals its own, so it computes
+    // nothing.
     let options = ["--renew-timeout", "1h", "--hold", "1h", "--compute", "cat"];
     let node = nodes::start(1, &fabric.places[1], &options)?;
     let status = nodes::wait_for_leader(&node)?;
@@ -47,9 +48,9 @@ fn row(len: usize, passes: usize) -> Result<String> {
         [&|| token.give(to), &|| token.send(bare.at), &|| {
             token.give(answering.at)
         }];
-    for _ in 0..TURNS {
+    for _ in 0..ROUNDS {
         for (medians, what) in medians.iter_mut().zip(kinds) {
-            let measured = fabric.places[0].ns().run(|| times(passes, what))?;
+            let measured = fabric.places[0].ns().run(|| time_each(passes, what))?;
             medians.push(median(measured?));
         }
     }
@@ -57,7 +58,7 @@ fn row(len: usize, passes: usize) -> Result<String> {
         fabric.places[0]
             .ns()
             .run(|| TcpStream::connect(floor.at))??;
-        floor.thread.join().expect("it does not panic")?;
+        floor.thread.join().expect("the thread does not panic")?;
     }
     let [pass, bare, answering] = medians.map(median);
     let over = |floor: Duration| pass.as_secs_f64() / floor.as_secs_f64();
@@ -68,7 +69,7 @@ fn row(len: usize, passes: usize) -> Result<String> {
     ))
 }
 
-fn times(count: usize, what: &dyn Fn() -> Result<()>) -> Result<Vec<Duration>> {
+fn time_each(count: usize, what: &dyn Fn() -> Result<()>) -> Result<Vec<Duration>> {
     let mut times = Vec::with_capacity(count);
     for _ in 0..count {
         let start = Instant::now();
@@ -88,33 +89,35 @@ impl Floor {
         let listener = place.ns().run(|| TcpListener::bind((address(1), 0)))??;
         Ok(Self {
             at: listener.local_addr()?,
-            thread: thread::spawn(move || read_all(&listener, answers)),
+            thread: thread::spawn(move || serve_floor(&listener, answers)),
         })
     }
 }
 
-/// Two nodes that do nothing but pass.
-fn round() -> Result<()> {
+/// Measures the rate of two nodes that only pass.
+fn measure_ring_of_two() -> Result<()> {
     let fabric = Fabric::new(Kind::Pair, 2)?;
     address_all(&fabric.places)?;
     let places = fabric.places.iter().enumerate();
     let nodes = places.map(|(at, place)| nodes::start(at, place, &["--hold", "0s"]));
     let nodes = nodes.collect::<Result<Vec<_>>>()?;
     for node in &nodes {
-        node.wait_for("no ring", |status| done(status) > 100)?;
+        node.wait_for("no ring", |status| passes_done(status) > 100)?;
     }
-    let passes = || -> Result<u64> { Ok(done(&nodes[0].status()?) + done(&nodes[1].status()?)) };
+    let passes = || -> Result<u64> {
+        Ok(passes_done(&nodes[0].status()?) + passes_done(&nodes[1].status()?))
+    };
     let (before, start) = (passes()?, Instant::now());
-    thread::sleep(TIME);
+    thread::sleep(PASS_TIME);
     let (after, took) = (passes()?, start.elapsed());
     let count = u32::try_from(after - before)?;
-    let each = took.checked_div(count).context("nothing was passed")?;
+    let each = took.checked_div(count).context("no token was passed")?;
     println!(
-        "\nTwo nodes without a hold: {each:.1?} a turn, with its computation and its pass, on average."
+        "\nTwo nodes without a hold: {each:.1?} per tenure on average, with computation and pass."
     );
     Ok(())
 }
 
-fn done(status: &Value) -> u64 {
+fn passes_done(status: &Value) -> u64 {
     status["counters"]["passes_done"].as_u64().unwrap_or(0)
 }

@@ -1,5 +1,5 @@
-//! Rings in the simulator's kernel: the machine that ships, on a network that takes 20 to 100 µs and loses nothing. Their
-//! figures are the same on every machine.
+//! Rings of Jitterbug's state machine in the simulator's kernel, on a network that takes 20 to 100 µs and loses
+//! nothing.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -17,29 +17,28 @@ use ring_sim::kernel::streams::{Fabric, Tcp};
 use ring_sim::kernel::system::{Listens, Moment, Route, System};
 use ring_sim::kernel::world::World;
 
-use super::quiet::{ip_of, node_of, nothing_goes_wrong};
+use super::quiet::{ip_of, no_faults, node_of};
 
 const PREFIX: u8 = 16;
 const ALL: Ipv4Addr = Ipv4Addr::new(10, 0, 255, 255);
 const UDP_PORT: u16 = 57_700;
 const TCP_PORT: u16 = 7_000;
-/// In nanoseconds: at least, and how much longer at most.
+/// Minimum latency and its maximal addition, in nanoseconds.
 const LATENCY: (u64, u64) = (20_000, 80_000);
-/// The 16 that may come in, the own one, and some to be turned away.
+/// 16 incoming connections, one outgoing, and some that are refused.
 const SLOTS: u16 = 24;
 const LONGEST: usize = 64;
 
-/// What has been sent.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Count {
-    /// Datagrams to all and to one.
+    /// Datagrams to all nodes and to one node.
     pub broadcast: u64,
     pub unicast: u64,
     pub passes: u64,
     pub restores: u64,
 }
 
-/// Nodes that are started in the same instant.
+/// Nodes that start at the same time.
 pub(crate) struct Ring(World<Segment>);
 
 impl Ring {
@@ -49,7 +48,7 @@ impl Ring {
         let rng = Rng::new(1, Stream::World);
         let mut world = World::assemble(nodes, Network::new(LATENCY), rng, Segment::default());
         for at in 0..count {
-            let machine = Jitterbug::new(options, 1 + at as u64).expect("they can work");
+            let machine = Jitterbug::new(options, 1 + at as u64).expect("valid options");
             world.launch(at, machine);
         }
         for at in 0..count {
@@ -98,26 +97,25 @@ impl Ring {
         self.0.run(time);
     }
 
-    /// Waits for a node that leads and may use its token.
+    /// Waits for a leader that may use its token.
     pub(crate) fn leader(&mut self, limit: Duration) -> Option<usize> {
         self.0
             .run_until(limit, |world| !world.system.leaders.is_empty())?;
         self.0.system.leaders.first().copied()
     }
 
-    /// The process dies, and the kernel resets its connections.
+    /// Ends a process; the kernel resets its connections.
     pub(crate) fn kill(&mut self, at: usize) {
         self.0.end(at);
         self.0.system.leaders.remove(&at);
     }
 }
 
-/// What is counted of all nodes.
 #[derive(Default)]
 struct Segment {
-    /// To all, and to one.
+    /// Datagrams to all nodes, and to one.
     datagrams: [u64; 2],
-    /// Those that may use their tokens.
+    /// Nodes that may use their tokens.
     leaders: BTreeSet<usize>,
 }
 
@@ -192,5 +190,5 @@ impl System for Segment {
 
     fn observed(&mut self, _: Moment, _: &mut IpAddr, _: &Event) {}
 
-    nothing_goes_wrong!();
+    no_faults!();
 }

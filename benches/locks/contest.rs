@@ -1,4 +1,4 @@
-//! Programs that want one lock, whosever it is.
+//! Clients that compete for one lock, of any implementation.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -6,40 +6,36 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
-/// A program's way to a lock.
 pub(crate) trait Lock: Send {
-    /// Waits until it has it.
+    /// Waits until the client holds the lock.
     fn lock(&mut self) -> Result<()>;
-    /// Gives it back.
     fn unlock(&mut self) -> Result<()>;
 }
 
-/// What a contest comes to.
 #[derive(Debug)]
 pub(crate) struct Contest {
-    /// From a release to the next grant, where that is another client's, the shortest first.
+    /// Times from a release to the next grant to another client, sorted.
     pub hand_overs: Vec<Duration>,
-    /// Grants a second.
     pub rate: f64,
-    /// How many of them were hand-overs, of 1.
+    /// Share of grants that went to another client than the grant before, from 0 to 1.
     pub moved: f64,
-    /// The smallest and the largest client's part of all grants, times the number of clients.
+    /// Share of all grants of the client with the fewest and of the one with the most, times the number of clients.
     pub parts: (f64, f64),
 }
 
-/// Each client takes and releases without a pause.
+/// Lets each client lock and unlock without a pause.
 pub(crate) fn contend<L: Lock>(clients: Vec<L>, time: Duration) -> Result<Contest> {
     let over = AtomicBool::new(false);
     let began = Instant::now();
     let grants: Vec<Vec<Instant>> = thread::scope(|scope| {
         let over = &over;
-        let start = |client| scope.spawn(move || take_until(client, over));
+        let start = |client| scope.spawn(move || lock_until(client, over));
         let workers: Vec<_> = clients.into_iter().map(start).collect();
         thread::sleep(time);
         over.store(true, Ordering::Relaxed);
         let joined = workers.into_iter().map(thread::ScopedJoinHandle::join);
         joined
-            .map(|grants| grants.expect("it does not panic"))
+            .map(|grants| grants.expect("the thread does not panic"))
             .collect::<Result<_>>()
     })?;
     let lasted = began.elapsed().as_secs_f64();
@@ -59,9 +55,12 @@ pub(crate) fn contend<L: Lock>(clients: Vec<L>, time: Duration) -> Result<Contes
     })
 }
 
-/// One client takes and releases without a pause, and nobody else does: how long each grant took,
-/// the shortest first, and grants a second.
-pub(crate) fn alone<L: Lock>(client: &mut L, time: Duration) -> Result<(Vec<Duration>, f64)> {
+/// Lets one client lock and unlock without a pause. Returns the sorted times of its grants, and the grants per
+/// second.
+pub(crate) fn measure_uncontended<L: Lock>(
+    client: &mut L,
+    time: Duration,
+) -> Result<(Vec<Duration>, f64)> {
     let mut took = Vec::new();
     let began = Instant::now();
     while began.elapsed() < time {
@@ -75,8 +74,8 @@ pub(crate) fn alone<L: Lock>(client: &mut L, time: Duration) -> Result<(Vec<Dura
     Ok((took, rate))
 }
 
-/// When it was granted the lock, which it releases at once.
-fn take_until<L: Lock>(mut client: L, over: &AtomicBool) -> Result<Vec<Instant>> {
+/// Locks and unlocks until `over` is set. Returns the times of the grants.
+fn lock_until<L: Lock>(mut client: L, over: &AtomicBool) -> Result<Vec<Instant>> {
     let mut grants = Vec::new();
     while !over.load(Ordering::Relaxed) {
         client.lock()?;
@@ -98,26 +97,25 @@ fn hand_overs(grants: &[Vec<Instant>]) -> Vec<Duration> {
     gaps
 }
 
-/// In nanoseconds, of times in order.
+/// Returns a percentile of sorted times, in nanoseconds.
 pub(crate) fn percentile(sorted: &[Duration], percent: usize) -> Result<f64> {
     let at = sorted.get(sorted.len() * percent / 100);
     at.map(|time| time.as_secs_f64() * 1e9)
         .context("nothing was measured")
 }
 
-/// Of some value of each.
+/// Returns the median of a value of the samples.
 pub(crate) fn median<T>(samples: &[T], value: fn(&T) -> f64) -> f64 {
     let mut values: Vec<f64> = samples.iter().map(value).collect();
     values.sort_unstable_by(f64::total_cmp);
     values[values.len() / 2]
 }
 
-/// Nanoseconds for people.
 pub(crate) fn micros(nanos: f64) -> String {
     format!("{:.1} µs", nanos / 1e3)
 }
 
-#[expect(clippy::cast_precision_loss, reason = "far fewer than 2^52")]
+#[expect(clippy::cast_precision_loss, reason = "less than 2^52")]
 fn float(count: usize) -> f64 {
     count as f64
 }

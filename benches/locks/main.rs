@@ -1,11 +1,11 @@
-//! What it costs a program to get the token, at the control socket: without the start of a process.
+//! Benchmark of locks: the time in which a program gets the token at the control socket, without the start of a
+//! process.
 //!
-//! Floor and locks are measured in turn, on one segment; see `benches/token_pass` for the floor:
-//! one hop of a frame through the barest program.
+//! Floor and locks are measured in turn on the same segment. The floor is one hop of a frame through the barest
+//! program; see `benches/token_pass`.
 //!
-//! `--rivals` measures a 3-node etcd and a Redis besides, which have to be installed (`rivals`).
-//!
-//! `updates` counts the updates that are lost under a lock while faults strike.
+//! `--rivals` also measures an etcd of three nodes and a Redis, which must be installed (`rivals`). `updates`
+//! counts the updates that are lost under a lock during faults.
 //!
 //! ```text
 //! cargo bench --bench locks
@@ -18,7 +18,7 @@
 
 mod contest;
 #[path = "../token_pass/figures.rs"]
-#[expect(dead_code, reason = "the other bench's table")]
+#[expect(dead_code, reason = "only token_pass prints the table")]
 mod figures;
 #[path = "../token_pass/floor.rs"]
 mod floor;
@@ -41,33 +41,33 @@ use real::daemon::Daemon;
 use real::fabric::{Fabric, Kind};
 use real::start::{Placement, Start};
 
-/// Measures how fast programs get the token.
+/// Measure how fast programs get the token.
 #[derive(Debug, Parser)]
 struct Options {
-    /// How many times floor and locks are measured, in turn.
+    /// Number of measurements of floor and locks, in turn.
     #[arg(long, default_value_t = 5)]
     pairs: usize,
-    /// How long each is measured each time.
+    /// Time of each measurement.
     #[arg(long, default_value = "2s")]
     time: humantime::Duration,
-    /// ringd beside etcd and Redis, and nothing else.
+    /// Measure only ringd, etcd and Redis, to compare them.
     #[arg(long)]
     rivals: bool,
-    /// Another build of `ringd`; several are measured in turn.
+    /// Another build of `ringd` (may be repeated); builds are measured in turn.
     #[arg(long, default_value = env!("CARGO_BIN_EXE_ringd"))]
     ringd: Vec<PathBuf>,
-    /// Cargo says that this is a benchmark.
+    /// Cargo passes this option to benchmarks.
     #[arg(long, hide = true, global = true)]
     bench: bool,
     #[command(subcommand)]
     task: Option<Task>,
 }
 
-/// The other tasks of this program.
+/// Other commands of this program.
 #[derive(Debug, Subcommand)]
 enum Task {
     Updates(updates::Options),
-    /// The work of a client of `updates`, under the lock.
+    /// Work of a client of `updates`, under the lock.
     #[command(hide = true)]
     Add(updates::Addition),
 }
@@ -75,21 +75,18 @@ enum Task {
 /// Measures something in a ring for some time.
 type Measure = fn(&[Daemon], Duration) -> Result<Sample>;
 
-/// How long the ring rests before the token is asked for where processors are to be asleep.
-const REST: Duration = Duration::from_millis(2);
+/// Rest of the ring before each request, so that processors fall asleep.
+const REST_TIME: Duration = Duration::from_millis(2);
 
-/// What one measurement comes to.
 #[derive(Debug, Clone, Copy)]
 struct Sample {
-    /// A hop of the floor, without a pause; and the same if it has rested before each rotation, as the
-    /// ring does.
+    /// A hop of the floor without a pause, and a hop with the same rest before each rotation as the ring has.
     floor: f64,
     rested: f64,
     p50: f64,
     p99: f64,
-    /// Grants a second.
     rate: f64,
-    /// The smallest and the largest node's part of all grants, times the number of nodes.
+    /// Share of all grants of the node with the fewest and of the one with the most, times the number of nodes.
     parts: (f64, f64),
 }
 
@@ -102,7 +99,7 @@ fn main() -> Result<ExitCode> {
     match &options.task {
         Some(Task::Updates(task)) => return Ok(updates::run(task)),
         Some(Task::Add(addition)) => addition.run()?,
-        // `cargo test --benches` only wants to know whether it would run.
+        // `cargo test --benches` only checks that this program starts.
         None if options.bench => measure_locks(&options)?,
         None => {}
     }
@@ -115,14 +112,20 @@ fn measure_locks(options: &Options) -> Result<()> {
     if options.rivals {
         return rivals::compare(&options.ringd[0], options.pairs, time);
     }
-    println!("| | floor | floor, rested | p50 | p99 | p50 ÷ floor | ÷ rested | a second | parts |");
+    println!(
+        "| | floor | floor, rested | p50 | p99 | p50 ÷ floor | ÷ rested | per second | parts |"
+    );
     println!("|---|---:|---:|---:|---:|---:|---:|---:|---|");
     let what: [(&str, usize, Measure); 5] = [
-        ("acquire, idle ring of 4, again and again", 4, acquire_again),
+        ("acquire, idle ring of 4, again and again", 4, acquire_awake),
         ("acquire, idle ring of 4, rested", 4, acquire_rested),
-        ("hand-over, 3 nodes contend", 3, contend),
-        ("grant to the next program of one machine", 2, local),
-        ("one program, again and again, idle ring of 4", 4, again),
+        ("handover, 3 nodes contend", 3, contend),
+        (
+            "grant to the next program on the same machine",
+            2,
+            contend_locally,
+        ),
+        ("one program, again and again, idle ring of 4", 4, relock),
     ];
     for (name, stations, measure) in what {
         let samples = measure_all(options, stations, time, measure)?;
@@ -137,7 +140,6 @@ fn measure_locks(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// The samples of each build.
 fn measure_all(
     options: &Options,
     stations: usize,
@@ -152,7 +154,7 @@ fn measure_all(
     let mut samples = vec![Vec::new(); options.ringd.len()];
     for _ in 0..options.pairs {
         let floor = floor::measure(&fabric, &start, time, Duration::ZERO)?.p50;
-        let rested = floor::measure(&fabric, &start, time, REST)?.p50;
+        let rested = floor::measure(&fabric, &start, time, REST_TIME)?.p50;
         for (ringd, samples) in options.ringd.iter().zip(&mut samples) {
             let daemons = Daemon::ring(&start, &fabric.places, ringd, &[])?;
             let sample = measure(&daemons, time)?;
@@ -166,18 +168,19 @@ fn measure_all(
     Ok(samples)
 }
 
-/// The machines have rested, and their processors have to wake up.
+/// Measures grants after a rest, when the processors have to wake up.
 fn acquire_rested(daemons: &[Daemon], time: Duration) -> Result<Sample> {
-    acquire(daemons, time, REST)
+    acquire(daemons, time, REST_TIME)
 }
 
-/// Nobody holds a lock or waits for one, but all are awake, as the stations of the floor are.
-fn acquire_again(daemons: &[Daemon], time: Duration) -> Result<Sample> {
+/// Measures grants without a rest. No node holds the lock or waits for it, but all are awake, like the floor's
+/// stations.
+fn acquire_awake(daemons: &[Daemon], time: Duration) -> Result<Sample> {
     acquire(daemons, time, Duration::ZERO)
 }
 
-/// From a node that does not hold the token: the next one has just let go of it, and has passed it on
-/// to the one after.
+/// Measures grants to a node without the token. The next node in the ring has just released the lock and passed the
+/// token to the node after it.
 fn acquire(daemons: &[Daemon], time: Duration, rest: Duration) -> Result<Sample> {
     let mut clients = connect(daemons)?;
     let mut took = Vec::new();
@@ -197,14 +200,14 @@ fn acquire(daemons: &[Daemon], time: Duration, rest: Duration) -> Result<Sample>
     sample(took, 0.0, (1.0, 1.0))
 }
 
-/// A program on every node takes and releases without a pause.
+/// Lets one program per node lock and unlock without a pause.
 fn contend(daemons: &[Daemon], time: Duration) -> Result<Sample> {
     let contest = contest::contend(connect(daemons)?, time)?;
     sample(contest.hand_overs, contest.rate, contest.parts)
 }
 
-/// Two programs of one machine, of which one always waits.
-fn local(daemons: &[Daemon], time: Duration) -> Result<Sample> {
+/// Lets two programs on one machine compete: one always waits.
+fn contend_locally(daemons: &[Daemon], time: Duration) -> Result<Sample> {
     let mut clients = connect(&[&daemons[0], &daemons[0]].map(|it| it))?;
     let mut took = Vec::new();
     clients[0].lock()?;
@@ -213,34 +216,34 @@ fn local(daemons: &[Daemon], time: Duration) -> Result<Sample> {
     while began.elapsed() < time {
         let next = 1 - holder;
         clients[next].ask()?;
-        // It waits in the queue by then.
+        // By then the request waits in the queue.
         thread::sleep(Duration::from_millis(1));
         let released = Instant::now();
         clients[holder].release()?;
-        clients[next].granted()?;
+        clients[next].await_grant()?;
         took.push(released.elapsed());
-        clients[holder].unlocked()?;
+        clients[holder].await_unlock()?;
         holder = next;
     }
     sample(took, 0.0, (1.0, 1.0))
 }
 
-/// One program takes and releases, and nobody else wants the token.
-fn again(daemons: &[Daemon], time: Duration) -> Result<Sample> {
+/// Lets one program lock and unlock while no other program wants the token.
+fn relock(daemons: &[Daemon], time: Duration) -> Result<Sample> {
     let mut client = Client::connect(&daemons[0].control())?;
-    let (took, _) = contest::alone(&mut client, time)?;
+    let (took, _) = contest::measure_uncontended(&mut client, time)?;
     sample(took, 0.0, (1.0, 1.0))
 }
 
 impl Lock for Client {
     fn lock(&mut self) -> Result<()> {
         self.ask()?;
-        self.granted()
+        self.await_grant()
     }
 
     fn unlock(&mut self) -> Result<()> {
         self.release()?;
-        self.unlocked()
+        self.await_unlock()
     }
 }
 

@@ -1,4 +1,4 @@
-//! A program that wants the token (`docs/control.md`).
+//! Client of a daemon's control socket (`docs/control.md`).
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -7,12 +7,11 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use ring_runtime::wait::{Interest, Poller};
 
-/// A connection to a daemon.
 #[derive(Debug)]
 pub(crate) struct Client {
     reader: BufReader<UnixStream>,
-    /// Waits for it as `ringctl` does. A read that blocks is also woken up when the daemon has read what
-    /// was asked, for nothing.
+    /// Waits as `ringctl` does. A blocking read would also wake up when the daemon reads the request, which costs
+    /// time.
     poller: Poller,
     line: String,
 }
@@ -36,8 +35,8 @@ impl Client {
             .write_all(b"{\"request\":\"lock\"}\n")?)
     }
 
-    pub(crate) fn granted(&mut self) -> Result<()> {
-        self.hears("{\"granted\"")
+    pub(crate) fn await_grant(&mut self) -> Result<()> {
+        self.expect_line("{\"granted\"")
     }
 
     pub(crate) fn release(&mut self) -> Result<()> {
@@ -47,11 +46,11 @@ impl Client {
             .write_all(b"{\"request\":\"unlock\"}\n")?)
     }
 
-    pub(crate) fn unlocked(&mut self) -> Result<()> {
-        self.hears("{\"unlocked\"")
+    pub(crate) fn await_unlock(&mut self) -> Result<()> {
+        self.expect_line("{\"unlocked\"")
     }
 
-    fn hears(&mut self, what: &str) -> Result<()> {
+    fn expect_line(&mut self, what: &str) -> Result<()> {
         loop {
             self.line.clear();
             if self.reader.buffer().is_empty() {

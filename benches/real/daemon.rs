@@ -1,4 +1,4 @@
-//! `ringd` as it ships, and what `ringctl` says of it.
+//! Starts real `ringd` processes and reads their status with `ringctl`.
 
 use std::fmt::Debug;
 use std::fs;
@@ -15,22 +15,21 @@ use tempfile::TempDir;
 use super::fabric::Place;
 use super::start::Start;
 
-/// How long anything may take that is waited for.
-const PATIENCE: Duration = Duration::from_secs(20);
-/// A look at the status is a disturbance: not too often.
-const POLL: Duration = Duration::from_millis(50);
+/// Longest time that anything may take.
+const WAIT_LIMIT: Duration = Duration::from_secs(20);
+/// Time between two requests of the status, which disturb the daemon.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// A daemon. It is killed when this is dropped.
+/// Process that is killed on drop.
 #[derive(Debug)]
 pub(crate) struct Daemon {
-    /// Its process.
     pub process: Child,
     folder: TempDir,
 }
 
 impl Daemon {
-    /// Starts a ring of `ringd` with further `options`, one in each place, and waits until it has formed.
-    #[allow(dead_code, reason = "not every bench has a ring of Lab2")]
+    /// Starts one `ringd` with further `options` in each place, and waits until they form a ring.
+    #[allow(dead_code, reason = "not every benchmark has a ring of Lab2")]
     pub(crate) fn ring(
         start: &Start,
         places: &[Place],
@@ -53,7 +52,7 @@ impl Daemon {
         Ok(daemons)
     }
 
-    /// Starts a `ringd` of any system, whose arguments but for `--control` are the caller's; it may use the folder.
+    /// Starts a `ringd` of any system with the caller's arguments and `--control`. It may use the folder.
     pub(crate) fn run(
         start: &Start,
         at: usize,
@@ -71,39 +70,37 @@ impl Daemon {
         Ok(Self { process, folder })
     }
 
-    /// Its control socket.
-    #[allow(dead_code, reason = "not every bench talks to it")]
+    #[allow(dead_code, reason = "not every benchmark uses the control socket")]
     pub(crate) fn control(&self) -> PathBuf {
         control(self.folder.path())
     }
 
-    /// The status.
     pub(crate) fn status<S: DeserializeOwned>(&self) -> Result<S> {
         let mut command = Command::new(ring_segment::program("ringctl"));
         command.arg("--socket").arg(control(self.folder.path()));
         let output = command.args(["status", "--json"]).output()?;
-        // The exit code tells of some states, in which there is a status all the same.
+        // Some exit codes report a bad state; the status is printed anyway.
         serde_json::from_slice(&output.stdout)
             .with_context(|| String::from_utf8_lossy(&output.stderr).trim().to_owned())
     }
 
-    /// The status, and when it was so.
-    #[allow(dead_code, reason = "not every bench wants to know when")]
-    pub(crate) fn look(&self) -> Result<(Status, Instant)> {
+    /// Returns the status and the time of its request.
+    #[allow(dead_code, reason = "not every benchmark needs the time")]
+    pub(crate) fn timed_status(&self) -> Result<(Status, Instant)> {
         let before = Instant::now();
         let status = self.status()?;
         Ok((status, before + before.elapsed() / 2))
     }
 
-    /// Waits for a status of some kind; `missing` says what it is not like until then.
+    /// Waits until the status satisfies `is_so`; otherwise the error says what is `missing`.
     pub(crate) fn wait_for<S: DeserializeOwned + Debug>(
         &self,
         missing: &str,
         is_so: impl Fn(&S) -> bool,
     ) -> Result<S> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + WAIT_LIMIT;
         loop {
-            thread::sleep(POLL);
+            thread::sleep(POLL_INTERVAL);
             match self.status() {
                 Ok(status) if is_so(&status) => return Ok(status),
                 Ok(_) | Err(_) if Instant::now() < deadline => {}
@@ -116,7 +113,7 @@ impl Daemon {
 
 impl Drop for Daemon {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have exited already.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

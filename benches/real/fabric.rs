@@ -1,5 +1,4 @@
-//! The segment: stations with an `eth0` each in a namespace of its own, and nothing that looks at
-//! their frames.
+//! A segment: stations with an `eth0` each, in separate namespaces. Nothing captures or switches their frames.
 
 use std::fmt;
 
@@ -7,11 +6,10 @@ use anyhow::Result;
 pub(crate) use ring_segment::Node as Place;
 use ring_segment::{Layout, Segment};
 
-/// What joins the stations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(dead_code, reason = "not every bench needs both")]
+#[allow(dead_code, reason = "not every benchmark uses both kinds")]
 pub(crate) enum Kind {
-    /// A cable between two.
+    /// A veth pair between two stations.
     Pair,
     /// The kernel's bridge.
     Bridge,
@@ -26,16 +24,15 @@ impl fmt::Display for Kind {
     }
 }
 
-/// A segment.
 #[derive(Debug)]
 pub(crate) struct Fabric {
-    /// The stations' places, in ring order.
+    /// Places of the stations, in ring order.
     pub places: Vec<Place>,
     _bridge: Option<Segment>,
 }
 
 impl Fabric {
-    /// A segment for `stations`, which are two with a cable.
+    /// Makes a segment for `stations`; a pair has exactly two.
     pub(crate) fn new(kind: Kind, stations: usize) -> Result<Self> {
         if kind == Kind::Pair {
             return Ok(Self {

@@ -1,6 +1,6 @@
-//! Real daemons in network namespaces, and nothing that looks at their frames.
+//! Real daemons in network namespaces, without a capture of their frames.
 
-#[allow(dead_code, reason = "not every bench wants the token")]
+#[allow(dead_code, reason = "not every benchmark uses the token")]
 pub(crate) mod client;
 pub(crate) mod daemon;
 pub(crate) mod fabric;

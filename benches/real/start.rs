@@ -1,4 +1,4 @@
-//! How a station's process is started.
+//! Starts a station's process on its CPU and in its namespace.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -13,20 +13,19 @@ use nix::unistd::Pid;
 
 use super::fabric::Place;
 
-/// How the stations are spread.
+/// How the stations are distributed over CPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Placement {
-    /// Neighbours on different CPUs: every hop wakes another CPU up, as it does between machines.
+    /// Neighbors on different CPUs: every hop wakes another CPU, as between machines.
     Apart,
-    /// All on one CPU: every hop is a change of process, and the least of kernel and hardware is
-    /// between two.
+    /// All on one CPU: a hop is a switch of processes, with the least work for kernel and hardware.
     Together,
 }
 
 impl fmt::Display for Placement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Apart => "Neighbours on different CPUs",
+            Self::Apart => "Neighbors on different CPUs",
             Self::Together => "All stations on one CPU",
         })
     }
@@ -37,23 +36,22 @@ impl Placement {
         let cpus = thread::available_parallelism().map_or(1, usize::from);
         match self {
             Self::Apart => station % cpus,
-            // Interrupts tend to go to the first.
+            // The first CPU usually handles the interrupts.
             Self::Together => cpus - 1,
         }
     }
 }
 
-/// How stations are started.
 #[derive(Debug, Default)]
 pub(crate) struct Start {
-    /// On which CPUs; `None`: as the kernel likes.
+    /// Placement on CPUs; `None`: the kernel chooses.
     pub placement: Option<Placement>,
-    /// Through which command, if any.
+    /// Command that starts the program; empty: none.
     pub through: Vec<String>,
 }
 
 impl Start {
-    /// Starts `program` as the process of `station`, on its CPU and in its place.
+    /// Starts `program` as the process of `station`, on its CPU and in its namespace.
     pub(crate) fn spawn(
         &self,
         station: usize,
@@ -73,7 +71,7 @@ impl Start {
             if let Some(placement) = self.placement {
                 let mut cpus = CpuSet::new();
                 cpus.set(placement.cpu(station))?;
-                // 0 is the calling thread, a new one; the processes that it starts stay there.
+                // Pid 0 is the calling thread. Processes that it starts inherit its CPU.
                 let pinned = sched_setaffinity(Pid::from_raw(0), &cpus);
                 pinned.context("cannot choose a station's CPU")?;
             }

@@ -1,4 +1,4 @@
-//! What was measured, and the file that it is kept in.
+//! Costs of the measured actions, and the file that keeps them.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -9,22 +9,22 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use ring_codec::lab2::Kind;
 
-/// What a ring goes through.
+/// Actions of a ring that are measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Feat {
-    /// All start at once, until there is one owner and all tables are equal.
+pub(crate) enum Action {
+    /// All nodes start at once, until one owns the token and all tables are equal.
     Form,
-    /// One more starts, until it is in all tables and has them all.
+    /// A node starts, until it and all others have the same table.
     Join,
-    /// The owner dies, until there is another.
+    /// The owner dies, until another node owns the token.
     FailOver,
-    /// Two halves that formed apart meet, until there is one owner and all tables are equal.
+    /// Two separate halves meet, until one node owns the token and all tables are equal.
     Merge,
-    /// Nothing happens, for the time measured.
+    /// The ring is idle for the measured time.
     Idle,
 }
 
-impl Feat {
+impl Action {
     pub(crate) const ALL: [Self; 5] = [
         Self::Form,
         Self::Join,
@@ -44,32 +44,31 @@ impl Feat {
     }
 }
 
-/// The cost of one feat in a ring of one size.
+/// Cost of one action in a ring of one size.
 #[derive(Debug, Clone)]
 pub(crate) struct Cost {
-    pub feat: Feat,
+    pub action: Action,
     pub nodes: usize,
     pub time: Duration,
-    /// Frames sent to one member, and to all, by kind as a number.
+    /// Numbers of frames to one member and to all, by kind.
     pub unicast: [u64; 12],
     pub broadcast: [u64; 12],
 }
 
 impl Cost {
-    /// Frames of all kinds.
+    /// Returns the number of frames of all kinds.
     pub(crate) fn frames(&self) -> u64 {
         self.unicast.iter().chain(&self.broadcast).sum()
     }
 
-    /// Frames a second.
-    #[allow(clippy::cast_precision_loss, reason = "far fewer than 2^52")]
+    #[allow(clippy::cast_precision_loss, reason = "less than 2^52")]
     pub(crate) fn rate(&self) -> f64 {
         self.frames() as f64 / self.time.as_secs_f64()
     }
 
-    /// A line of the file: feat, members, nanoseconds, then each kind as `unicast+broadcast`.
+    /// Returns a line of the file: action, members, nanoseconds, then each kind as `unicast+broadcast`.
     fn line(&self) -> String {
-        let (name, nodes, nanos) = (self.feat.name(), self.nodes, self.time.as_nanos());
+        let (name, nodes, nanos) = (self.action.name(), self.nodes, self.time.as_nanos());
         let mut line = format!("{name}\t{nodes}\t{nanos}");
         for kind in Kind::ALL {
             let at = kind as usize;
@@ -81,7 +80,9 @@ impl Cost {
     fn parse(line: &str) -> Option<Self> {
         let mut fields = line.split('\t');
         let name = fields.next()?;
-        let feat = Feat::ALL.into_iter().find(|feat| feat.name() == name)?;
+        let action = Action::ALL
+            .into_iter()
+            .find(|action| action.name() == name)?;
         let nodes = fields.next()?.parse().ok()?;
         let time = Duration::from_nanos(fields.next()?.parse().ok()?);
         let (mut unicast, mut broadcast) = ([0; 12], [0; 12]);
@@ -91,7 +92,7 @@ impl Cost {
             broadcast[kind as usize] = all.parse().ok()?;
         }
         Some(Self {
-            feat,
+            action,
             nodes,
             time,
             unicast,
@@ -100,12 +101,11 @@ impl Cost {
     }
 }
 
-/// All that was measured.
 #[derive(Debug, Default)]
 pub(crate) struct Costs(pub Vec<Cost>);
 
 impl Costs {
-    /// What earlier runs have measured; nothing if there is no file.
+    /// Reads the costs that earlier runs measured. Without a file it returns no costs.
     pub(crate) fn read(file: &Path) -> Result<Self> {
         let text = match fs::read_to_string(file) {
             Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
@@ -127,24 +127,23 @@ impl Costs {
         fs::write(file, text + "\n").with_context(|| format!("cannot write {}", file.display()))
     }
 
-    /// Puts the costs of one size in the place of what is known of it.
     pub(crate) fn replace(&mut self, nodes: usize, costs: Vec<Cost>) {
         self.0.retain(|cost| cost.nodes != nodes);
         self.0.extend(costs);
         self.0.sort_by_key(|cost| cost.nodes);
     }
 
-    /// The costs of one feat by size.
-    pub(crate) fn of(&self, feat: Feat) -> impl Iterator<Item = &Cost> {
-        self.0.iter().filter(move |cost| cost.feat == feat)
+    /// Returns the costs of one action by size.
+    pub(crate) fn of(&self, action: Action) -> impl Iterator<Item = &Cost> {
+        self.0.iter().filter(move |cost| cost.action == action)
     }
 
-    /// How a value grows with the size: the exponent of the power that fits best, by least squares of
-    /// the logarithms. `None` if fewer than two sizes are known.
+    /// Returns how a value grows with the size: the exponent of the best power law, by least squares of the
+    /// logarithms. Returns `None` with fewer than two sizes.
     #[allow(clippy::cast_precision_loss, reason = "few points, and small numbers")]
-    pub(crate) fn exponent(&self, feat: Feat, value: fn(&Cost) -> f64) -> Option<f64> {
+    pub(crate) fn exponent(&self, action: Action, value: fn(&Cost) -> f64) -> Option<f64> {
         let points: Vec<(f64, f64)> = self
-            .of(feat)
+            .of(action)
             .map(|cost| ((cost.nodes as f64).ln(), value(cost).ln()))
             .collect();
         let count = points.len() as f64;
@@ -159,13 +158,11 @@ impl Costs {
     }
 }
 
-/// Frames as a number to calculate with.
-#[allow(clippy::cast_precision_loss, reason = "far fewer than 2^52")]
+#[allow(clippy::cast_precision_loss, reason = "less than 2^52")]
 pub(crate) fn frames(cost: &Cost) -> f64 {
     cost.frames() as f64
 }
 
-/// Seconds.
 pub(crate) fn seconds(cost: &Cost) -> f64 {
     cost.time.as_secs_f64()
 }

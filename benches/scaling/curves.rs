@@ -1,37 +1,34 @@
-//! The curves.
-
 use std::path::Path;
 
 use anyhow::Result;
 
 use super::chart::{self, Curve};
-use super::cost::{Cost, Costs, Feat, frames, seconds};
+use super::cost::{Action, Cost, Costs, frames, seconds};
 
-/// A file, what its ordinate shows, of which feats, and how that is read.
-type Chart<'a> = (&'a str, &'a str, &'a [Feat], fn(&Cost) -> f64);
+/// File, label of the ordinate, actions, and the plotted value.
+type Chart<'a> = (&'a str, &'a str, &'a [Action], fn(&Cost) -> f64);
 
-/// Draws all curves into a folder.
-#[allow(clippy::cast_precision_loss, reason = "rings of far fewer than 2^52")]
+#[allow(clippy::cast_precision_loss, reason = "rings of less than 2^52 nodes")]
 pub(crate) fn draw(costs: &Costs, folder: &Path) -> Result<()> {
     std::fs::create_dir_all(folder)?;
-    let feats = [Feat::Form, Feat::Join, Feat::FailOver, Feat::Merge];
+    let feats = [Action::Form, Action::Join, Action::FailOver, Action::Merge];
     let charts: [Chart<'_>; 3] = [
         ("scaling-frames.svg", "frames", &feats, frames),
         ("scaling-time.svg", "seconds", &feats, seconds),
         (
             "scaling-idle.svg",
-            "frames a second, idle",
-            &[Feat::Idle],
+            "frames per second, idle",
+            &[Action::Idle],
             Cost::rate,
         ),
     ];
     for (file, what, feats, value) in charts {
         let curves: Vec<Curve> = feats
             .iter()
-            .map(|&feat| {
-                let points = costs.of(feat);
+            .map(|&action| {
+                let points = costs.of(action);
                 let points = points.map(|cost| (cost.nodes as f64, value(cost)));
-                Curve::new(feat.name(), feat as usize, points.collect())
+                Curve::new(action.name(), action as usize, points.collect())
             })
             .collect();
         chart::draw(&folder.join(file), ["members", what], &curves)?;

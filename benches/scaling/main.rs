@@ -1,14 +1,14 @@
-//! How the cost of a ring grows with its size: frames and time to form it, to join it, to replace
-//! its owner, to merge two halves; and what it costs when it is idle. The machines that ship, in
-//! the simulated world: the figures are the same on every machine.
+//! Benchmark of the cost of a ring by its size: frames and time to form it, to join it, to replace its owner and to
+//! merge two halves, and the frames of an idle ring. The state machines run in the simulator, so the figures are
+//! the same on every machine.
 //!
-//! They are kept in `docs/scaling.tsv`; the curves in `docs/images` and the table in
-//! `docs/scaling.md` are made from that.
+//! `docs/scaling.tsv` keeps the figures. The curves in `docs/images` and the table in `docs/scaling.md` are made
+//! from it.
 //!
 //! ```text
 //! cargo bench --bench scaling                       # all sizes; 10,000 takes long
-//! cargo bench --bench scaling -- --sizes 3,10,100   # the other sizes stay as they are
-//! cargo bench --bench scaling -- --sizes ''         # only draw what is there
+//! cargo bench --bench scaling -- --sizes 3,10,100   # other sizes keep their figures
+//! cargo bench --bench scaling -- --sizes ''         # only draw the kept figures
 //! ```
 
 #[path = "../support/chart.rs"]
@@ -27,16 +27,16 @@ use clap::Parser;
 
 use cost::Costs;
 
-/// Measures how the cost of a ring grows with its size.
+/// Measure how the cost of a ring grows with its size.
 #[derive(Debug, Parser)]
 struct Options {
-    /// How many members the rings have.
+    /// Numbers of members of the rings.
     #[arg(long, value_delimiter = ',', default_value = "3,10,100,1000,10000")]
     sizes: Vec<String>,
-    /// Where the figures are kept, and drawn.
+    /// Folder for the figures and curves.
     #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/docs"))]
     docs: PathBuf,
-    /// Cargo says that this is a benchmark.
+    /// Cargo passes this option to benchmarks.
     #[arg(long, hide = true)]
     bench: bool,
 }
@@ -44,7 +44,7 @@ struct Options {
 fn main() -> Result<()> {
     let options = Options::parse();
     if !options.bench {
-        // Under `cargo test`: it works, and nothing is written.
+        // Under `cargo test` this only shows that the benchmark works; it writes nothing.
         let costs = Costs(measure::all(3));
         println!("{}", table::table(&costs));
         return Ok(());

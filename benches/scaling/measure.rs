@@ -1,4 +1,4 @@
-//! Rings of one size, and what each of their feats costs.
+//! Measures the cost of each action in rings of one size.
 
 use std::thread;
 use std::time::Duration;
@@ -7,65 +7,66 @@ use ring_codec::lab2::Kind;
 use ring_proto::lab2::{Constants, Lab2};
 use ring_sim::lab2::World;
 
-use super::cost::{Cost, Feat};
+use super::cost::{Action, Cost};
 
-/// How often it is looked whether tables are equal, which takes long where they are large.
-const LOOK: Duration = Duration::from_millis(5);
-/// No feat takes longer.
-const LIMIT: Duration = Duration::from_secs(600);
-/// What a feat has left to do is done by then.
-const REST: Duration = Duration::from_secs(2);
-const IDLE: Duration = Duration::from_secs(10);
+/// Time between two comparisons of all tables, which are slow for large tables.
+const TABLE_POLL_INTERVAL: Duration = Duration::from_millis(5);
+const ACTION_LIMIT: Duration = Duration::from_secs(600);
+/// Time in which the effects of an action end.
+const REST_TIME: Duration = Duration::from_secs(2);
+const IDLE_TIME: Duration = Duration::from_secs(10);
 
 type Ring = World<Lab2>;
 
-/// Every feat in a ring of `nodes` members, with the default constants. Two worlds, each with a
-/// thread of its own.
+/// Measures every action in a ring of `nodes` members, with the default constants. Runs two simulations, one per
+/// thread.
 pub(crate) fn all(nodes: usize) -> Vec<Cost> {
     thread::scope(|scope| {
-        let merged = scope.spawn(|| merge(nodes));
-        let mut costs = form_and_live(nodes);
+        let merged = scope.spawn(|| measure_merge(nodes));
+        let mut costs = measure_one_ring(nodes);
         costs.push(merged.join().expect("the halves merge"));
         costs
     })
 }
 
-/// What one ring goes through, from its beginning.
-fn form_and_live(nodes: usize) -> Vec<Cost> {
+/// Measures the actions that one ring can do one after the other.
+fn measure_one_ring(nodes: usize) -> Vec<Cost> {
     let mut costs = Vec::new();
     let mut ring = ring(nodes + 1);
-    let mut measure = |ring: &mut Ring, feat, act: &mut dyn FnMut(&mut Ring)| {
-        costs.push(cost(ring, nodes, feat, act));
-        ring.run(REST);
+    let mut measure = |ring: &mut Ring, action, act: &mut dyn FnMut(&mut Ring)| {
+        costs.push(measure_cost(ring, nodes, action, act));
+        ring.run(REST_TIME);
     };
-    measure(&mut ring, Feat::Form, &mut |ring| {
+    measure(&mut ring, Action::Form, &mut |ring| {
         (0..nodes).for_each(|at| ring.start(at));
         wait_until_formed(ring);
     });
-    measure(&mut ring, Feat::Idle, &mut |ring| ring.run(IDLE));
-    measure(&mut ring, Feat::Join, &mut |ring| {
+    measure(&mut ring, Action::Idle, &mut |ring| ring.run(IDLE_TIME));
+    measure(&mut ring, Action::Join, &mut |ring| {
         ring.start(nodes);
         wait_until_formed(ring);
     });
     let at_rest = |ring: &Ring| ring.owner().is_some() && ring.has_one_owner();
-    let owner = ring.run_until(LIMIT, at_rest).and_then(|_| ring.owner());
-    measure(&mut ring, Feat::FailOver, &mut |ring| {
+    let owner = ring
+        .run_until(ACTION_LIMIT, at_rest)
+        .and_then(|_| ring.owner());
+    measure(&mut ring, Action::FailOver, &mut |ring| {
         ring.kill(owner.expect("a ring at rest has an owner"));
-        let replaced = ring.run_until(LIMIT, |ring| !ring.owners().is_empty());
-        assert!(replaced.is_some(), "nobody took over");
+        let replaced = ring.run_until(ACTION_LIMIT, |ring| !ring.owners().is_empty());
+        assert!(replaced.is_some(), "no node took over");
     });
     assert_sound(&ring);
     costs
 }
 
-/// Two halves that were cut apart from the start, every other member in each.
-fn merge(nodes: usize) -> Cost {
+/// Measures the merge of two halves that were separate from the start. Every other member is in the same half.
+fn measure_merge(nodes: usize) -> Cost {
     let mut halves = ring(nodes);
     let groups: Vec<u8> = (0..nodes).map(|at| u8::from(at % 2 > 0)).collect();
     halves.part(&groups);
     halves.start_all();
-    halves.run(REST);
-    let cost = cost(&mut halves, nodes, Feat::Merge, &mut |ring| {
+    halves.run(REST_TIME);
+    let cost = measure_cost(&mut halves, nodes, Action::Merge, &mut |ring| {
         ring.part(&[]);
         wait_until_formed(ring);
     });
@@ -80,7 +81,7 @@ fn assert_sound(ring: &Ring) {
 fn ring(nodes: usize) -> Ring {
     let constants = Constants {
         max_members: nodes.max(2),
-        // Halves that have never met would take themselves for all there is.
+        // Without `expect` each half would consider itself complete.
         expect: Some(nodes),
         ..Constants::default()
     };
@@ -90,14 +91,22 @@ fn ring(nodes: usize) -> Ring {
 fn wait_until_formed(ring: &mut Ring) {
     let start = ring.now();
     while !(ring.has_one_owner() && ring.common_digest().is_some()) {
-        assert!(ring.now() < start + LIMIT, "the tables do not become equal");
-        // The world stands still then.
+        assert!(
+            ring.now() < start + ACTION_LIMIT,
+            "the tables do not become equal"
+        );
+        // The simulation's time does not move here.
         assert_sound(ring);
-        ring.run(LOOK);
+        ring.run(TABLE_POLL_INTERVAL);
     }
 }
 
-fn cost(ring: &mut Ring, nodes: usize, feat: Feat, act: &mut dyn FnMut(&mut Ring)) -> Cost {
+fn measure_cost(
+    ring: &mut Ring,
+    nodes: usize,
+    action: Action,
+    act: &mut dyn FnMut(&mut Ring),
+) -> Cost {
     let counts = |ring: &Ring| Kind::ALL.map(|kind| (ring.sent(kind), ring.broadcasts(kind)));
     let (start, before) = (ring.now(), counts(ring));
     act(ring);
@@ -109,7 +118,7 @@ fn cost(ring: &mut Ring, nodes: usize, feat: Feat, act: &mut dyn FnMut(&mut Ring
         unicast[kind as usize] = sent - sent_before - broadcast[kind as usize];
     }
     Cost {
-        feat,
+        action,
         nodes,
         time: ring.now().saturating_sub(start),
         unicast,

@@ -1,21 +1,23 @@
-//! The tables in `docs/scaling.md`.
-
 use std::fmt::Write as _;
 
 use ring_codec::lab2::Kind;
 
-use super::cost::{Costs, Feat, frames, seconds};
-use super::page::grouped;
+use super::cost::{Action, Costs, frames, seconds};
+use super::page::group_digits;
 
-/// Frames and time of every feat by size, and how they grow; then the frames by kind.
+/// Returns the frames and the time of every action by size, with their growth, and the frames by kind.
 pub(crate) fn table(costs: &Costs) -> String {
     let mut text = "| | members | frames | to one | to all | time |\n".to_owned();
     text += "|---|---:|---:|---:|---:|---:|\n";
-    for feat in Feat::ALL {
-        for cost in costs.of(feat) {
+    for action in Action::ALL {
+        for cost in costs.of(action) {
             let (one, all): (u64, u64) = (cost.unicast.iter().sum(), cost.broadcast.iter().sum());
-            let (name, nodes, total) = (feat.name(), grouped(cost.nodes as u64), cost.frames());
-            let (total, one, all) = (grouped(total), grouped(one), grouped(all));
+            let (name, nodes, total) = (
+                action.name(),
+                group_digits(cost.nodes as u64),
+                cost.frames(),
+            );
+            let (total, one, all) = (group_digits(total), group_digits(one), group_digits(all));
             let time = format!("{:.3} s", seconds(cost));
             let _ = writeln!(
                 text,
@@ -25,23 +27,24 @@ pub(crate) fn table(costs: &Costs) -> String {
     }
     text += "\n| | frames grow as n to the | time as n to the |\n";
     text += "|---|---:|---:|\n";
-    for feat in Feat::ALL {
+    for action in Action::ALL {
         let exponent = |value| {
-            let exponent = costs.exponent(feat, value);
+            let exponent = costs.exponent(action, value);
             exponent.map_or_else(|| "-".to_owned(), |exponent| format!("{exponent:.2}"))
         };
         let columns = [exponent(frames), exponent(seconds)];
-        let _ = writeln!(text, "| {} | {} |", feat.name(), columns.join(" | "));
+        let _ = writeln!(text, "| {} | {} |", action.name(), columns.join(" | "));
     }
     text += "\n| | members | frames by kind, to one + to all |\n|---|---:|---|\n";
-    for feat in Feat::ALL {
-        for cost in costs.of(feat) {
+    for action in Action::ALL {
+        for cost in costs.of(action) {
             let kinds = Kind::ALL.map(|kind| {
                 let (one, all) = (cost.unicast[kind as usize], cost.broadcast[kind as usize]);
-                (one + all > 0).then(|| format!("{kind} {}+{}", grouped(one), grouped(all)))
+                (one + all > 0)
+                    .then(|| format!("{kind} {}+{}", group_digits(one), group_digits(all)))
             });
             let kinds: Vec<_> = kinds.into_iter().flatten().collect();
-            let (name, nodes) = (feat.name(), grouped(cost.nodes as u64));
+            let (name, nodes) = (action.name(), group_digits(cost.nodes as u64));
             let _ = writeln!(text, "| {name} | {nodes} | {} |", kinds.join(", "));
         }
     }

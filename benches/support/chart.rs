@@ -1,11 +1,11 @@
-//! Curves on axes that are both logarithmic.
+//! Draws curves on logarithmic axes.
 
 use std::path::Path;
 
 use plotters::prelude::*;
 
-/// One for each curve, all told apart by the colour-blind (Okabe and Ito's palette).
-const COLOURS: [RGBColor; 5] = [
+/// Colors that color-blind people can distinguish (palette of Okabe and Ito), one per curve.
+const COLORS: [RGBColor; 5] = [
     RGBColor(0, 114, 178),
     RGBColor(230, 159, 0),
     RGBColor(0, 158, 115),
@@ -13,40 +13,39 @@ const COLOURS: [RGBColor; 5] = [
     RGBColor(86, 86, 86),
 ];
 const SIZE: (u32, u32) = (760, 480);
-/// Between two names, in pixels.
-const LINE: i32 = 16;
+/// Distance between two names, in pixels.
+const LINE_HEIGHT: i32 = 16;
 
-/// How a curve is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(dead_code, reason = "not every bench draws all of them")]
+#[allow(dead_code, reason = "not every benchmark draws all kinds")]
 pub(crate) enum Marks {
     Both,
     Line,
     Points,
 }
 
-/// A curve: its name, which stands at its end, its colour by number, and its points.
+/// Curve: the name at its end, the index of its color, and its points.
 #[derive(Debug)]
 pub(crate) struct Curve {
     pub name: String,
-    pub colour: usize,
+    pub color: usize,
     pub points: Vec<(f64, f64)>,
     pub marks: Marks,
 }
 
 impl Curve {
-    /// One that is drawn with line and points.
-    pub(crate) fn new(name: &str, colour: usize, points: Vec<(f64, f64)>) -> Self {
+    /// Makes a curve that is drawn as line and points.
+    pub(crate) fn new(name: &str, color: usize, points: Vec<(f64, f64)>) -> Self {
         Self {
             name: name.to_owned(),
-            colour,
+            color,
             points,
             marks: Marks::Both,
         }
     }
 }
 
-/// Draws curves into a file, with what their axes show.
+/// Draws curves and the names of their axes into a file.
 pub(crate) fn draw(file: &Path, axes: [&str; 2], curves: &[Curve]) -> anyhow::Result<()> {
     draw_into(file, axes, curves)
         .map_err(|error| anyhow::anyhow!("cannot draw {}: {error}", file.display()))
@@ -83,34 +82,34 @@ fn draw_into(
         .draw()?;
     let mut names = Vec::new();
     for curve in curves {
-        let colour = COLOURS[curve.colour];
+        let color = COLORS[curve.color];
         let points = &curve.points;
         if curve.marks != Marks::Points {
-            chart.draw_series(LineSeries::new(points.clone(), colour.stroke_width(2)))?;
+            chart.draw_series(LineSeries::new(points.clone(), color.stroke_width(2)))?;
         }
         if curve.marks != Marks::Line {
-            chart.draw_series(points.iter().map(|&at| Circle::new(at, 3, colour.filled())))?;
+            chart.draw_series(points.iter().map(|&at| Circle::new(at, 3, color.filled())))?;
         }
         if let Some(last) = points.last() {
-            names.push((chart.backend_coord(last), colour, &curve.name));
+            names.push((chart.backend_coord(last), color, &curve.name));
         }
     }
     names.retain(|(_, _, name)| !name.is_empty());
-    // From above, each below the one before.
+    // From top to bottom, so that no name overlaps the one above.
     names.sort_by_key(|((_, y), _, _)| *y);
     let mut free = 0;
-    for ((x, y), colour, name) in names {
+    for ((x, y), color, name) in names {
         let y = (y - 6).max(free);
-        free = y + LINE;
-        let style = ("sans-serif", 14).into_font().color(&colour);
+        free = y + LINE_HEIGHT;
+        let style = ("sans-serif", 14).into_font().color(&color);
         area.draw(&Text::new(name.clone(), (x + 10, y), style))?;
     }
-    // What grows with the members is as steep as this.
+    // A line of slope 1: a value that grows like the number of members is parallel to it.
     let n = [(3.0, 3.0), (largest, largest)];
     if n.iter().all(|&(_, y)| (down..=up).contains(&y)) {
         chart.draw_series(DashedLineSeries::new(n, 4, 4, BLACK.stroke_width(1)))?;
         let style = ("sans-serif", 14).into_font().color(&BLACK);
-        // Not at the right, where the curves end.
+        // Away from the right end, where the names of the curves are.
         let at = 3.0 * (largest / 3.0).powf(0.6);
         let label = EmptyElement::at((at, at)) + Text::new("n", (-4, -20), style);
         chart.draw_series(std::iter::once(label))?;

@@ -1,4 +1,4 @@
-//! A Lab2 machine by itself, as a benchmark drives it: frames in, frames out, no link.
+//! Drives one Lab2 state machine in a benchmark: frames in, frames out, no link.
 
 use std::time::Duration;
 
@@ -8,10 +8,8 @@ use ring_proto::lab2::{Constants, Durable, Lab2};
 use ring_proto::time::{Instant, Now};
 use ring_proto::{LinkState, Machine, Sent, Stored, Transmit};
 
-/// The measured machine's address.
-pub(crate) const ME: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
+pub(crate) const OWN_MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
 
-/// A frame's bytes.
 pub(crate) fn encode(author: MacAddr, destination: MacAddr, message: Message<'_>) -> Vec<u8> {
     let frame = Frame {
         destination,
@@ -21,13 +19,11 @@ pub(crate) fn encode(author: MacAddr, destination: MacAddr, message: Message<'_>
         card: None,
     };
     let mut buf = [0; MAX_FRAME_LEN];
-    let len = frame
-        .encode(ETHERTYPE, &mut buf)
-        .expect("the message is legal");
+    let len = frame.encode(ETHERTYPE, &mut buf).expect("a legal message");
     buf[..len].to_vec()
 }
 
-/// A machine with everything that its driver would lend it.
+/// State machine with everything that its driver lends to it.
 pub(crate) struct Node {
     pub machine: Lab2,
     pub now: Now,
@@ -35,7 +31,7 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    /// A machine whose link has just come up.
+    /// Makes a node whose link has just come up.
     pub(crate) fn new(constants: Constants) -> Self {
         let fresh = Durable {
             my_token_number: 0,
@@ -52,7 +48,7 @@ impl Node {
             buf: Box::new([0; MAX_FRAME_LEN]),
         };
         let up = LinkState::Up {
-            mac: ME,
+            mac: OWN_MAC,
             ip: NO_IP,
             mtu: 1500,
         };
@@ -61,14 +57,14 @@ impl Node {
         node
     }
 
-    /// A frame comes in, and everything that follows from it goes out.
+    /// Handles a frame, and drains all output that follows.
     pub(crate) fn frame(&mut self, bytes: &[u8]) -> usize {
         self.machine
             .handle_message(self.now, (), bytes, Duration::ZERO);
         self.drain()
     }
 
-    /// Drains the machine as the contract says, and gives the length of all frames in bytes.
+    /// Drains the state machine in the order of its contract. Returns the length of all frames in bytes.
     pub(crate) fn drain(&mut self) -> usize {
         let mut sent = 0;
         loop {

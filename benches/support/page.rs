@@ -1,11 +1,9 @@
-//! Tables in a page of `docs`.
-
 use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
 
-/// Puts the tables of a bench into the page, in the place of those that are there.
+/// Replaces the tables of a benchmark in a page of `docs`.
 pub(crate) fn update(tables: &str, bench: &str, page: &Path) -> Result<()> {
     let text =
         fs::read_to_string(page).with_context(|| format!("cannot read {}", page.display()))?;
@@ -13,16 +11,16 @@ pub(crate) fn update(tables: &str, bench: &str, page: &Path) -> Result<()> {
     let end = format!("<!-- made by benches/{bench}: end -->");
     let (before, rest) = text
         .split_once(&begin)
-        .context("the page has no place for tables")?;
+        .context("the page has no mark for the tables")?;
     let (_, after) = rest
         .split_once(&end)
-        .context("the place for tables has no end")?;
+        .context("the mark for the tables has no end")?;
     let text = [before, &begin, "\n", tables, "\n", &end, after].concat();
     fs::write(page, text).with_context(|| format!("cannot write {}", page.display()))
 }
 
-/// 12,345 for 12345.
-pub(crate) fn grouped(number: u64) -> String {
+/// Formats 12345 as 12,345.
+pub(crate) fn group_digits(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {

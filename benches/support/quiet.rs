@@ -1,24 +1,24 @@
-//! The common part of rings in the simulator's kernel that have no faults.
+//! Common parts of rings without faults in the simulator's kernel.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-/// The first node's address; the others follow it.
-pub(crate) const FIRST: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+/// Address of the first node; the others follow.
+pub(crate) const FIRST_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 
 pub(crate) fn ip_of(node: usize) -> IpAddr {
     let node = u32::try_from(node).expect("there are few");
-    Ipv4Addr::from_bits(FIRST.to_bits() + node).into()
+    Ipv4Addr::from_bits(FIRST_ADDRESS.to_bits() + node).into()
 }
 
 pub(crate) fn node_of(address: SocketAddr) -> Option<usize> {
     let IpAddr::V4(ip) = address.ip() else {
         return None;
     };
-    usize::try_from(ip.to_bits().checked_sub(FIRST.to_bits())?).ok()
+    usize::try_from(ip.to_bits().checked_sub(FIRST_ADDRESS.to_bits())?).ok()
 }
 
-/// The methods of a `System` without faults that stores and counts nothing.
-macro_rules! nothing_goes_wrong {
+/// Implements the methods of a `System` that has no faults, storage or counters.
+macro_rules! no_faults {
     () => {
         fn storm(&mut self, _: u64, sent: u64) {
             panic!("{sent} datagrams in less than a second");
@@ -49,4 +49,4 @@ macro_rules! nothing_goes_wrong {
         fn after_event(&mut self) {}
     };
 }
-pub(crate) use nothing_goes_wrong;
+pub(crate) use no_faults;

@@ -1,27 +1,25 @@
-//! Percentiles, ratios and the table.
+//! Percentiles, ratios and the table of hops.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// The table's head, as `docs/latency-budget.md` has it.
+/// Head of the table in `docs/latency-budget.md`.
 pub(crate) const HEAD: &str = "\
 | segment | floor p50 | floor p99 | hop p50 | hop p99 | hop ÷ floor, p50 | least to most | p99 | mean |
 |---|---|---|---|---|---|---|---|---|";
 
-/// How long something takes, in nanoseconds.
+/// Times in nanoseconds.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct Figures {
-    /// Half are faster.
     pub p50: f64,
-    /// 99 % are faster.
     pub p99: f64,
-    /// All time by all of them.
+    /// Total time divided by the number.
     pub mean: f64,
 }
 
 impl Figures {
-    /// Of `count` rotations that took `all` together.
+    /// Makes the figures of `count` rotations that took `all` together.
     pub(crate) fn new(p50_ns: u64, p99_ns: u64, all: Duration, count: u64) -> Self {
         Self {
             p50: float(p50_ns),
@@ -30,7 +28,7 @@ impl Figures {
         }
     }
 
-    /// A hop's figures from a rotation's.
+    /// Divides the figures of a rotation by the number of stations.
     pub(crate) fn per_hop(self, stations: usize) -> Self {
         let stations = float(stations as u64);
         Self {
@@ -41,7 +39,6 @@ impl Figures {
     }
 }
 
-/// One line of the table.
 #[derive(Debug)]
 pub(crate) struct Row {
     floor: [f64; 2],
@@ -51,7 +48,7 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// Medians over the pairs of floor and ring.
+    /// Takes the medians over the pairs of floor and ring.
     pub(crate) fn new(pairs: &[(Figures, Figures)]) -> Self {
         let over = |value: fn(&(Figures, Figures)) -> f64| median(pairs.iter().map(value));
         let p50s = || pairs.iter().map(|(floor, ring)| ring.p50 / floor.p50);
@@ -70,7 +67,6 @@ impl Row {
         }
     }
 
-    /// The line.
     pub(crate) fn line(&self, name: &str) -> String {
         let us = |[p50, p99]: [f64; 2]| format!("{:.2} µs | {:.2} µs", p50 / 1000.0, p99 / 1000.0);
         let [p50, p99, mean] = self.ratio;

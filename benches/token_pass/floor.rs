@@ -1,4 +1,4 @@
-//! The floor: a frame passed round by programs that do nothing else.
+//! Measures the floor: programs that only pass a frame around a ring.
 
 use std::env;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -22,27 +22,26 @@ use crate::figures::Figures;
 use crate::real::fabric::Fabric;
 use crate::real::start::Start;
 
-/// Tells the process that is to be a station what it is to do.
-const STATION: &str = "RINGD_BENCH_STATION";
-/// The other experimental EtherType: frames that teach the bridge where a station is, and that no
-/// station receives.
-const UNHEARD: u16 = 0x88b6;
-/// Rotations before the first that counts.
-const WARM_UP: Duration = Duration::from_millis(200);
+/// Environment variable with the task of a station's process.
+const STATION_VARIABLE: &str = "RINGD_BENCH_STATION";
+/// The other experimental EtherType. Its frames teach the bridge the station's port, and no station receives them.
+const IGNORED_ETHERTYPE: u16 = 0x88b6;
+/// Time before the first measured rotation.
+const WARM_UP_TIME: Duration = Duration::from_millis(200);
 
-/// One station, a process of its own.
+/// Task of one station, a separate process.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Station {
     mac: [u8; 6],
     next: [u8; 6],
-    /// The first one starts the frame, reads the clock once a rotation, and ends it all.
+    /// Set for the first station: it starts the frame, reads the clock once per rotation, and ends the run after
+    /// this time.
     time: Option<Duration>,
-    /// How long it waits before it starts the next rotation: processors that have nothing to do take
-    /// their time to wake up.
+    /// Pause before each rotation, during which idle processors fall asleep.
     rest: Duration,
 }
 
-/// Measures the floor for about `time`, with such a rest before each rotation.
+/// Measures the floor for about `time`, with `rest` before each rotation.
 pub(crate) fn measure(
     fabric: &Fabric,
     start: &Start,
@@ -51,7 +50,7 @@ pub(crate) fn measure(
 ) -> Result<Figures> {
     let places = &fabric.places;
     let mut stations = Vec::with_capacity(places.len());
-    // The first comes last: all the others are there when it starts the frame.
+    // The first station starts last, when all others are ready for its frame.
     for at in (0..places.len()).rev() {
         let station = Station {
             mac: places[at].mac().octets(),
@@ -61,18 +60,18 @@ pub(crate) fn measure(
         };
         let orders = serde_json::to_string(&station)?;
         let child = start.spawn(at, &places[at], &env::current_exe()?, |command| {
-            command.env(STATION, orders);
+            command.env(STATION_VARIABLE, orders);
             command.stdin(Stdio::null()).stdout(Stdio::piped());
         })?;
         stations.push(Running(child));
-        let last = stations.last_mut().context("one was just started")?;
+        let last = stations.last_mut().context("a station was just started")?;
         last.wait_until_ready()?;
     }
     let first = stations.last_mut().context("there are no stations")?;
     first.result(places.len())
 }
 
-/// A station's process. It is killed when this is dropped.
+/// A station's process. It is killed on drop.
 struct Running(Child);
 
 impl Running {
@@ -97,27 +96,27 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have exited already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
 impl Station {
-    /// What this process was started to be, if it is a station.
+    /// Reads this process's task, if it was started as a station.
     pub(crate) fn from_env() -> Result<Option<Self>> {
-        let told = env::var(STATION).ok();
+        let told = env::var(STATION_VARIABLE).ok();
         let station = told.map(|told| serde_json::from_str(&told));
-        station.transpose().context("not a station's orders")
+        station.transpose().context("not the options of a station")
     }
 
-    /// Passes the frame on until this process is killed, or, as the first, until time is up.
+    /// Passes the frame on until this process is killed. The first station ends after its time.
     pub(crate) fn run(&self) -> Result<()> {
         let socket = packet_socket()?;
         let mut poller = Poller::new()?;
         poller.add(&socket, 0, Interest::Read)?;
         let frame = self.frame(MacAddr(self.next), ETHERTYPE)?;
-        send_frame(&socket, &self.frame(MacAddr::BROADCAST, UNHEARD)?)?;
+        send_frame(&socket, &self.frame(MacAddr::BROADCAST, IGNORED_ETHERTYPE)?)?;
         let mut out = std::io::stdout();
         out.write_all(b"!")?;
         out.flush()?;
@@ -126,12 +125,11 @@ impl Station {
                 pass(&mut poller, &socket, &frame)?;
             }
         };
-        let figures = self.lead(&mut poller, &socket, &frame, time)?;
+        let figures = self.run_first(&mut poller, &socket, &frame, time)?;
         writeln!(out, "{}", serde_json::to_string(&figures)?)?;
         Ok(())
     }
 
-    /// A frame as long as a TAKE_TOKEN without data, which it is.
     fn frame(&self, destination: MacAddr, ethertype: u16) -> Result<Vec<u8>> {
         let author = MacAddr(self.mac);
         let frame = Frame {
@@ -156,18 +154,18 @@ impl Station {
 }
 
 impl Station {
-    /// The first station's part: rotations, by the clock.
-    fn lead(
+    /// Runs the first station: starts rotations and measures them.
+    fn run_first(
         &self,
         poller: &mut Poller,
         socket: &OwnedFd,
         frame: &[u8],
         time: Duration,
     ) -> Result<Figures> {
-        // As fine as the ring's own.
+        // As precise as the ring's histogram.
         let (mut rotations, mut count) = (Latency::new(), 0);
         send_frame(socket, frame)?;
-        let warm = Instant::now() + WARM_UP;
+        let warm = Instant::now() + WARM_UP_TIME;
         while Instant::now() < warm {
             pass(poller, socket, frame)?;
         }
@@ -175,7 +173,7 @@ impl Station {
         let mut last = start;
         let mut rested = Duration::ZERO;
         while last < start + time {
-            take(poller, socket)?;
+            await_frame(poller, socket)?;
             let now = Instant::now();
             let rotation = now.duration_since(last);
             rotations.record(rotation);
@@ -198,16 +196,15 @@ impl Station {
     }
 }
 
-/// One hop.
+/// Receives the frame and sends it on.
 #[inline]
 fn pass(poller: &mut Poller, socket: &OwnedFd, frame: &[u8]) -> Result<()> {
-    take(poller, socket)?;
+    await_frame(poller, socket)?;
     send_frame(socket, frame)
 }
 
-/// Waits for the frame.
 #[inline]
-fn take(poller: &mut Poller, socket: &OwnedFd) -> Result<()> {
+fn await_frame(poller: &mut Poller, socket: &OwnedFd) -> Result<()> {
     let mut buf = [0; MAX_FRAME_LEN];
     loop {
         poller.wait(None)?;
@@ -224,7 +221,7 @@ fn send_frame(socket: &OwnedFd, frame: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// A plain packet socket, bound to `eth0` and the protocol's EtherType.
+/// Opens a packet socket on `eth0` for the protocol's EtherType.
 fn packet_socket() -> Result<OwnedFd> {
     let socket = socket(
         AddressFamily::Packet,
@@ -233,7 +230,7 @@ fn packet_socket() -> Result<OwnedFd> {
         None,
     )
     .context("cannot open a packet socket: CAP_NET_RAW and CONFIG_PACKET are needed")?;
-    // pnet binds a socket to an interface in safe code, and closes it: it gets a duplicate.
+    // pnet offers a safe way to bind to an interface, but closes its socket: it gets a duplicate.
     let config = datalink::Config {
         channel_type: ChannelType::Layer3(ETHERTYPE),
         socket_fd: Some(socket.try_clone()?.into_raw_fd()),

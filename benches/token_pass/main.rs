@@ -1,17 +1,16 @@
-//! What a hop of the token costs, and what it cannot cost less than.
+//! Benchmark of a hop of the token, compared with its floor.
 //!
-//! On one and the same segment, in turn: `ringd`, as it ships, on every node with `--idle-hold
-//! 0ms`; and the floor, the barest program that can pass a frame on. Its loop is one
-//! `epoll_pwait2`, one `recv` and one `send` on a plain AF_PACKET socket, of a frame as long as a
-//! TAKE_TOKEN, and nothing else: no time-out, no filter, no time stamp, no look at the bytes.
-//! Both are processes of their own, one a node, in network namespaces.
+//! Ring and floor use the same segment in turn. The ring is `ringd` with `--idle-hold 0ms` on every node. The floor
+//! is the barest program that passes a frame on. Its loop has one `epoll_pwait2`, one `recv` and one `send` on a
+//! plain AF_PACKET socket, for a frame as long as a TAKE_TOKEN. It has no timeout, filter or timestamp, and does
+//! not read the bytes. In both cases each node is a separate process in a network namespace.
 //!
-//! A hop is a rotation of the frame divided by the number of stations, so that nobody has to
-//! read a clock at every hop: `ringd` reports its rotations in `ringctl status`
-//! (`hand_over_latency`), and one station of the floor reads the clock once a rotation.
+//! A hop is a rotation divided by the number of stations, so no station reads a clock at every hop. `ringd` reports
+//! its rotations in `ringctl status` (`hand_over_latency`), and one station of the floor reads the clock once per
+//! rotation.
 //!
-//! A machine's noise moves both, so floor and ring are measured in pairs, and the ratio is the
-//! median over the pairs' ratios.
+//! Noise of the machine affects both. So floor and ring are measured in pairs, and the result is the median of the
+//! pairs' ratios.
 //!
 //! ```text
 //! cargo bench --bench token_pass
@@ -34,27 +33,27 @@ use figures::{Figures, Row};
 use real::fabric::{Fabric, Kind};
 use real::start::{Placement, Start};
 
-/// Measures a hop of the token, and the floor under it.
+/// Measure a hop of the token, and its floor.
 #[derive(Debug, Parser)]
 struct Options {
-    /// How many times floor and ring are measured, in turn.
+    /// Number of measurements of floor and ring, in turn.
     #[arg(long, default_value_t = 7)]
     pairs: usize,
-    /// How long each is measured each time.
+    /// Time of each measurement.
     #[arg(long, default_value = "1s")]
     time: humantime::Duration,
-    /// Which CPUs the stations run on; both ways if not given.
+    /// CPUs of the stations [default: both placements]
     #[arg(long, value_enum)]
     placement: Option<Placement>,
-    /// A command that every station is run through, such as `chrt --fifo 1` on a busy machine.
+    /// Command that starts every station, such as `chrt --fifo 1` on a busy machine.
     #[arg(long, default_value = "")]
     through: String,
-    /// Another build of `ringd`, to see what a change costs; several are measured in turn, a line for each.
+    /// Another build of `ringd` (may be repeated), to compare builds. Each gets one line.
     #[arg(long, default_value = env!("CARGO_BIN_EXE_ringd"))]
     ringd: Vec<PathBuf>,
     /// Only these of `pair-2`, `bridge-2`, `bridge-4` and `bridge-8`.
     segments: Vec<String>,
-    /// Cargo says that this is a benchmark.
+    /// Cargo passes this option to benchmarks.
     #[arg(long, hide = true)]
     bench: bool,
 }
@@ -72,7 +71,7 @@ fn main() -> Result<()> {
     }
     let options = Options::parse();
     if !options.bench {
-        // `cargo test --benches` only wants to know whether it would run.
+        // `cargo test --benches` only checks that this program starts.
         return Ok(());
     }
     ring_segment::enter()?;

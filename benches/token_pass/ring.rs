@@ -1,4 +1,4 @@
-//! The ring: `ringd` as it ships, with a token that nobody holds on to.
+//! Measures a ring of `ringd` whose token never rests.
 
 use std::path::Path;
 use std::thread;
@@ -11,7 +11,6 @@ use crate::real::daemon::Daemon;
 use crate::real::fabric::Fabric;
 use crate::real::start::Start;
 
-/// Measures the ring for about `time`.
 pub(crate) fn measure(
     fabric: &Fabric,
     start: &Start,
@@ -20,12 +19,12 @@ pub(crate) fn measure(
 ) -> Result<Figures> {
     let daemons = Daemon::ring(start, &fabric.places, ringd, &["--idle-hold", "0ms"])?;
     let first = &daemons[0];
-    let (from, began) = first.look()?;
+    let (from, began) = first.timed_status()?;
     thread::sleep(time);
-    let (to, ended) = first.look()?;
+    let (to, ended) = first.timed_status()?;
     let failed = to.counters.hand_overs_failed - from.counters.hand_overs_failed;
     if failed > 0 {
-        eprintln!("{failed} hand-overs failed while the ring was measured");
+        eprintln!("{failed} handovers failed during the measurement");
     }
     let rotations = to.counters.hand_overs - from.counters.hand_overs;
     let latency = to.counters.hand_over_latency;

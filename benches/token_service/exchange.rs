@@ -1,5 +1,5 @@
-//! Clients of a service that ask for a name of their own, give it back, and ask again: each with one request on its
-//! way at a time, all driven by one thread.
+//! Clients that each request a name, release it and request it again. Each has one outstanding request; one thread
+//! drives all.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -9,45 +9,38 @@ use anyhow::{Context, Result, bail, ensure};
 
 use super::median::median;
 
-/// How long an answer may take.
-const PATIENCE: Duration = Duration::from_secs(20);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// A client's connection.
 pub(crate) trait Exchange {
-    /// Asks for a name, for this client alone.
+    /// Requests a name exclusively.
     fn request(&mut self, name: &str) -> Result<()>;
 
-    /// Gives it back.
     fn release(&mut self, name: &str) -> Result<()>;
 
-    /// Whether the answer to the last of these has come, without waiting.
+    /// Whether the last request has been answered. Does not wait.
     fn poll(&mut self) -> Result<bool>;
 
-    /// Waits for that.
     fn wait(&mut self) -> Result<()> {
         let began = Instant::now();
         while !self.poll()? {
-            ensure!(began.elapsed() < PATIENCE, "no answer");
+            ensure!(began.elapsed() < ANSWER_TIMEOUT, "no answer");
         }
         Ok(())
     }
 }
 
-/// What clients came to.
 pub(crate) struct Figures {
-    /// Grants in all.
     pub grants: u64,
-    /// In what time.
+    /// Time of all these grants.
     pub took: Duration,
-    /// The median from request to grant.
     pub median: Duration,
 }
 
-/// Has all of them request and release names of their own, again and again.
+/// Lets all clients request and release their names for some time.
 pub(crate) fn measure<E: Exchange>(clients: &mut [E], time: Duration) -> Result<Figures> {
     let names: Vec<String> = (0..clients.len()).map(|at| format!("key{at:05}")).collect();
     let began = Instant::now();
-    // When each has requested its name; `None`: it gives it back.
+    // Time of each client's request; `None`: the client is releasing.
     let mut requested = Vec::with_capacity(clients.len());
     for (client, name) in clients.iter_mut().zip(&names) {
         requested.push(Some(Instant::now()));
@@ -69,7 +62,7 @@ pub(crate) fn measure<E: Exchange>(clients: &mut [E], time: Duration) -> Result<
         }
     }
     let took = began.elapsed();
-    // What is held is given back, for the next who measure.
+    // Releases the held names, so that the next measurement can use them.
     for ((client, name), since) in clients.iter_mut().zip(&names).zip(&requested) {
         client.wait()?;
         if since.is_some() {
@@ -85,7 +78,7 @@ pub(crate) fn measure<E: Exchange>(clients: &mut [E], time: Duration) -> Result<
     })
 }
 
-/// A connection on which answers come in the order of requests.
+/// Connection whose answers come in the order of the requests.
 struct Stream {
     stream: TcpStream,
     buf: Vec<u8>,
@@ -102,11 +95,11 @@ impl Stream {
 
     fn send(&mut self, text: &str) -> Result<()> {
         self.buf.clear();
-        // A short request fits what the kernel keeps.
+        // A short request fits into the kernel's buffer, so this write does not block.
         Ok(self.stream.write_all(text.as_bytes())?)
     }
 
-    /// What has come since the last request.
+    /// Returns the bytes received since the last request.
     fn received(&mut self) -> Result<&str> {
         let mut chunk = [0; 4096];
         match self.stream.read(&mut chunk) {
@@ -147,13 +140,16 @@ impl Exchange for Redis {
         if !answer.ends_with("\r\n") {
             return Ok(false);
         }
-        ensure!(matches!(answer, "+OK\r\n" | ":1\r\n"), "it says {answer}");
+        ensure!(
+            matches!(answer, "+OK\r\n" | ":1\r\n"),
+            "unexpected answer {answer}"
+        );
         Ok(true)
     }
 }
 
-/// A transaction that puts a key that is not there, and its deletion, by the gateway for HTTP. Names are of letters and
-/// digits, a multiple of four: so they are Base64 of something.
+/// A transaction that creates a missing key, and its deletion, through the HTTP gateway. Names have letters and
+/// digits and a multiple of four characters: so they are valid Base64.
 pub(crate) struct Etcd(Stream);
 
 impl Etcd {
@@ -168,19 +164,21 @@ impl Etcd {
         ))
     }
 
-    /// The body of the answer, if it is there.
+    /// Returns the body of the answer if it is complete.
     fn answer(&mut self) -> Result<Option<&str>> {
         let Some((head, body)) = self.0.received()?.split_once("\r\n\r\n") else {
             return Ok(None);
         };
-        ensure!(head.starts_with("HTTP/1.1 200"), "it says {head}: {body}");
+        ensure!(
+            head.starts_with("HTTP/1.1 200"),
+            "unexpected answer {head}: {body}"
+        );
         let mut lines = head.lines();
         let len = lines.find_map(|line| line.strip_prefix("Content-Length: "));
         let len: usize = len.context("an answer without a length")?.parse()?;
         Ok((body.len() >= len).then_some(body))
     }
 
-    /// Whether this member leads.
     pub(crate) fn leads(&mut self) -> Result<bool> {
         self.post("maintenance/status", "{}")?;
         let began = Instant::now();
@@ -189,7 +187,7 @@ impl Etcd {
                 let status: serde_json::Value = serde_json::from_str(body)?;
                 return Ok(status["leader"] == status["header"]["member_id"]);
             }
-            ensure!(began.elapsed() < PATIENCE, "no answer");
+            ensure!(began.elapsed() < ANSWER_TIMEOUT, "no answer");
         }
     }
 }
@@ -213,7 +211,7 @@ impl Exchange for Etcd {
             return Ok(false);
         };
         let is_done = body.contains(r#""succeeded":true"#) || body.contains(r#""deleted":"1""#);
-        ensure!(is_done, "it says {body}");
+        ensure!(is_done, "unexpected answer {body}");
         Ok(true)
     }
 }

@@ -1,4 +1,4 @@
-//! The floor: an echo of datagrams as long as REQUEST and GRANT, by a process that does nothing else.
+//! Measures the floor: a process that only echoes datagrams as long as REQUEST and GRANT.
 
 use std::net::UdpSocket;
 use std::thread;
@@ -11,7 +11,7 @@ use nix::unistd::Pid;
 use super::median::median;
 use super::raw::REQUEST_LEN;
 
-/// The median time of an exchange.
+/// Returns the median time of an exchange.
 pub(crate) fn round_trip(time: Duration) -> Result<Duration> {
     let echo = UdpSocket::bind("127.0.0.1:0")?;
     let own = UdpSocket::bind("127.0.0.1:0")?;
@@ -38,6 +38,6 @@ pub(crate) fn round_trip(time: Duration) -> Result<Duration> {
         times.push(at.elapsed());
     }
     own.send(&[])?;
-    thread.join().expect("it does not panic")?;
+    thread.join().expect("the thread does not panic")?;
     Ok(median(times))
 }

@@ -1,21 +1,21 @@
-//! A client of the token service, as a client of any service.
+//! Client of the token service for comparisons with other services.
 
 use anyhow::Result;
 use ring_codec::ftn::{Flags, Message};
 
 use super::exchange::Exchange;
 use super::raw::Session;
-use super::server::Running;
+use super::server::ServerProcesses;
 
 /// REQUEST and RETURN of a token.
 pub(crate) struct Ftn {
     session: Session,
-    /// Its token, by the name that it was asked for.
+    /// Its token, by the requested name.
     token: Option<String>,
 }
 
 impl Ftn {
-    pub(crate) fn connect(servers: &Running) -> Result<Self> {
+    pub(crate) fn connect(servers: &ServerProcesses) -> Result<Self> {
         let session = Session::log_in(servers)?;
         Ok(Self {
             session,
@@ -27,7 +27,9 @@ impl Ftn {
 impl Exchange for Ftn {
     fn request(&mut self, name: &str) -> Result<()> {
         let session = &mut self.session;
-        let token = self.token.get_or_insert_with(|| session.name_like(name));
+        let token = self
+            .token
+            .get_or_insert_with(|| session.name_with_prefix(name));
         session.request(token.as_bytes())?;
         session.send()
     }

@@ -1,13 +1,15 @@
-//! What the token service costs: `ringd ftn`, as it ships, on the loopback interface.
+//! Benchmark of the token service: real `ringd ftn` processes on the loopback interface.
 //!
-//! - **Round trip**: from REQUEST to GRANT, beside an echo of equal datagrams by the barest program, in turn.
-//! - **Grants a second** of a server that has one processor for itself, with datagrams in batches from many sessions.
-//! - **Memory** that tokens take beside their names and data.
-//! - **Sessions**: how long many take to log in.
-//! - **Take-over**: from the crash of one of three servers until a token of its is granted by its heir, which asks all
-//!   clients first what they hold. The server is known to be dead ST after its last heartbeat, of 300 ms.
-//! - **Others**, if asked for: one request and grant at a time a client, beside Redis and an etcd of three members, which
-//!   must be installed. All servers have one processor together, the clients are one thread on the other.
+//! - **Round trip**: from REQUEST to GRANT, in turn with the barest program that echoes equal datagrams.
+//! - **Grants per second** of a server with its own processor, with batches of datagrams from many sessions.
+//! - **Memory** of tokens without their names and data.
+//! - **Sessions**: the time in which many clients log in.
+//! - **Takeover**: from the crash of one of three servers until its successor grants one of its tokens. The
+//!   successor first asks all clients for their tokens. The server counts as dead ST after its last heartbeat; a
+//!   heartbeat is 300 ms.
+//! - **Others**, on request: clients with one outstanding request each, compared with Redis and an etcd of three
+//!   members. These must be installed. All servers share one processor; one thread on another processor drives the
+//!   clients.
 //!
 //! ```text
 //! cargo bench --bench token_service
@@ -23,8 +25,6 @@ mod median;
 mod others;
 mod pool;
 mod raw;
-#[path = "../support/resident.rs"]
-mod resident;
 mod server;
 
 use std::path::{Path, PathBuf};
@@ -34,7 +34,6 @@ use anyhow::Result;
 use clap::{Parser, ValueEnum};
 use exchange::{Etcd, Exchange, Redis};
 
-/// What can be measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Part {
     RoundTrip,
@@ -45,25 +44,25 @@ enum Part {
     Others,
 }
 
-/// Measures the token service.
+/// Measure the token service.
 #[derive(Debug, Parser)]
 struct Options {
-    /// A tenth of everything.
+    /// Measure a tenth of everything.
     #[arg(long)]
     small: bool,
-    /// How many times round trip and floor are measured, in turn.
+    /// Number of measurements of round trip and floor, in turn.
     #[arg(long, default_value_t = 7)]
     pairs: usize,
-    /// How long each is measured each time.
+    /// Time of each measurement.
     #[arg(long, default_value = "1s")]
     time: humantime::Duration,
-    /// These alone. Otherwise all but the others.
+    /// Measure only these parts [default: all except others]
     #[arg(long, value_enum, value_delimiter = ',')]
     only: Vec<Part>,
-    /// Another build of ringd: grants and memory of it are measured too, in turn with this one's.
+    /// Another build of ringd, whose grants and memory are measured in turn with this one's.
     #[arg(long)]
     beside: Option<PathBuf>,
-    /// Cargo says that this is a benchmark.
+    /// Cargo passes this option to benchmarks.
     #[arg(long, hide = true)]
     bench: bool,
 }
@@ -73,14 +72,17 @@ impl Options {
         self.only.contains(&part) || self.only.is_empty() && part != Part::Others
     }
 
-    /// The programs of which grants and memory are measured.
+    /// Returns the programs whose grants and memory are measured.
     fn programs(&self) -> Vec<&Path> {
-        self.beside.as_deref().into_iter().chain([own()]).collect()
+        self.beside
+            .as_deref()
+            .into_iter()
+            .chain([shipped_program()])
+            .collect()
     }
 }
 
-/// The program that ships.
-fn own() -> &'static Path {
+fn shipped_program() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_ringd"))
 }
 
@@ -108,7 +110,7 @@ fn main() -> Result<()> {
     }
     if options.wants(Part::TakeOver) {
         for clients in [100, 300, 1_000] {
-            take_over(clients / share)?;
+            measure_takeover(clients / share)?;
         }
     }
     if options.wants(Part::Others) {
@@ -121,7 +123,7 @@ fn main() -> Result<()> {
 
 fn round_trip(options: &Options) -> Result<()> {
     let time = options.time.into();
-    let servers = server::start(own(), 1, "600s")?;
+    let servers = server::start(shipped_program(), 1, "600s")?;
     let mut session = raw::Session::log_in(&servers)?;
     let mut ratios = Vec::new();
     for _ in 0..options.pairs {
@@ -132,12 +134,12 @@ fn round_trip(options: &Options) -> Result<()> {
     }
     println!(
         "request to grant ÷ echo, medians: {:.2}",
-        middle(&mut ratios)
+        median_of(&mut ratios)
     );
     Ok(())
 }
 
-fn middle(values: &mut [f64]) -> f64 {
+fn median_of(values: &mut [f64]) -> f64 {
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
 }
@@ -159,14 +161,14 @@ fn grants(options: &Options) -> Result<()> {
         if !ratios.is_empty() {
             println!(
                 "{count} sessions: ÷ the other build, median {:.2}",
-                middle(&mut ratios)
+                median_of(&mut ratios)
             );
         }
     }
     Ok(())
 }
 
-/// How many grants a server gives in a second of its processor's time.
+/// Returns the grants per second of a server's processor time.
 fn flood(program: &Path, count: usize, time: Duration) -> Result<f64> {
     let servers = server::start(program, 1, "600s")?;
     let mut sessions = (0..count)
@@ -177,18 +179,18 @@ fn flood(program: &Path, count: usize, time: Duration) -> Result<f64> {
     let busy = servers.processor_time(0)?.saturating_sub(before);
     let rate = per_second(grants, busy);
     println!(
-        "{count} sessions: {:.0} grants a second, {rate:.0} a second of the server's processor time",
+        "{count} sessions: {:.0} grants per second, {rate:.0} per second of the server's CPU time",
         per_second(grants, took)
     );
     Ok(rate)
 }
 
-/// So many clients of each service, of which each asks for a name of its own again and again.
+/// Measures `count` clients of each service. Each client requests its own name again and again.
 fn others(count: usize, time: Duration) -> Result<()> {
-    let servers = server::start_crowded(own(), 1, &[])?;
+    let servers = server::start_crowded(shipped_program(), 1, &[])?;
     exchange("ringd ftn", count, time, || ftn::Ftn::connect(&servers))?;
     drop(servers);
-    let servers = server::start_crowded(own(), 3, &["--quorum", "majority"])?;
+    let servers = server::start_crowded(shipped_program(), 3, &["--quorum", "majority"])?;
     let name = "three ringd ftn, a majority";
     exchange(name, count, time, || ftn::Ftn::connect(&servers))?;
     drop(servers);
@@ -213,7 +215,7 @@ fn exchange<E: Exchange>(
     let mut clients = (0..count).map(|_| connect()).collect::<Result<Vec<_>>>()?;
     let figures = exchange::measure(&mut clients, time)?;
     println!(
-        "{count} clients of {name}: {:.0} grants a second, request to grant {:?}",
+        "{count} clients of {name}: {:.0} grants per second, request to grant {:?}",
         per_second(figures.grants, figures.took),
         figures.median
     );
@@ -242,9 +244,9 @@ fn memory(program: &Path, tokens: u64) -> Result<()> {
 }
 
 fn sessions(clients: usize) -> Result<()> {
-    let servers = server::start(own(), 3, "60s")?;
+    let servers = server::start(shipped_program(), 3, "60s")?;
     let mut pool = pool::Pool::new(&servers, clients, Duration::from_secs(60))?;
-    let took = pool.until("all are live", |pool| pool.live == clients)?;
+    let took = pool.drive_until("all clients are live", |pool| pool.live == clients)?;
     println!(
         "{clients} sessions: live after {took:?}, {} KiB resident at the leader",
         servers
@@ -256,25 +258,25 @@ fn sessions(clients: usize) -> Result<()> {
     Ok(())
 }
 
-fn take_over(clients: usize) -> Result<()> {
-    const HELD: usize = 100;
-    let mut servers = server::start(own(), 3, "60s")?;
+fn measure_takeover(clients: usize) -> Result<()> {
+    const HELD_TOKENS: usize = 100;
+    let mut servers = server::start(shipped_program(), 3, "60s")?;
     let mut pool = pool::Pool::new(&servers, clients, Duration::from_secs(60))?;
-    pool.until("all are live", |pool| pool.live == clients)?;
-    for name in 0..HELD {
+    pool.drive_until("all clients are live", |pool| pool.live == clients)?;
+    for name in 0..HELD_TOKENS {
         pool.request(name);
         let wanted = (name + 1) * clients;
-        pool.until("tokens are granted", |pool| pool.granted >= wanted)?;
+        pool.drive_until("tokens are granted", |pool| pool.granted >= wanted)?;
     }
-    let dead = pool.a_follower()?;
-    let name = pool.name_of(dead);
+    let dead = pool.follower()?;
+    let name = pool.name_owned_by(dead);
     servers.kill(dead)?;
     pool.request_one(&name);
     let wanted = pool.granted + 1;
-    let took = pool.until("the heir serves", |pool| pool.granted >= wanted)?;
+    let took = pool.drive_until("the successor serves", |pool| pool.granted >= wanted)?;
     println!(
-        "{} tokens held by {clients} clients: the heir serves {took:?} after the crash, with ST {:?}",
-        HELD * clients,
+        "{} tokens held by {clients} clients: the successor grants again {took:?} after the crash, with ST {:?}",
+        HELD_TOKENS * clients,
         server::SERVER_TIMEOUT
     );
     Ok(())

@@ -1,4 +1,4 @@
-//! What else grants a name to one client at a time: Redis and etcd, as processes on the loopback interface.
+//! Starts Redis and etcd on the loopback interface, to compare them with the token service.
 
 use std::net::{SocketAddr, TcpListener};
 use std::process::{Child, Command, Stdio};
@@ -11,28 +11,24 @@ use tempfile::TempDir;
 use super::exchange::{Etcd, Exchange, Redis};
 use super::server::{Processes, on_processor};
 
-/// How long a service may take to start.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// Members of an etcd.
+const START_TIMEOUT: Duration = Duration::from_secs(30);
 const MEMBERS: usize = 3;
 
-/// Processes that end with this, and where they are spoken to.
+/// Processes that end on drop, and their addresses.
 pub(crate) struct Service {
     processes: Processes,
-    /// Where each of them listens.
     pub addresses: Vec<SocketAddr>,
     folder: TempDir,
 }
 
-/// So many addresses with ports that nobody has.
-fn free(count: usize) -> Result<Vec<SocketAddr>> {
+fn free_addresses(count: usize) -> Result<Vec<SocketAddr>> {
     let sockets = (0..count).map(|_| TcpListener::bind("127.0.0.1:0"));
     let sockets: Vec<TcpListener> = sockets.collect::<Result<_, _>>()?;
     let addresses = sockets.iter().map(TcpListener::local_addr);
     Ok(addresses.collect::<Result<_, _>>()?)
 }
 
-/// On the first processor, which the clients leave to servers.
+/// Starts a server on the first processor. The clients run on the other one.
 fn spawn(command: &mut Command) -> Result<Child> {
     command
         .stdin(Stdio::null())
@@ -42,10 +38,10 @@ fn spawn(command: &mut Command) -> Result<Child> {
     on_processor(0, || command.spawn())?.with_context(|| format!("cannot start {name}"))
 }
 
-/// One Redis; `durable`: it answers when the write is on its disk.
+/// Starts one Redis. If it is `durable`, it answers after its disk has the write.
 pub(crate) fn redis(durable: bool) -> Result<Service> {
     let folder = tempfile::tempdir()?;
-    let addresses = free(1)?;
+    let addresses = free_addresses(1)?;
     let (on, sync) = if durable {
         ("yes", "always")
     } else {
@@ -64,14 +60,14 @@ pub(crate) fn redis(durable: bool) -> Result<Service> {
         addresses,
         folder,
     };
-    first(|| Redis::connect(service.addresses[0]))?;
+    await_first_grant(|| Redis::connect(service.addresses[0]))?;
     Ok(service)
 }
 
-/// Three members of an etcd. The first address is that of their leader.
+/// Starts an etcd of three members. The first address is its leader's.
 pub(crate) fn etcd() -> Result<Service> {
     let folder = tempfile::tempdir()?;
-    let (clients, peers) = (free(MEMBERS)?, free(MEMBERS)?);
+    let (clients, peers) = (free_addresses(MEMBERS)?, free_addresses(MEMBERS)?);
     let members: Vec<String> = (peers.iter().enumerate())
         .map(|(at, peer)| format!("n{at}=http://{peer}"))
         .collect();
@@ -99,7 +95,7 @@ pub(crate) fn etcd() -> Result<Service> {
         )?;
         service.processes.0.push(process);
     }
-    first(|| Etcd::connect(service.addresses[0]))?;
+    await_first_grant(|| Etcd::connect(service.addresses[0]))?;
     for at in 0..MEMBERS {
         if Etcd::connect(service.addresses[at])?.leads()? {
             service.addresses.swap(0, at);
@@ -109,8 +105,8 @@ pub(crate) fn etcd() -> Result<Service> {
     bail!("no member leads")
 }
 
-/// Waits until a name is granted for the first time, and gives it back.
-fn first<E: Exchange>(connect: impl Fn() -> Result<E>) -> Result<()> {
+/// Waits until a name is granted for the first time, and releases it.
+fn await_first_grant<E: Exchange>(connect: impl Fn() -> Result<E>) -> Result<()> {
     let began = Instant::now();
     loop {
         let granted = connect().and_then(|mut it| {
@@ -122,7 +118,10 @@ fn first<E: Exchange>(connect: impl Fn() -> Result<E>) -> Result<()> {
         let Err(error) = granted else {
             return Ok(());
         };
-        ensure!(began.elapsed() < PATIENCE, "it does not start: {error:#}");
+        ensure!(
+            began.elapsed() < START_TIMEOUT,
+            "the service does not start: {error:#}"
+        );
         thread::sleep(Duration::from_millis(100));
     }
 }

@@ -1,4 +1,4 @@
-//! Many clients in one process, each with a socket and the machine that ships.
+//! Many clients in one process, each with a socket and the real state machine.
 
 use std::io::ErrorKind;
 use std::net::UdpSocket;
@@ -12,31 +12,32 @@ use ring_proto::ftn::{Configuration, Servers};
 use ring_proto::{Machine, Sent};
 use ring_runtime::clock;
 
-use super::server::Running;
+use super::server::ServerProcesses;
 
-/// How long anything may take.
-const PATIENCE: Duration = Duration::from_secs(120);
+const POOL_TIMEOUT: Duration = Duration::from_secs(120);
 
 struct Member {
     socket: UdpSocket,
     client: Client,
 }
 
-/// The clients.
 pub(crate) struct Pool {
     servers: Servers,
     members: Vec<Member>,
     buf: Vec<u8>,
-    /// How many have begun a session.
+    /// Number of clients with a session.
     pub live: usize,
-    /// How many tokens were granted.
     pub granted: usize,
     configuration: Option<Configuration>,
 }
 
 impl Pool {
-    /// So many, which log in.
-    pub(crate) fn new(running: &Running, count: usize, client_timeout: Duration) -> Result<Self> {
+    /// Makes `count` clients that log in.
+    pub(crate) fn new(
+        running: &ServerProcesses,
+        count: usize,
+        client_timeout: Duration,
+    ) -> Result<Self> {
         let (_, most) = getrlimit(Resource::RLIMIT_NOFILE)?;
         setrlimit(Resource::RLIMIT_NOFILE, most, most)?;
         let mut members = Vec::with_capacity(count);
@@ -62,17 +63,24 @@ impl Pool {
         })
     }
 
-    /// Drives all of them until something is so, and returns how long that took.
-    pub(crate) fn until(&mut self, what: &str, is_so: impl Fn(&Self) -> bool) -> Result<Duration> {
+    /// Drives all clients until `is_so`, and returns the time that it took.
+    pub(crate) fn drive_until(
+        &mut self,
+        what: &str,
+        is_so: impl Fn(&Self) -> bool,
+    ) -> Result<Duration> {
         let began = Instant::now();
         while !is_so(self) {
-            ensure!(began.elapsed() < PATIENCE, "{what}: not in {PATIENCE:?}");
-            self.turn()?;
+            ensure!(
+                began.elapsed() < POOL_TIMEOUT,
+                "{what}: not in {POOL_TIMEOUT:?}"
+            );
+            self.drive_once()?;
         }
         Ok(began.elapsed())
     }
 
-    fn turn(&mut self) -> Result<()> {
+    fn drive_once(&mut self) -> Result<()> {
         let now = clock::now();
         for member in &mut self.members {
             let Member { socket, client } = member;
@@ -82,7 +90,7 @@ impl Pool {
                         client.handle_message(now, from, &self.buf[..len], Duration::ZERO);
                     }
                     Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-                    // What a server that is dead does not take.
+                    // A dead server refuses datagrams.
                     Err(error) if error.kind() == ErrorKind::ConnectionRefused => {}
                     Err(error) => return Err(error.into()),
                 }
@@ -113,7 +121,7 @@ impl Pool {
         Ok(())
     }
 
-    /// Each requests a token of its own, by its number.
+    /// Lets each client request its own token, named by `number`.
     pub(crate) fn request(&mut self, number: usize) {
         for (at, member) in self.members.iter_mut().enumerate() {
             let name = format!("{at}/{number}");
@@ -121,19 +129,18 @@ impl Pool {
         }
     }
 
-    /// The first requests this token.
+    /// Lets the first client request this token.
     pub(crate) fn request_one(&mut self, name: &str) {
         request(&mut self.members[0].client, name);
     }
 
-    /// Returns the first client with its socket.
     pub(crate) fn into_first(self) -> Option<(UdpSocket, Client)> {
         let first = self.members.into_iter().next()?;
         Some((first.socket, first.client))
     }
 
-    /// A server that does not lead.
-    pub(crate) fn a_follower(&self) -> Result<usize> {
+    /// Returns a server that does not lead.
+    pub(crate) fn follower(&self) -> Result<usize> {
         let configuration = self.configuration().context("there is a session")?;
         Ok((configuration.leader() + 1) % self.servers.len())
     }
@@ -143,13 +150,13 @@ impl Pool {
         own.or(self.configuration.as_ref())
     }
 
-    /// A name that this server is responsible for.
-    pub(crate) fn name_of(&self, server: usize) -> String {
+    /// Returns the name of a token that belongs to this server.
+    pub(crate) fn name_owned_by(&self, server: usize) -> String {
         let all = self.configuration().expect("there is a session");
         (0..1_000_000)
             .map(|number| format!("free {number}"))
             .find(|name| self.servers.responsible(name.as_bytes(), all) == Some(server))
-            .expect("a server has one of three")
+            .expect("each server owns one of three names")
     }
 }
 

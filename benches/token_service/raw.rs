@@ -1,4 +1,4 @@
-//! A session that is driven by hand, so that nothing of the client's machine is measured.
+//! A session whose messages this benchmark writes itself, so that the client's state machine costs no time.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -13,18 +13,16 @@ use ring_runtime::net::{UdpLink, UdpOptions};
 
 use super::median::median;
 use super::pool::Pool;
-use super::server::Running;
+use super::server::ServerProcesses;
 
-/// About as long as a REQUEST and a GRANT of the round trip.
+/// Length of REQUEST and GRANT in the round trip, in bytes.
 pub(crate) const REQUEST_LEN: usize = 28;
-/// How many tokens of a session are on their way at a time.
-const WINDOW: usize = 32;
+/// Number of a session's tokens with an outstanding request.
+const WINDOW_SIZE: usize = 32;
 /// Longer than any datagram here.
-const LEN: usize = 256;
-/// How long an answer may take.
-const PATIENCE: Duration = Duration::from_secs(20);
+const BUFFER_LEN: usize = 256;
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// A session, driven with one server.
 pub(crate) struct Session {
     link: UdpLink,
     server: SocketAddr,
@@ -37,17 +35,20 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Logs in, by the client's machine.
-    pub(crate) fn log_in(running: &Running) -> Result<Self> {
+    /// Logs in with the client's state machine.
+    pub(crate) fn log_in(running: &ServerProcesses) -> Result<Self> {
         let mut pool = Pool::new(running, 1, Duration::from_secs(600))?;
-        pool.until("it is live", |pool| pool.live == 1)?;
-        let (socket, client) = pool.into_first().context("there is one")?;
+        pool.drive_until("the client is live", |pool| pool.live == 1)?;
+        let (socket, client) = pool.into_first().context("there is a session")?;
         let Standing::Live { session: id } = client.standing() else {
             bail!("the session was lost");
         };
         let address = socket.local_addr()?;
         drop(socket);
-        let configuration = client.configuration().context("it is live")?.clone();
+        let configuration = client
+            .configuration()
+            .context("the client is live")?
+            .clone();
         let server = running.servers.address(0).context("there is a server")?;
         Ok(Self {
             link: UdpLink::bind(address, &UdpOptions::default())?,
@@ -59,19 +60,20 @@ impl Session {
             },
             servers: running.servers.clone(),
             configuration,
-            // Above all that the machine has used.
+            // Larger than any number that the state machine has used.
             msgnum: i64::try_from(clock::now().wall / 1_000)? + 1_000_000,
-            incoming: datagrams::receive_batch(LEN),
-            outgoing: datagrams::transmit_batch(LEN),
+            incoming: datagrams::receive_batch(BUFFER_LEN),
+            outgoing: datagrams::transmit_batch(BUFFER_LEN),
         })
     }
 
-    /// A name that begins like this and belongs to the server.
-    pub(crate) fn name_like(&self, name: &str) -> String {
+    /// Returns a name with this beginning that belongs to the server.
+    pub(crate) fn name_with_prefix(&self, name: &str) -> String {
         let names = (0..1_000).map(|number| format!("{name}/{number}"));
         let (servers, all) = (&self.servers, &self.configuration);
         let mut its = names.filter(|name| servers.responsible(name.as_bytes(), all) == Some(0));
-        its.next().expect("a server has some of a thousand")
+        its.next()
+            .expect("each server owns some of a thousand names")
     }
 
     fn queue(&mut self, message: Message<'_>) -> Result<()> {
@@ -79,13 +81,12 @@ impl Session {
             self.send()?;
         }
         let datagram = Datagram::new(self.header, message);
-        let buf = self.outgoing.next_buffer().context("there is room")?;
+        let buf = self.outgoing.next_buffer().context("the batch has space")?;
         let len = datagram.encode(buf)?;
         self.outgoing.push(len, self.server);
         Ok(())
     }
 
-    /// Sends what was queued.
     pub(crate) fn send(&mut self) -> Result<()> {
         while !self.outgoing.is_empty() {
             let sent = self.link.send(&self.outgoing)?;
@@ -95,7 +96,6 @@ impl Session {
         Ok(())
     }
 
-    /// Queues a REQUEST.
     pub(crate) fn request(&mut self, name: &[u8]) -> Result<()> {
         self.msgnum += 1;
         let (msgnum, access) = (self.msgnum, Access::Exclusive);
@@ -107,7 +107,6 @@ impl Session {
         })
     }
 
-    /// Queues a RETURN.
     pub(crate) fn give_back(&mut self, name: &[u8], data: &[u8], flags: Flags) -> Result<()> {
         self.msgnum += 1;
         let (msgnum, token) = (self.msgnum, Token { name, data });
@@ -118,7 +117,7 @@ impl Session {
         })
     }
 
-    /// Receives what has come, and calls with each.
+    /// Receives all pending messages, and calls `call` with each.
     pub(crate) fn receive(&mut self, mut call: impl FnMut(&Message<'_>)) -> Result<usize> {
         self.link.receive(clock::now(), &mut self.incoming)?;
         let mut count = 0;
@@ -129,7 +128,7 @@ impl Session {
         Ok(count)
     }
 
-    /// The median time from REQUEST to GRANT.
+    /// Returns the median time from REQUEST to GRANT.
     pub(crate) fn round_trip(&mut self, time: Duration) -> Result<Duration> {
         let (mut times, began) = (Vec::new(), Instant::now());
         while began.elapsed() < time {
@@ -145,7 +144,7 @@ impl Session {
         Ok(median(times))
     }
 
-    /// Waits for a message, as the floor does: in the kernel.
+    /// Waits for a message in the kernel, as the floor does.
     fn wait(&mut self, is_it: impl Fn(&Message<'_>) -> bool) -> Result<()> {
         let began = Instant::now();
         loop {
@@ -159,17 +158,17 @@ impl Session {
             if has_come {
                 return Ok(());
             }
-            if began.elapsed() > PATIENCE {
+            if began.elapsed() > ANSWER_TIMEOUT {
                 bail!("no answer");
             }
         }
     }
 
-    /// Makes so many tokens with data, and returns what their names and data take.
+    /// Makes `tokens` tokens with data, and returns the size of their names and data.
     pub(crate) fn fill(&mut self, tokens: u64) -> Result<u64> {
         let mut text = 0;
-        for first in (0..tokens).step_by(WINDOW) {
-            let names: Vec<String> = (first..tokens.min(first + WINDOW as u64))
+        for first in (0..tokens).step_by(WINDOW_SIZE) {
+            let names: Vec<String> = (first..tokens.min(first + WINDOW_SIZE as u64))
                 .map(|number| format!("token {number:010}"))
                 .collect();
             for name in &names {
@@ -195,7 +194,7 @@ impl Session {
         let (mut come, began) = (0, Instant::now());
         while come < count {
             self.receive(|message| come += usize::from(is_it(message)))?;
-            if began.elapsed() > PATIENCE {
+            if began.elapsed() > ANSWER_TIMEOUT {
                 bail!("a datagram was lost");
             }
         }
@@ -203,11 +202,15 @@ impl Session {
     }
 }
 
-/// Has all sessions request and return tokens of their own as fast as the server answers. Returns the grants, and in
-/// what time.
+/// Lets all sessions request and return tokens as fast as the server answers. Returns the number of grants and the
+/// time.
 pub(crate) fn flood(sessions: &mut [Session], time: Duration) -> Result<(u64, Duration)> {
     let names: Vec<Vec<String>> = (0..sessions.len())
-        .map(|session| (0..WINDOW).map(|at| format!("{session}/{at:02}")).collect())
+        .map(|session| {
+            (0..WINDOW_SIZE)
+                .map(|at| format!("{session}/{at:02}"))
+                .collect()
+        })
         .collect();
     for (session, names) in sessions.iter_mut().zip(&names) {
         for name in names {
@@ -216,7 +219,7 @@ pub(crate) fn flood(sessions: &mut [Session], time: Duration) -> Result<(u64, Du
         session.send()?;
     }
     let (mut grants, began) = (0, Instant::now());
-    // Which of a session's tokens were granted, and how many returns were confirmed.
+    // Granted tokens of each session, and the number of confirmed returns.
     let mut granted: Vec<usize> = Vec::new();
     let mut confirmed: Vec<Vec<usize>> = vec![Vec::new(); sessions.len()];
     let mut returned: Vec<Vec<usize>> = vec![Vec::new(); sessions.len()];
@@ -235,7 +238,7 @@ pub(crate) fn flood(sessions: &mut [Session], time: Duration) -> Result<(u64, Du
                 Message::Confirm { .. } => confirms += 1,
                 _ => {}
             })?;
-            // One server answers in the order in which it is asked.
+            // A server answers in the order of the requests.
             done.extend(order.drain(..confirms.min(order.len())));
             for &place in &granted {
                 session.give_back(names[at][place].as_bytes(), b"", Flags::Deassign)?;

@@ -1,4 +1,4 @@
-//! Servers as processes.
+//! Server processes.
 
 use std::fs;
 use std::net::UdpSocket;
@@ -13,35 +13,39 @@ use ring_client::token::read_servers;
 use ring_proto::ftn::Servers;
 use tempfile::TempDir;
 
-use super::resident::resident;
+use ring_segment::proc;
 
 /// ST.
 pub(crate) const SERVER_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Servers, which end with this.
-pub(crate) struct Running {
+/// Servers that end on drop.
+pub(crate) struct ServerProcesses {
     pub servers: Servers,
     processes: Processes,
     _folder: TempDir,
 }
 
-/// Starts servers on free ports; if it is one, on a processor that this process leaves to it.
-pub(crate) fn start(program: &Path, count: usize, client_timeout: &str) -> Result<Running> {
+/// Starts servers on free ports. A single server gets its own processor.
+pub(crate) fn start(program: &Path, count: usize, client_timeout: &str) -> Result<ServerProcesses> {
     start_with(program, count, client_timeout, &[])
 }
 
-/// The same with more options, all of them on that processor.
-pub(crate) fn start_crowded(program: &Path, count: usize, options: &[&str]) -> Result<Running> {
+/// Starts servers with more options, all of them on the servers' processor.
+pub(crate) fn start_crowded(
+    program: &Path,
+    count: usize,
+    options: &[&str],
+) -> Result<ServerProcesses> {
     let running = on_processor(0, || start_with(program, count, "600s", options))?;
-    keep_to(1, Pid::from_raw(0))?;
+    pin_to(1, Pid::from_raw(0))?;
     running
 }
 
-/// Does something on a processor, and goes back to the other one. What is started there stays there.
+/// Calls `act` on a processor, and returns to the other one. Processes that `act` starts stay there.
 pub(crate) fn on_processor<T>(cpu: usize, act: impl FnOnce() -> T) -> Result<T> {
-    keep_to(cpu, Pid::from_raw(0))?;
+    pin_to(cpu, Pid::from_raw(0))?;
     let done = act();
-    keep_to(1, Pid::from_raw(0))?;
+    pin_to(1, Pid::from_raw(0))?;
     Ok(done)
 }
 
@@ -50,7 +54,7 @@ fn start_with(
     count: usize,
     client_timeout: &str,
     options: &[&str],
-) -> Result<Running> {
+) -> Result<ServerProcesses> {
     let folder = tempfile::tempdir()?;
     let sockets: Vec<UdpSocket> = (0..count)
         .map(|_| UdpSocket::bind("127.0.0.1:0"))
@@ -82,20 +86,20 @@ fn start_with(
             .spawn()
             .context("cannot start ringd")?;
         if count == 1 {
-            keep_to(0, Pid::from_raw(i32::try_from(child.id())?))?;
-            keep_to(1, Pid::from_raw(0))?;
+            pin_to(0, Pid::from_raw(i32::try_from(child.id())?))?;
+            pin_to(1, Pid::from_raw(0))?;
         }
         processes.0.push(child);
     }
-    Ok(Running {
+    Ok(ServerProcesses {
         servers: read_servers(&list)?,
         processes,
         _folder: folder,
     })
 }
 
-/// Keeps a process to a processor, if there are two.
-fn keep_to(cpu: usize, process: Pid) -> Result<()> {
+/// Pins a process to a processor, if the machine has two.
+fn pin_to(cpu: usize, process: Pid) -> Result<()> {
     if std::thread::available_parallelism().map_or(1, usize::from) < 2 && cpu > 0 {
         return Ok(());
     }
@@ -104,28 +108,16 @@ fn keep_to(cpu: usize, process: Pid) -> Result<()> {
     Ok(sched_setaffinity(process, &cpus)?)
 }
 
-impl Running {
-    fn file(&self, index: usize, name: &str) -> Result<String> {
-        let id = self.processes.0[index].id();
-        Ok(fs::read_to_string(format!("/proc/{id}/{name}"))?)
-    }
-
-    /// What a server has taken of a processor.
+impl ServerProcesses {
     pub(crate) fn processor_time(&self, index: usize) -> Result<Duration> {
-        let stat = self.file(index, "stat")?;
-        // Fields 14 and 15; the second is in brackets and may hold anything.
-        let fields = stat.rsplit_once(')').context("no process's state")?.1;
-        let ticks = fields.split_whitespace().skip(11).take(2);
-        let ticks: u64 = ticks.map(|field| field.parse().unwrap_or(0)).sum();
-        Ok(Duration::from_millis(10 * ticks))
+        proc::cpu_time(self.processes.0[index].id())
     }
 
-    /// The memory that a server has, in bytes.
+    /// Returns the memory of a server, in bytes.
     pub(crate) fn resident(&self, index: usize) -> Result<u64> {
-        Ok(resident(self.processes.0[index].id())? * 1024)
+        Ok(proc::resident_kib(self.processes.0[index].id())? * 1024)
     }
 
-    /// Kills a server.
     pub(crate) fn kill(&mut self, index: usize) -> Result<()> {
         self.processes.0[index].kill()?;
         self.processes.0[index].wait()?;
@@ -133,7 +125,7 @@ impl Running {
     }
 }
 
-/// Processes that end with this.
+/// Processes that are killed on drop.
 #[derive(Default)]
 pub(crate) struct Processes(pub Vec<Child>);
 

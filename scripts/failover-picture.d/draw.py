@@ -8,7 +8,7 @@ from xml.dom import minidom
 
 WIDTH, LEFT, RIGHT = 840, 92, 820
 TOP, LANE = 62, 40
-HOLD = 4  # seconds for which the end stays
+HOLD = 4  # seconds for which the last frame stays
 SIZE_MAX = 200_000
 
 STYLE = """
@@ -36,7 +36,7 @@ text { fill: var(--text); }
 
 
 class Picture:
-    """The recorded run, the scale of its times, and the pieces drawn so far."""
+    """The recorded run, the scale of its times, and the pieces that are already drawn."""
 
     def __init__(self, run):
         self.run = run
@@ -102,13 +102,13 @@ class Picture:
         first, second = self.run["runs"]
         killed, back = self.since(self.run["killed"]), self.since(self.run["back"])
         resumed = self.since(second["ticks"][0])
-        said = [
+        captions = [
             (0, f'node{first["node"]} owns the token and runs the job; the others wait'),
             (killed, f'node{first["node"]} is killed (SIGKILL), and its job ends'),
             (resumed, f'node{second["node"]} owns the token and runs the job, {resumed - killed:.2f} s after the kill'),
-            (back, f'node{first["node"]} is back and waits'),
+            (back, f'node{first["node"]} runs again and waits'),
         ]
-        for number, (moment, words) in enumerate(said):
+        for number, (moment, words) in enumerate(captions):
             y = self.bottom + 56 + 23 * number
             at = self.percent(moment)
             self.style.append(
@@ -131,7 +131,7 @@ class Picture:
         self.add(f'<rect class="cover" x="{LEFT}" y="{TOP - 8}" width="{RIGHT + 6 - LEFT}" height="{self.bottom - TOP + 10}"/>')
         self.line("head", LEFT, TOP - 8, LEFT, self.bottom + 4)
 
-    def drawn(self):
+    def draw(self):
         first, second = self.run["runs"]
         killed, resumed = self.since(self.run["killed"]), self.since(second["ticks"][0])
         self.add(f'<rect class="card" x="0.5" y="0.5" width="{WIDTH - 1}" height="{self.height - 1}" rx="8"/>')
@@ -152,8 +152,8 @@ class Picture:
                 f'<style>{"".join(self.style)}</style>\n' + "\n".join(self.parts) + "\n</svg>\n")
 
 
-drawn = Picture(json.load(sys.stdin)).drawn()
-minidom.parseString(drawn)  # is well-formed
+drawn = Picture(json.load(sys.stdin)).draw()
+minidom.parseString(drawn)  # fails if it is not well-formed
 if len(drawn.encode()) > SIZE_MAX:
     sys.exit(f"failover-picture: the picture has {len(drawn.encode())} bytes, more than {SIZE_MAX}")
 sys.stdout.write(drawn)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs a lab in which the owner of the token is killed, and prints as JSON when each machine did what."""
+"""Kills the owner of the token in a lab, and prints the times of the job on each machine as JSON."""
 
 import json
 import subprocess
@@ -10,10 +10,10 @@ import time
 LAB = sys.argv[1]
 NODES = [1, 2, 3, 4]
 PATIENCE = 60  # seconds
-WORK = 2.2  # seconds for which a job is shown at work
-# The job: it prints the time, again and again.
+WORK = 2.2  # seconds for which the picture shows a job at work
+# The job prints the time in a loop.
 JOB = 'while :; do echo "$EPOCHREALTIME"; sleep 0.05; done'
-# The daemon's process, as the lab keeps it, with the time of its end.
+# Prints the time, and kills the daemon whose pid the lab has written down.
 KILL = 'pid=$(</run/lab/node$1/pid); echo "$EPOCHREALTIME"; kill -KILL "$pid"'
 
 
@@ -27,7 +27,7 @@ class Job:
 
     def __init__(self, node):
         self.node = node
-        self.ticks = []  # times at which the job was seen at work
+        self.ticks = []  # the times that the job has printed
         command = [LAB, "exec", str(node), "ringctl", "run", "--", "bash", "-c", JOB]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.reader = threading.Thread(target=self._read, daemon=True)
@@ -37,7 +37,7 @@ class Job:
         for line in self.process.stdout:
             self.ticks.append(float(line))
 
-    def ended(self):
+    def wait(self):
         code = self.process.wait(PATIENCE)
         self.reader.join(PATIENCE)
         return code
@@ -50,7 +50,7 @@ def wait_for_worker(jobs):
             if job.ticks:
                 return job
         time.sleep(0.01)
-    sys.exit(f"failover-picture: no machine began the job within {PATIENCE} s")
+    sys.exit(f"failover-picture: no machine started the job within {PATIENCE} s")
 
 
 def main():
@@ -60,7 +60,7 @@ def main():
     first = wait_for_worker(jobs)
     time.sleep(WORK)
     killed = float(lab("exec", first.node, "bash", "-c", KILL, "kill", first.node))
-    code = first.ended()
+    code = first.wait()
     if code != 75:
         sys.exit(f"failover-picture: 'ringctl run' of the killed owner exited with {code}, not with 75")
     second = wait_for_worker([job for job in jobs if job is not first])
@@ -72,11 +72,11 @@ def main():
     ended = time.time()
     lab("down")
     for job in jobs:
-        job.ended()
+        job.wait()
         job.ticks = [it for it in job.ticks if it < ended]
     workers = [job for job in jobs if job.ticks]
     if len(workers) != 2 or first.ticks[-1] >= second.ticks[0]:
-        sys.exit("failover-picture: the job did not run on one machine, and then on one other")
+        sys.exit("failover-picture: the job did not run on one machine and later on another")
     json.dump(
         {
             "nodes": NODES,

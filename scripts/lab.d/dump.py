@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""Prints the ring's frames as they pass an interface. Shares no code with ringd, on purpose:
-what it shows is what is on the wire. Needs nothing but Python and the right to open a packet
-socket."""
+"""Prints the ring's frames that pass an interface. It shares no code with ringd, so an error of ringd's codec cannot
+hide in it. Needs only Python and permission to open a packet socket."""
 
 import argparse
 import signal
@@ -32,14 +31,14 @@ def ip(data):
 
 
 class Reader:
-    """Takes fields off the front; raises ValueError where the bytes end."""
+    """Reads fields one after the other; raises ValueError at the end of the bytes."""
 
     def __init__(self, data):
         self.data, self.at = data, 0
 
     def take(self, count):
         if self.at + count > len(self.data):
-            raise ValueError(f"truncated: {count} bytes needed at offset {self.at}, {len(self.data) - self.at} there")
+            raise ValueError(f"truncated: {count} bytes needed at offset {self.at}, {len(self.data) - self.at} left")
         self.at += count
         return self.data[self.at - count:self.at]
 
@@ -63,7 +62,7 @@ class Reader:
 
 
 def decode(payload):
-    """The message in words; the layouts are those of docs/protocol.md."""
+    """Returns a frame's author and the words that describe its message (layouts: docs/protocol.md)."""
     reader = Reader(payload)
     kind, reserved, author = reader.number(1), reader.number(1), reader.take(6)
     words = [KINDS.get(kind, f"unknown kind {kind}")]
@@ -95,7 +94,7 @@ def describe(frame):
 
 
 class Pcap:
-    """A capture file as tcpdump and Wireshark read it (nanosecond time stamps)."""
+    """A capture file for tcpdump and Wireshark, with nanosecond timestamps."""
 
     def __init__(self, path):
         self.file = sys.stdout.buffer if path == "-" else open(path, "wb")
@@ -108,20 +107,20 @@ class Pcap:
 
 
 def arguments():
-    parser = argparse.ArgumentParser(prog="dump", description="Prints the ring's frames as they pass.")
+    parser = argparse.ArgumentParser(prog="dump", description="Print the ring's frames as they pass.")
     parser.add_argument("interface", help=argparse.SUPPRESS)
-    parser.add_argument("-c", "--count", type=int, help="end after COUNT frames")
-    parser.add_argument("-k", "--kind", choices=KINDS.values(), metavar="KIND", help="only this kind: " + " ".join(KINDS.values()))
-    parser.add_argument("-w", "--write", metavar="FILE", help="write a pcap file instead ('-' for the standard output)")
-    parser.add_argument("--ethertype", type=lambda text: int(text, 0), default=0x88B5, help="the ring's (default 0x88b5)")
+    parser.add_argument("-c", "--count", type=int, help="stop after COUNT frames")
+    parser.add_argument("-k", "--kind", choices=KINDS.values(), metavar="KIND", help="print only this kind: " + " ".join(KINDS.values()))
+    parser.add_argument("-w", "--write", metavar="FILE", help="write a pcap file instead ('-': standard output)")
+    parser.add_argument("--ethertype", type=lambda text: int(text, 0), default=0x88B5, help="the ring's EtherType [default: 0x88b5]")
     return parser.parse_args()
 
 
 def open_socket(interface):
-    # All EtherTypes, since a bridge takes the frames of a port before it asks who wants one type.
+    # All EtherTypes: a bridge takes a port's frames before sockets of a single EtherType see them.
     tap = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
     tap.bind((interface, ETH_P_ALL))
-    # A bridge shows itself the unicast between its ports only when it is promiscuous.
+    # Only a promiscuous bridge delivers the unicast frames between its ports to this socket.
     request = struct.pack("=iHH8s", socket.if_nametoindex(interface), PACKET_MR_PROMISC, 0, b"")
     tap.setsockopt(SOL_PACKET, PACKET_ADD_MEMBERSHIP, request)
     return tap

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Shows pages of the lab's nodes to a browser on this machine: sockets that listen on 127.0.0.1 are opened outside
-and handed to processes within the lab, which connect to the nodes. Not to be called by hand.
+"""Shows the pages of the lab's nodes to a browser on this machine. Sockets that listen on 127.0.0.1 are opened outside
+the lab. Processes within the lab inherit them and connect to the nodes. scripts/lab calls it.
 
-    relay.py listen COUNT FIRST COMMAND...      opens them, at FIRST and the ports after it or at others if those are
-                                                taken, and becomes COMMAND DESCRIPTOR:PORT...
-    relay.py serve DESCRIPTOR HOST PORT         hands connections on, until it is ended
+    relay.py listen COUNT FIRST COMMAND...      opens COUNT sockets at the ports from FIRST on, or at free ports if
+                                                those are taken, and becomes COMMAND DESCRIPTOR:PORT...
+    relay.py serve DESCRIPTOR HOST PORT         forwards connections to HOST until it is ended
 """
 
 import os
@@ -35,19 +35,19 @@ def copy(source, target):
             target.sendall(data)
     except OSError:
         pass
-    # The other direction may go on; it ends when its own source does.
+    # Only this direction ends: the other one ends with its source.
     try:
         target.shutdown(socket.SHUT_WR)
     except OSError:
         pass
 
 
-def converse(client, address):
+def relay(client, address):
     with client:
         try:
             node = socket.create_connection(address, timeout=5)
         except OSError:
-            return  # the node is down: the browser sees the connection closed
+            return  # the node is down, so the browser's connection is closed
         with node:
             node.settimeout(None)
             back = threading.Thread(target=copy, args=(node, client), daemon=True)
@@ -57,13 +57,13 @@ def converse(client, address):
 
 
 def serve(descriptor, address):
-    # Others' sockets came along.
+    # Close the other relays' sockets, which this process inherited too.
     os.closerange(3, descriptor)
     os.closerange(descriptor + 1, 4096)
     listener = socket.socket(fileno=descriptor)
     while True:
         client, _ = listener.accept()
-        threading.Thread(target=converse, args=(client, address), daemon=True).start()
+        threading.Thread(target=relay, args=(client, address), daemon=True).start()
 
 
 if sys.argv[1] == "listen":

@@ -1,11 +1,11 @@
-//! The manual pages say what `--help` says: both are made from the same declarations.
+//! Checks that the manual pages in `docs/man` agree with the options that the programs declare.
 
 mod pages;
 
 use pages::{check, check_lines, pages};
 
 #[test]
-fn manual_pages_say_what_help_says() {
+fn manual_pages_agree_with_help() {
     let made = pages(ringd::cli::command());
     let is_own = |name: &str| name.starts_with("ringd");
     check(&made, is_own, "cargo test --test man");

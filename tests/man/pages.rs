@@ -1,4 +1,4 @@
-//! Manual pages, made of what a program declares.
+//! Makes manual pages from the options that a program declares.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -7,12 +7,12 @@ use std::path::Path;
 
 use clap::Command;
 
-/// Set it to write the pages instead of checking them.
-const WRITE: &str = "RINGD_WRITE_MAN";
+/// Environment variable: if it is set, the pages are written instead of checked.
+const WRITE_VARIABLE: &str = "RINGD_WRITE_MAN";
 
-/// Returns the pages of a program, by file name: one for itself, and one for each of its commands at any depth.
+/// Returns the pages of a program, by file name: one for the program and one for each command at any depth.
 pub(crate) fn pages(program: Command) -> BTreeMap<String, String> {
-    // Clap's own `help` command needs no page.
+    // Clap's `help` command needs no page.
     let program = program.disable_help_subcommand(true);
     let mut program = with_aliases(program);
     program.build();
@@ -21,7 +21,7 @@ pub(crate) fn pages(program: Command) -> BTreeMap<String, String> {
     pages
 }
 
-/// Adds the page of a command, and those of the commands below it that help shows.
+/// Adds the pages of a command and of its visible commands.
 fn add_pages(command: &Command, pages: &mut BTreeMap<String, String>) {
     let man = clap_mangen::Man::new(command.clone())
         .section("8")
@@ -37,8 +37,7 @@ fn add_pages(command: &Command, pages: &mut BTreeMap<String, String>) {
     }
 }
 
-/// The program with the other names of its options in their help, where `--help` shows them, too: the
-/// manual's maker leaves them out.
+/// Adds the aliases of options to their help, where `--help` shows them. `clap_mangen` omits them.
 fn with_aliases(program: Command) -> Command {
     let program = program.mut_args(|option| {
         let aliases = option.get_visible_aliases().unwrap_or_default();
@@ -55,8 +54,7 @@ fn with_aliases(program: Command) -> Command {
     program.mut_subcommands(with_aliases)
 }
 
-/// The page with the indented lines of its last words kept as they stand: they are lists, which
-/// the manual's reader would run together.
+/// Keeps the line breaks of indented lines at the end of the page: they are lists, which `man` would join.
 fn with_lists(page: &str) -> String {
     let mut kept = String::new();
     let mut in_list = false;
@@ -74,23 +72,23 @@ fn with_lists(page: &str) -> String {
     kept
 }
 
-/// Compares pages with those of `docs/man` that belong to the same program, or writes them if that is asked for.
+/// Compares pages with those of the same program in `docs/man`, or writes them if [`WRITE_VARIABLE`] is set.
 ///
 /// # Panics
-/// They differ. `again` is the command that writes them.
+/// The pages differ. `again` is the command that writes them.
 pub(crate) fn check(made: &BTreeMap<String, String>, is_own: impl Fn(&str) -> bool, again: &str) {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR"));
-    // The crate is the project's root, or a folder of it.
+    // The crate is the repository's root, or a folder in it.
     let root = directory
         .ancestors()
         .find(|it| it.join("docs/man").is_dir());
     let directory = root.expect("docs/man is there").join("docs/man");
-    if env::var_os(WRITE).is_some() {
+    if env::var_os(WRITE_VARIABLE).is_some() {
         for (name, page) in made {
             fs::write(directory.join(name), page).expect("a manual page can be written");
         }
     }
-    let mut written = written(&directory);
+    let mut written = read_pages(&directory);
     written.retain(|name, _| is_own(name));
     let missing: Vec<_> = made
         .keys()
@@ -98,7 +96,7 @@ pub(crate) fn check(made: &BTreeMap<String, String>, is_own: impl Fn(&str) -> bo
         .collect();
     assert!(
         missing.is_empty(),
-        "docs/man has no page for these commands: {missing:?}; write them: {WRITE}=1 {again}"
+        "docs/man has no page for these commands: {missing:?}; write them: {WRITE_VARIABLE}=1 {again}"
     );
     let surplus: Vec<_> = written
         .keys()
@@ -116,18 +114,18 @@ pub(crate) fn check(made: &BTreeMap<String, String>, is_own: impl Fn(&str) -> bo
         );
         assert!(
             written[name] == *page,
-            "docs/man/{name} does not say what --help says; write it again: {WRITE}=1 {again}"
+            "docs/man/{name} differs from --help; write it again: {WRITE_VARIABLE}=1 {again}"
         );
     }
 }
 
-/// Returns the file names of the pages that a page lists for the commands below its own.
+/// Returns the file names of the pages that a page lists for its commands.
 fn references(page: &str) -> impl Iterator<Item = String> {
     let listed = page.lines().filter_map(|line| line.strip_suffix("(8)"));
     listed.map(|name| name.replace(r"\-", "-") + ".8")
 }
 
-fn written(directory: &Path) -> BTreeMap<String, String> {
+fn read_pages(directory: &Path) -> BTreeMap<String, String> {
     let entries = fs::read_dir(directory).expect("docs/man is there");
     entries
         .map(|entry| {
@@ -138,9 +136,9 @@ fn written(directory: &Path) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Checks that no line of what a program's help says at its end is broken twice. A terminal breaks lines that are longer
-/// than its width: so a line of prose is short, or a paragraph of its own, and a line of a list fits into the longest line
-/// that help has.
+/// Checks that a terminal breaks no line at the end of a program's help, after clap has broken it already. So a
+/// line of prose must be shorter than the terminal, or be a whole paragraph. A line of a list must fit into clap's
+/// maximum width.
 ///
 /// # Panics
 /// A line is too long.
@@ -153,9 +151,9 @@ pub(crate) fn check_lines(program: &Command) {
         let after = lines.get(at + 1).copied().unwrap_or_default();
         let is_alone = before.is_empty() && after.is_empty();
         let most = if line.starts_with(' ') {
-            LONGEST
+            HELP_WIDTH_MAX
         } else {
-            TERMINAL
+            TERMINAL_WIDTH
         };
         let name = program.get_name();
         assert!(
@@ -166,7 +164,7 @@ pub(crate) fn check_lines(program: &Command) {
     program.get_subcommands().for_each(check_lines);
 }
 
-/// The width of a terminal, in characters.
-const TERMINAL: usize = 80;
-/// The longest line of help: clap breaks all longer ones.
-const LONGEST: usize = 100;
+/// Width of a terminal, in characters.
+const TERMINAL_WIDTH: usize = 80;
+/// Maximum width of help: clap breaks longer lines.
+const HELP_WIDTH_MAX: usize = 100;

@@ -1,4 +1,4 @@
-//! Rings that are ill: each says so to a monitor, to who reads its status, and in its log.
+//! Rings with troubles: monitor, status and log report each trouble.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -10,16 +10,16 @@ use ring_segment::{
 };
 use serde_json::Value;
 
-/// A member counts as silent after 3.2 s.
+/// With it a member counts as silent after 3.2 s.
 const HEARTBEAT: Duration = Duration::from_millis(25);
 /// Part of the warning of an overloaded machine.
-const OF_LOAD: &str = "raise --take-timeout";
+const LOAD_WARNING: &str = "raise --take-timeout";
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
-        a_healthy_ring_says_so_and_names_its_quorum_on_every_member,
-        a_machine_that_is_alone_and_expects_others_is_critical,
-        two_of_four_have_lost_their_quorum_and_say_so_without_expecting_anybody,
+        every_member_of_a_healthy_ring_reports_health_and_quorum,
+        an_isolated_machine_that_expects_others_is_critical,
+        two_of_four_report_their_lost_quorum_without_an_expected_number,
         a_dead_member_needs_attention_on_every_other,
         machines_that_were_stopped_on_purpose_are_missed_by_nobody,
         a_machine_that_is_expected_and_missing_needs_attention,
@@ -33,7 +33,7 @@ pub(crate) fn tests() -> Vec<Test> {
 }
 
 fn timing() -> Timing {
-    Timing::forbearing(HEARTBEAT)
+    Timing::stall_tolerant(HEARTBEAT)
 }
 
 fn form(count: usize) -> Result<Ring> {
@@ -43,16 +43,16 @@ fn form(count: usize) -> Result<Ring> {
     Ok(ring)
 }
 
-/// Runs `ringctl status --check`, and returns its exit code and its line.
-fn check(daemon: &Daemon) -> Result<(Option<i32>, String)> {
+/// Runs `ringctl status --check`. Returns its exit code and its line.
+fn run_check(daemon: &Daemon) -> Result<(Option<i32>, String)> {
     let output = daemon.ringctl(&["status", "--check"])?;
     let line = String::from_utf8_lossy(&output.stdout).into_owned();
     ensure!(line.lines().count() == 1, "{line}");
     Ok((output.status.code(), line))
 }
 
-/// Waits until a daemon's health is `health`, for a reason with `words` in it, and tries what a monitor then sees.
-fn becomes(daemon: &Daemon, health: &str, words: &str) -> Result<()> {
+/// Waits until a daemon's health is `health` for a reason that contains `words`. Then checks the monitor's output.
+fn wait_for_health(daemon: &Daemon, health: &str, words: &str) -> Result<()> {
     let says = |trouble: &Value| trouble.as_str().is_some_and(|it| it.contains(words));
     daemon.wait_for_status(PATIENCE, |status| {
         let mut troubles = status["troubles"].as_array().into_iter().flatten();
@@ -62,7 +62,7 @@ fn becomes(daemon: &Daemon, health: &str, words: &str) -> Result<()> {
         "degraded" => ("WARNING", 1, 0),
         _ => ("CRITICAL", 2, 5),
     };
-    let (exit, line) = check(daemon)?;
+    let (exit, line) = run_check(daemon)?;
     let begins = format!("RINGD {word} - ");
     ensure!(exit == Some(code), "{exit:?}: {line}");
     ensure!(line.starts_with(&begins) && line.contains(words), "{line}");
@@ -71,32 +71,32 @@ fn becomes(daemon: &Daemon, health: &str, words: &str) -> Result<()> {
     Ok(())
 }
 
-/// Waits for a warning, or an error, with these words.
-fn warns(daemon: &Daemon, words: &str) -> Result<()> {
+/// Waits for a warning or an error with these words.
+fn wait_for_warning(daemon: &Daemon, words: &str) -> Result<()> {
     daemon.wait_for_line(PATIENCE, |line| {
         (line.contains("WARN") || line.contains("ERROR")) && line.contains(words)
     })?;
     Ok(())
 }
 
-/// Waits until a daemon reports no trouble but overload, which the tests may cause.
-fn recovers(daemon: &Daemon) -> Result<()> {
+/// Waits until a daemon reports no trouble. Ignores overload, which the tests may cause.
+fn wait_for_recovery(daemon: &Daemon) -> Result<()> {
     daemon.wait_for_status(PATIENCE, |status| {
         let mut troubles = status["troubles"].as_array().into_iter().flatten();
-        troubles.all(|it| it.as_str().is_some_and(|it| it.contains(OF_LOAD)))
+        troubles.all(|it| it.as_str().is_some_and(|it| it.contains(LOAD_WARNING)))
     })?;
-    let (exit, line) = check(daemon)?;
+    let (exit, line) = run_check(daemon)?;
     ensure!(
-        exit == Some(0) && line.starts_with("RINGD OK - ") || line.contains(OF_LOAD),
+        exit == Some(0) && line.starts_with("RINGD OK - ") || line.contains(LOAD_WARNING),
         "{exit:?}: {line}"
     );
     Ok(())
 }
 
-fn a_healthy_ring_says_so_and_names_its_quorum_on_every_member() -> Result<()> {
+fn every_member_of_a_healthy_ring_reports_health_and_quorum() -> Result<()> {
     let ring = form(4)?;
     for daemon in &ring.daemons {
-        recovers(daemon)?;
+        wait_for_recovery(daemon)?;
         let status = daemon.status()?;
         let quorum = &status["quorum"];
         ensure!(
@@ -106,40 +106,40 @@ fn a_healthy_ring_says_so_and_names_its_quorum_on_every_member() -> Result<()> {
         let page = daemon.ringctl(&["status"])?;
         let page = String::from_utf8_lossy(&page.stdout).into_owned();
         let is_healthy = page.contains("Health       healthy\n");
-        ensure!(is_healthy || page.contains(OF_LOAD), "{page}");
+        ensure!(is_healthy || page.contains(LOAD_WARNING), "{page}");
         ensure!(page.contains("3 of 4 members needed, 4 there"), "{page}");
     }
     Ok(())
 }
 
-fn a_machine_that_is_alone_and_expects_others_is_critical() -> Result<()> {
+fn an_isolated_machine_that_expects_others_is_critical() -> Result<()> {
     let segment = Segment::bridge(1)?;
     let alone = segment.node(0).ringd(binaries()).timing(&timing());
     let alone = alone.option("--expect", "5").spawn()?;
     let words = "no quorum is possible: 1 of 5 members are there, 3 are needed";
-    becomes(&alone, "critical", words)?;
-    warns(&alone, words)
+    wait_for_health(&alone, "critical", words)?;
+    wait_for_warning(&alone, words)
 }
 
-fn two_of_four_have_lost_their_quorum_and_say_so_without_expecting_anybody() -> Result<()> {
+fn two_of_four_report_their_lost_quorum_without_an_expected_number() -> Result<()> {
     let mut ring = form(4)?;
     for daemon in &mut ring.daemons[2..] {
         daemon.kill()?;
     }
     let words = "no quorum is possible: 2 of 4 members are there, 3 are needed";
     for daemon in &ring.daemons[..2] {
-        becomes(daemon, "critical", words)?;
-        warns(daemon, words)?;
+        wait_for_health(daemon, "critical", words)?;
+        wait_for_warning(daemon, words)?;
         let quorum = &daemon.status()?["quorum"];
         ensure!(quorum["present"] == 2 && quorum["needed"] == 3, "{quorum}");
     }
-    // A daemon that has not heard the dead members since its start learns of them from the other one.
+    // A daemon that has not heard the dead members since its start learns of them from the other daemon.
     ring.daemons[1].kill()?;
     ring.daemons[1].start()?;
-    becomes(&ring.daemons[1], "critical", words)?;
+    wait_for_health(&ring.daemons[1], "critical", words)?;
     ring.daemons[2].start()?;
     ring.daemons[3].start()?;
-    ring.daemons.iter().try_for_each(recovers)
+    ring.daemons.iter().try_for_each(wait_for_recovery)
 }
 
 fn machines_that_were_stopped_on_purpose_are_missed_by_nobody() -> Result<()> {
@@ -148,12 +148,12 @@ fn machines_that_were_stopped_on_purpose_are_missed_by_nobody() -> Result<()> {
         daemon.signal(Signal::SIGTERM)?;
         daemon.wait_exit(PATIENCE)?;
     }
-    // This one does not hear that the others have left.
+    // This daemon does not hear that the others have left.
     ring.daemons[1].start()?;
     let is_past_silence = |status: &Value| status["up_ns"].as_u64() > Some(5_000_000_000);
     ring.daemons[1].wait_for_status(PATIENCE, is_past_silence)?;
     for daemon in &ring.daemons[..2] {
-        recovers(daemon)?;
+        wait_for_recovery(daemon)?;
         let quorum = &daemon.status()?["quorum"];
         ensure!(quorum["present"] == 2 && quorum["ring"] == 4, "{quorum}");
     }
@@ -168,7 +168,7 @@ fn a_machine_that_is_expected_and_missing_needs_attention() -> Result<()> {
     };
     let (first, _second) = (start(0)?, start(1)?);
     let words = "--expect is 3, but only 2 members run";
-    becomes(&first, "degraded", words)
+    wait_for_health(&first, "degraded", words)
 }
 
 fn a_dead_member_needs_attention_on_every_other() -> Result<()> {
@@ -176,11 +176,11 @@ fn a_dead_member_needs_attention_on_every_other() -> Result<()> {
     ring.daemons[2].kill()?;
     let gone = ring.daemons[2].node().mac();
     for daemon in &ring.daemons[..2] {
-        becomes(daemon, "degraded", &format!("ringctl forget {gone}"))?;
-        warns(daemon, &format!("member {gone} is silent"))?;
+        wait_for_health(daemon, "degraded", &format!("ringctl forget {gone}"))?;
+        wait_for_warning(daemon, &format!("member {gone} is silent"))?;
     }
     ring.daemons[2].start()?;
-    ring.daemons.iter().try_for_each(recovers)
+    ring.daemons.iter().try_for_each(wait_for_recovery)
 }
 
 fn a_machine_that_nobody_hears_learns_it_from_the_others() -> Result<()> {
@@ -195,16 +195,16 @@ fn a_machine_that_nobody_hears_learns_it_from_the_others() -> Result<()> {
     };
     blocked([(2, 0), (2, 1)].into());
     let [first, second, mute] = ring.daemons.as_slice() else {
-        anyhow::bail!("there are three");
+        anyhow::bail!("there are three daemons");
     };
     let words = "this node is not heard by ";
-    becomes(mute, "critical", words)?;
-    warns(mute, words)?;
+    wait_for_health(mute, "critical", words)?;
+    wait_for_warning(mute, words)?;
     for daemon in [first, second] {
-        becomes(daemon, "degraded", &mute.node().mac().to_string())?;
+        wait_for_health(daemon, "degraded", &mute.node().mac().to_string())?;
     }
     blocked(HashSet::new());
-    ring.daemons.iter().try_for_each(recovers)
+    ring.daemons.iter().try_for_each(wait_for_recovery)
 }
 
 fn a_machine_that_hears_none_of_those_that_it_remembers_is_critical() -> Result<()> {
@@ -213,12 +213,12 @@ fn a_machine_that_hears_none_of_those_that_it_remembers_is_critical() -> Result<
         daemon.kill()?;
     }
     let alone = &ring.daemons[0];
-    becomes(
+    wait_for_health(
         alone,
         "critical",
         "hears none of the 2 other members that it knows",
     )?;
-    warns(alone, "this node no longer hears anybody")
+    wait_for_warning(alone, "this node no longer hears anybody")
 }
 
 fn a_full_disk_is_critical() -> Result<()> {
@@ -227,24 +227,24 @@ fn a_full_disk_is_critical() -> Result<()> {
     let disk = SmallDisk::new(&folder.path().join("state"))?;
     let node = segment.node(0).ringd(binaries()).timing(&timing());
     let daemon = node.option("--state-dir", disk.path()).spawn()?;
-    // The token goes from one to the other, so that there is something to write.
+    // The token moves between both, so that state is written.
     let _other = segment
         .node(1)
         .ringd(binaries())
         .timing(&timing())
         .spawn()?;
-    recovers(&daemon)?;
+    wait_for_recovery(&daemon)?;
     disk.fill("eth0.state")?;
-    becomes(&daemon, "critical", "the state file cannot be written")?;
-    warns(&daemon, "cannot write the state file")?;
+    wait_for_health(&daemon, "critical", "the state file cannot be written")?;
+    wait_for_warning(&daemon, "cannot write the state file")?;
     disk.free()?;
-    recovers(&daemon)
+    wait_for_recovery(&daemon)
 }
 
 fn a_port_of_a_bridge_is_named() -> Result<()> {
     let segment = Segment::bridge(2)?;
     let node = segment.node(0);
-    // The system files that a daemon reads are those of its own network namespace.
+    // A daemon reads the system files of its network namespace.
     let own_files = [
         "unshare",
         "--mount",
@@ -259,21 +259,21 @@ fn a_port_of_a_bridge_is_named() -> Result<()> {
         .ringd(binaries())
         .timing(&timing())
         .spawn()?;
-    recovers(&daemon)?;
-    recovers(&other)?;
+    wait_for_recovery(&daemon)?;
+    wait_for_recovery(&other)?;
     node.ns()
         .ip("link add br0 type bridge\nlink set eth0 master br0\n")?;
     let words = "eth0 is a port of a bridge";
-    becomes(&daemon, "critical", words)?;
-    warns(&daemon, words)?;
+    wait_for_health(&daemon, "critical", words)?;
+    wait_for_warning(&daemon, words)?;
     node.ns().ip("link set eth0 nomaster\n")?;
-    recovers(&daemon)
+    wait_for_recovery(&daemon)
 }
 
 fn no_daemon_is_critical() -> Result<()> {
     let mut ring = form(1)?;
     ring.daemons[0].kill()?;
-    let (exit, line) = check(&ring.daemons[0])?;
+    let (exit, line) = run_check(&ring.daemons[0])?;
     ensure!(
         exit == Some(2) && line.starts_with("RINGD CRITICAL - "),
         "{exit:?}: {line}"
@@ -281,12 +281,12 @@ fn no_daemon_is_critical() -> Result<()> {
     Ok(())
 }
 
-/// More often than any log should say so.
+/// The carrier changes more often than a log should report.
 fn a_carrier_that_flaps_does_not_fill_the_log() -> Result<()> {
-    const FLAPS: usize = 100;
+    const FLAP_COUNT: usize = 100;
     let ring = form(2)?;
     let daemon = &ring.daemons[0];
-    for _ in 0..FLAPS {
+    for _ in 0..FLAP_COUNT {
         ring.segment.lose_carrier(0)?;
         daemon.wait_for_status(PATIENCE, |status| status["link"] == "has no carrier")?;
         ring.segment.regain_carrier(0)?;
@@ -295,6 +295,6 @@ fn a_carrier_that_flaps_does_not_fill_the_log() -> Result<()> {
     let output = daemon.output();
     let flaps = output.iter().filter(|line| line.contains("has no carrier"));
     ensure!((10..30).contains(&flaps.count()), "{output:#?}");
-    ensure!(output.len() < 2 * FLAPS, "{} lines", output.len());
+    ensure!(output.len() < 2 * FLAP_COUNT, "{} lines", output.len());
     Ok(())
 }

@@ -1,10 +1,12 @@
 #![forbid(unsafe_code)]
-//! Everything that needs a network: real daemons, the kernel's rooms and `ringctl`, in worlds of
-//! their own, side by side.
+//! All tests that need a network: real daemons, control sockets and `ringctl`. Each worker process runs its tests
+//! in its own namespaces, in parallel with the others.
 //!
-//! `cargo test --test network` runs all of it, `cargo test --test network locks::` one part.
+//! `cargo test --test network` runs all tests, `cargo test --test network locks::` a part.
 
 mod chaos;
+mod daemon;
+mod faulty_machines;
 mod fencing;
 mod ftn;
 mod grades;
@@ -16,28 +18,26 @@ mod peer;
 mod recipes;
 mod record;
 mod ring;
+mod runtime;
 mod service;
-mod station;
-mod sys;
-mod untidy;
 
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
-/// How far a file's time may be behind the clock.
-const TICK: Duration = Duration::from_millis(20);
+/// Maximum difference between a file's time and the clock.
+const CLOCK_TOLERANCE: Duration = Duration::from_millis(20);
 
 fn main() -> ExitCode {
-    // Tests start this program again as a process that they want something of.
-    ring_chaos::burn::burn_if_asked();
-    let asked = grades::work_if_asked().or_else(sys::act_as_a_child);
+    // Tests start this program again as a helper process.
+    ring_chaos::burners::burn_if_asked();
+    let asked = grades::work_if_asked().or_else(runtime::run_as_child);
     if let Some(code) = asked {
         return code;
     }
-    // Those with long tests come first: one that began last would be waited for alone.
+    // Parts with long tests come first: otherwise all others would wait for the last one.
     let parts = [
         fencing::tests(),
-        untidy::tests(),
+        faulty_machines::tests(),
         grades::tests(),
         health::tests(),
         locks::tests(),
@@ -46,16 +46,16 @@ fn main() -> ExitCode {
         ftn::tests(),
         jitterbug::tests(),
         peer::tests(),
-        station::tests(),
+        daemon::tests(),
         service::tests(),
         hooks::tests(),
-        sys::tests(),
+        runtime::tests(),
         chaos::tests(),
     ];
-    let began = SystemTime::now() - TICK;
+    let began = SystemTime::now() - CLOCK_TOLERANCE;
     let code = ring_segment::main(parts.into_iter().flatten().collect());
-    // The others of this program's processes run single tests.
-    if ring_segment::is_runner() && recipes::record::untried(began) > 0 {
+    // Only the process that runs all tests checks this; the others run single tests.
+    if ring_segment::is_runner() && recipes::record::report_untried(began) > 0 {
         return ExitCode::FAILURE;
     }
     code

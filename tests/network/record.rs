@@ -1,4 +1,4 @@
-//! Every frame of IP that a node sends, and what that says: datagrams, and connections put together again.
+//! Records every IP packet that a node sends, and reassembles datagrams and connections.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
@@ -17,19 +17,18 @@ use nix::sys::socket::{
 };
 use ring_segment::{Segment, limit};
 
-/// How soon the thread notices that it is no longer wanted.
-const TURN: Duration = Duration::from_millis(20);
-/// Room for a few seconds without a look.
-const BUFFER: usize = 64 << 20;
-/// A segment may be given to an interface in one piece of this size.
-const LONGEST: usize = 1 << 17;
-const ETHERNET: usize = 14;
+/// Longest time until the thread notices that it should end.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// Enough for a few seconds in which the thread does not read.
+const BUFFER_LEN: usize = 64 << 20;
+/// An interface may get a segment of this size in one piece (segmentation offload).
+const FRAME_LEN_MAX: usize = 1 << 17;
+const ETHERNET_HEADER_LEN: usize = 14;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 const FIN: u8 = 1;
 const SYN: u8 = 2;
 
-/// A frame's packet, and who sent it.
 #[derive(Debug, Clone)]
 struct Packet {
     at: Duration,
@@ -37,7 +36,7 @@ struct Packet {
     bytes: Vec<u8>,
 }
 
-/// A recording, made on the far side of every node's interface.
+/// Recording at the hub's end of every node's link.
 pub(crate) struct Record {
     packets: Arc<Mutex<Vec<Packet>>>,
     over: Arc<AtomicBool>,
@@ -56,7 +55,7 @@ pub(crate) struct Sent {
     pub bytes: Vec<u8>,
 }
 
-/// A connection, with who opened it first.
+/// A connection, and the node that opened it.
 #[derive(Debug, Clone)]
 pub(crate) struct Stream {
     pub from: SocketAddr,
@@ -65,11 +64,12 @@ pub(crate) struct Stream {
     pub candidate: Side,
 }
 
-/// What one end of a connection has sent.
+/// Data that one end of a connection has sent.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Side {
     pub bytes: Vec<u8>,
-    /// When its end was sent, whatever was sent after it: a kernel answers with a reset what comes late, as a segment that was sent twice.
+    /// Time of its FIN or first RST. Later packets do not count: a kernel answers a segment that was sent twice
+    /// with a reset.
     pub ended: Option<Duration>,
     first: Option<u32>,
     parts: BTreeMap<u32, Vec<u8>>,
@@ -77,7 +77,6 @@ pub(crate) struct Side {
 }
 
 impl Record {
-    /// Records from now on.
     pub(crate) fn start(segment: &Segment) -> Result<Self> {
         let count = segment.nodes().len();
         let (socket, ports) = segment.hub().run(|| open(count))??;
@@ -100,15 +99,15 @@ impl Record {
             .clone()
     }
 
-    /// All datagrams so far to a port, in order.
+    /// Returns all datagrams to a port, in order.
     pub(crate) fn datagrams(&self, port: u16) -> Vec<Sent> {
-        let mut all = self.exchanged(port);
+        let mut all = self.datagrams_both_ways(port);
         all.retain(|sent| sent.to_port == port);
         all
     }
 
-    /// All datagrams so far to a port or from it, in order.
-    pub(crate) fn exchanged(&self, port: u16) -> Vec<Sent> {
+    /// Returns all datagrams to or from a port, in order.
+    pub(crate) fn datagrams_both_ways(&self, port: u16) -> Vec<Sent> {
         let packets = self.packets();
         let all = packets.iter().filter_map(|packet| {
             let (from, to, body) = transport(&packet.bytes, UDP)?;
@@ -129,7 +128,7 @@ impl Record {
         all.collect()
     }
 
-    /// All connections so far, in the order of their beginnings.
+    /// Returns all connections, in the order of their begin.
     pub(crate) fn streams(&self) -> Vec<Stream> {
         let mut streams: Vec<Stream> = Vec::new();
         let mut known: HashMap<(SocketAddr, SocketAddr), (usize, bool)> = HashMap::new();
@@ -163,13 +162,13 @@ impl Record {
             let Some(&(at, is_giver)) = known.get(&(from, to)) else {
                 continue;
             };
-            let side = if is_giver {
+            let partition = if is_giver {
                 &mut streams[at].giver
             } else {
                 &mut streams[at].candidate
             };
             let header = usize::from(head[12] >> 4) * 4;
-            side.take(
+            partition.take(
                 packet.at,
                 number,
                 flags,
@@ -212,7 +211,7 @@ impl Side {
         }
     }
 
-    /// The bytes in order, up to the first gap; the end counts if there is none before it.
+    /// Joins the bytes up to the first gap. The end counts only if there is no gap before it.
     fn join(&mut self) {
         for (&offset, part) in &self.parts {
             let known = self.bytes.len();
@@ -226,7 +225,7 @@ impl Side {
     }
 }
 
-/// A socket for all that comes into the hub, and which interface is which node's.
+/// Opens a socket for all packets of the hub. Returns it with the node of each interface.
 fn open(count: usize) -> Result<(OwnedFd, HashMap<usize, usize>)> {
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
     let socket = socket(
@@ -235,8 +234,8 @@ fn open(count: usize) -> Result<(OwnedFd, HashMap<usize, usize>)> {
         flags,
         SockProtocol::EthAll,
     )?;
-    if setsockopt(&socket, sockopt::RcvBufForce, &BUFFER).is_err() {
-        setsockopt(&socket, sockopt::RcvBuf, &BUFFER)?;
+    if setsockopt(&socket, sockopt::RcvBufForce, &BUFFER_LEN).is_err() {
+        setsockopt(&socket, sockopt::RcvBuf, &BUFFER_LEN)?;
     }
     let mut ports = HashMap::new();
     for node in 0..count {
@@ -253,9 +252,9 @@ fn run(
     over: &AtomicBool,
 ) -> Result<()> {
     const OUTGOING: u8 = 4;
-    let mut room = vec![0; LONGEST];
+    let mut room = vec![0; FRAME_LEN_MAX];
     while !over.load(Ordering::Relaxed) {
-        limit::is_readable(socket.as_fd(), Instant::now() + TURN);
+        limit::is_readable(socket.as_fd(), Instant::now() + POLL_INTERVAL);
         loop {
             let (length, from) = match recvfrom::<LinkAddr>(socket.as_raw_fd(), &mut room) {
                 Ok(received) => received,
@@ -263,7 +262,7 @@ fn run(
                 Err(Errno::EINTR | Errno::ENETDOWN) => continue,
                 Err(error) => return Err(error.into()),
             };
-            ensure!(length < LONGEST, "a frame was cut");
+            ensure!(length < FRAME_LEN_MAX, "a frame was cut");
             let Some(from) = from.filter(|from| from.pkttype() != OUTGOING) else {
                 continue;
             };
@@ -283,13 +282,13 @@ fn run(
     Ok(())
 }
 
-/// The addresses of a frame's packet, and its body, if that is of this protocol.
+/// Returns the addresses and the body of a frame's packet, if it has this protocol.
 fn transport(frame: &[u8], protocol: u8) -> Option<(IpAddr, IpAddr, &[u8])> {
-    let ip = frame.get(ETHERNET..)?;
-    match frame.get(12..ETHERNET)? {
+    let ip = frame.get(ETHERNET_HEADER_LEN..)?;
+    match frame.get(12..ETHERNET_HEADER_LEN)? {
         [0x08, 0x00] => {
             let length = usize::from(u16::from_be_bytes([*ip.get(2)?, *ip.get(3)?]));
-            // 0: a piece that is longer than the field can say.
+            // The length is 0 in a piece that is longer than the field allows.
             let ip = if length == 0 { ip } else { ip.get(..length)? };
             let header = usize::from(ip[0] & 0x0f) * 4;
             let address = |at: usize| -> Option<IpAddr> {

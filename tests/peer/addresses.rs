@@ -1,36 +1,16 @@
-//! Whose word counts for a member's ip.
-
-use std::time::Duration;
+//! Which frames may change a member's IP.
 
 use anyhow::{Result, ensure};
-use ring_segment::{ALIEN, FOR_GOOD, MacAddr, Member, Message, Seen, Timing};
+use ring_segment::{Message, OTHER_DIGEST};
 
-use super::stand::{AT_ONCE, NONE, Stand};
-
-const HEARTBEAT: Duration = Duration::from_millis(200);
-const SOME: [u8; 16] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 1, 2, 3];
-
-fn timing() -> Timing {
-    Timing::patient(HEARTBEAT).idle_hold(FOR_GOOD)
-}
-
-fn stand() -> Stand {
-    Stand::new(timing())
-}
-
-fn is_ping(seen: &Seen) -> bool {
-    matches!(seen.message, Message::Ping { .. })
-}
-
-fn member(mac: MacAddr, ip: [u8; 16]) -> Member {
-    Member { mac, ip }
-}
+use super::members::{HEARTBEAT, SOME_IP, is_ping, member, stand, timing};
+use super::stand::{AT_ONCE, NO_IP, Stand};
 
 #[test]
 fn ping_sets_the_ip_of_its_author() -> Result<()> {
     let stand = stand();
     stand.elect()?;
-    for ip in [SOME, [0x20; 16]] {
+    for ip in [SOME_IP, [0x20; 16]] {
         let digest = stand.digest_with(&[member(stand.high.mac(), ip)]);
         stand.high.send(stand.mac(), &Message::Ping { digest, ip });
         stand.wait_for_digest(digest)?;
@@ -47,24 +27,24 @@ fn an_address_beats_none_and_is_kept() -> Result<()> {
         stand.high.send(
             stand.mac(),
             &Message::RingMembers {
-                digest: ALIEN,
+                digest: OTHER_DIGEST,
                 members,
             },
         );
     };
     let known =
-        |ip| stand.digest_with(&[member(stand.high.mac(), NONE), member(stand.low.mac(), ip)]);
-    // `low` is alive: what it has is not for `high` to change.
+        |ip| stand.digest_with(&[member(stand.high.mac(), NO_IP), member(stand.low.mac(), ip)]);
+    // `low` is alive, so `high` must not change its address.
     stand.low.send(stand.mac(), &Message::WhereIsToken);
-    tell(NONE);
-    stand.wait_for_digest(known(NONE))?;
-    tell(SOME);
-    stand.wait_for_digest(known(SOME))?;
+    tell(NO_IP);
+    stand.wait_for_digest(known(NO_IP))?;
+    tell(SOME_IP);
+    stand.wait_for_digest(known(SOME_IP))?;
     stand.low.send(stand.mac(), &Message::WhereIsToken);
     tell([0xee; 16]);
-    tell(NONE);
+    tell(NO_IP);
     stand.pass(HEARTBEAT);
-    stand.wait_for_digest(known(SOME))
+    stand.wait_for_digest(known(SOME_IP))
 }
 
 #[test]
@@ -73,11 +53,11 @@ fn a_wrong_ip_of_its_own_is_corrected_by_broadcast() -> Result<()> {
     let stand = Stand::with(timing(), own, |constants| constants);
     stand.elect()?;
     stand.high.forget();
-    let members = vec![member(stand.mac(), SOME)];
+    let members = vec![member(stand.mac(), SOME_IP)];
     stand.high.send(
         stand.mac(),
         &Message::RingMembers {
-            digest: ALIEN,
+            digest: OTHER_DIGEST,
             members,
         },
     );

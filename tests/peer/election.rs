@@ -1,46 +1,48 @@
-//! How a node without a token behaves: LOOSER and GENERATING.
+//! A node without a token: states LOOSER and GENERATING.
 
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use ring_segment::{FOR_GOOD, Message, Seen, Timing, Token, holds, is_claim, is_heartbeat, offers};
+use ring_segment::{
+    LONG_IDLE_HOLD, Message, Seen, Timing, Token, is_claim, is_heartbeat, take_token, token_is_here,
+};
 
 use super::stand::{AT_ONCE, FLIGHT, Peer, Stand};
 
 const HEARTBEAT: Duration = Duration::from_millis(100);
 
 fn timing() -> Timing {
-    Timing::patient(HEARTBEAT).idle_hold(FOR_GOOD)
+    Timing::tolerant(HEARTBEAT).idle_hold(LONG_IDLE_HOLD)
 }
 
 fn stand() -> Stand {
     Stand::new(timing())
 }
 
-fn asks(seen: &Seen) -> bool {
+fn is_question(seen: &Seen) -> bool {
     seen.message == Message::WhereIsToken && seen.is_broadcast()
 }
 
-fn stands(seen: &Seen) -> bool {
+fn is_candidacy(seen: &Seen) -> bool {
     matches!(seen.message, Message::GeneratingToken { .. }) && seen.is_broadcast()
 }
 
-/// A stand whose daemon has just asked for the first time.
-fn looser() -> Result<Stand> {
+/// Returns a stand whose daemon has just asked for the first time.
+fn with_looser() -> Result<Stand> {
     let stand = stand();
-    stand.wait_from(0, asks)?;
+    stand.wait_from(0, is_question)?;
     Ok(stand)
 }
 
-/// A stand whose daemon stands for election, and its candidate.
-fn candidate() -> Result<(Stand, Token)> {
+/// Returns a stand whose daemon stands for election, and its candidate.
+fn with_candidate() -> Result<(Stand, Token)> {
     let stand = stand();
-    let seen = stand.wait_from(0, stands)?;
+    let seen = stand.wait_from(0, is_candidacy)?;
     let token = seen.message.token().context("a candidate")?;
     Ok((stand, token))
 }
 
-fn takes_exactly(what: &str, span: Duration, expected: Duration) -> Result<()> {
+fn check_duration(what: &str, span: Duration, expected: Duration) -> Result<()> {
     ensure!(
         span == expected,
         "{what} took {span:?} and not {expected:?}"
@@ -54,17 +56,20 @@ fn a_lone_node_asks_then_stands_then_owns() -> Result<()> {
     stand.elect()?;
     let frames = stand.sent_from(0);
     ensure!(
-        frames.len() == 3 && asks(&frames[0]) && stands(&frames[1]) && is_heartbeat(&frames[2]),
+        frames.len() == 3
+            && is_question(&frames[0])
+            && is_candidacy(&frames[1])
+            && is_heartbeat(&frames[2]),
         "{frames:?}"
     );
     let answer_timeout = timing().answer_timeout();
     let (asked, stood, owned) = (frames[0].at, frames[1].at, frames[2].at);
-    takes_exactly(
+    check_duration(
         "waiting for an answer",
         stood.saturating_sub(asked),
         answer_timeout,
     )?;
-    takes_exactly(
+    check_duration(
         "waiting for objections",
         owned.saturating_sub(stood),
         answer_timeout,
@@ -88,7 +93,7 @@ fn word_of_a_token_puts_the_election_off() -> Result<()> {
     let token = stand.high.token(50);
     let mut asked = Vec::new();
     for _ in 0..4 {
-        asked.push(stand.high.expect(stand.patience(), asks)?.at);
+        asked.push(stand.high.expect(stand.patience(), is_question)?.at);
         stand.high.send(
             stand.mac(),
             &Message::TokenWasHereRecently {
@@ -98,48 +103,48 @@ fn word_of_a_token_puts_the_election_off() -> Result<()> {
         );
     }
     for pair in asked.windows(2) {
-        takes_exactly(
+        check_duration(
             "asking again",
             pair[1].saturating_sub(pair[0]),
             timing().looser_timeout(),
         )?;
     }
-    let stood = stand.sent_from(0).into_iter().find(stands);
-    ensure!(stood.is_none(), "it stood for election: {stood:?}");
+    let stood = stand.sent_from(0).into_iter().find(is_candidacy);
+    ensure!(stood.is_none(), "the daemon stood for election: {stood:?}");
     Ok(())
 }
 
-/// After what `becomes` sends, the daemon is a WAITER that does not go on with an election.
-fn becomes_waiter(stand: &Stand) -> Result<()> {
+/// Checks that after the frames of `becomes` the daemon is a WAITER that has ended its election.
+fn check_becomes_waiter(stand: &Stand) -> Result<()> {
     let token = stand.high.token(50);
-    stand.high.broadcast(&holds(token));
+    stand.high.broadcast(&token_is_here(token));
     stand.wait_for_state("WAITER")?;
     let mark = stand.mark();
     for _ in 0..4 {
-        stand.high.broadcast(&holds(token));
+        stand.high.broadcast(&token_is_here(token));
         stand.high.collect(timing().answer_timeout() / 2);
     }
     let sent = stand.sent_from(mark);
     let unrest = sent
         .iter()
-        .find(|seen| asks(seen) || stands(seen) || is_claim(seen));
-    ensure!(unrest.is_none(), "it does not wait: {unrest:?}");
+        .find(|seen| is_question(seen) || is_candidacy(seen) || is_claim(seen));
+    ensure!(unrest.is_none(), "the daemon does not wait: {unrest:?}");
     Ok(())
 }
 
 #[test]
 fn a_looser_that_hears_the_token_waits() -> Result<()> {
-    becomes_waiter(&looser()?)
+    check_becomes_waiter(&with_looser()?)
 }
 
 #[test]
 fn a_candidate_that_hears_the_token_waits() -> Result<()> {
-    becomes_waiter(&candidate()?.0)
+    check_becomes_waiter(&with_candidate()?.0)
 }
 
-fn takes(stand: &Stand) -> Result<()> {
+fn check_takes_offer(stand: &Stand) -> Result<()> {
     let token = stand.high.token(50);
-    let ack = stand.offer(&stand.high, &offers(token), |seen| {
+    let ack = stand.offer(&stand.high, &take_token(token), |seen| {
         seen.dst == stand.high.mac() && is_claim(seen)
     })?;
     ensure!(ack.message.token() == Some(token), "{ack:?}");
@@ -148,35 +153,35 @@ fn takes(stand: &Stand) -> Result<()> {
 
 #[test]
 fn a_looser_takes_a_stronger_offer() -> Result<()> {
-    takes(&looser()?)
+    check_takes_offer(&with_looser()?)
 }
 
 #[test]
 fn a_candidate_takes_a_stronger_offer() -> Result<()> {
-    takes(&candidate()?.0)
+    check_takes_offer(&with_candidate()?.0)
 }
 
 #[test]
 fn a_looser_takes_no_offer_that_is_not_stronger() -> Result<()> {
-    let stand = looser()?;
+    let stand = with_looser()?;
     let token = stand.high.token(50);
     let word = Message::TokenWasHereRecently {
         token,
         holder: stand.low.mac(),
     };
     stand.high.send(stand.mac(), &word);
-    stand.high.send(stand.mac(), &offers(token));
+    stand.high.send(stand.mac(), &take_token(token));
     stand.high.collect(timing().looser_timeout());
     let claims = |seen: &Seen| is_claim(seen) && seen.message.token() == Some(token);
     let claim = stand.sent_from(0).into_iter().find(claims);
     ensure!(
         claim.is_none(),
-        "it took a token that it knew already: {claim:?}"
+        "the daemon took a token that it already knew: {claim:?}"
     );
     Ok(())
 }
 
-/// A peer stands for election; the time.
+/// Lets a peer stand for election. Returns the time.
 fn stand_for_election(peer: &Peer, progress: u64) -> Duration {
     let token = Token {
         progress,
@@ -188,11 +193,11 @@ fn stand_for_election(peer: &Peer, progress: u64) -> Duration {
 
 #[test]
 fn a_looser_stands_against_a_weaker_candidate() -> Result<()> {
-    let stand = looser()?;
+    let stand = with_looser()?;
     let sent = stand_for_election(&stand.high, 1);
-    let broadcast = stand.wait_from(0, stands)?;
+    let broadcast = stand.wait_from(0, is_candidacy)?;
     let soon = broadcast.at.saturating_sub(sent);
-    ensure!(soon == FLIGHT, "it waited for {soon:?}");
+    ensure!(soon == FLIGHT, "the daemon waited for {soon:?}");
     let to_high = |seen: &Seen| {
         matches!(seen.message, Message::GeneratingToken { .. }) && seen.dst == stand.high.mac()
     };
@@ -203,8 +208,8 @@ fn a_looser_stands_against_a_weaker_candidate() -> Result<()> {
 }
 
 fn is_quiet_for_a_looser_timeout(stand: &Stand, since: Duration, mark: usize) -> Result<()> {
-    let asked = stand.wait_from(mark, asks)?;
-    takes_exactly(
+    let asked = stand.wait_from(mark, is_question)?;
+    check_duration(
         "being quiet",
         asked.at.saturating_sub(since),
         timing().looser_timeout(),
@@ -215,23 +220,23 @@ fn is_quiet_for_a_looser_timeout(stand: &Stand, since: Duration, mark: usize) ->
         .filter(|seen| seen.at < asked.at);
     let noise = between
         .into_iter()
-        .find(|seen| stands(seen) || is_claim(seen));
-    ensure!(noise.is_none(), "it was not quiet: {noise:?}");
+        .find(|seen| is_candidacy(seen) || is_claim(seen));
+    ensure!(noise.is_none(), "the daemon was not silent: {noise:?}");
     Ok(())
 }
 
 #[test]
 fn a_looser_is_quiet_after_a_stronger_candidate() -> Result<()> {
-    let stand = looser()?;
-    // It counts from its question, and not from what it hears then.
-    let (since, mark) = (stand.wait_from(0, asks)?.at, stand.mark());
+    let stand = with_looser()?;
+    // Its timeout runs from its question, whatever it hears later.
+    let (since, mark) = (stand.wait_from(0, is_question)?.at, stand.mark());
     stand_for_election(&stand.low, 1);
     is_quiet_for_a_looser_timeout(&stand, since, mark)
 }
 
 #[test]
 fn a_candidate_gives_way_to_a_stronger_one() -> Result<()> {
-    let (stand, _) = candidate()?;
+    let (stand, _) = with_candidate()?;
     let mark = stand.mark();
     let since = stand_for_election(&stand.low, 1) + FLIGHT;
     is_quiet_for_a_looser_timeout(&stand, since, mark)
@@ -239,7 +244,7 @@ fn a_candidate_gives_way_to_a_stronger_one() -> Result<()> {
 
 #[test]
 fn a_candidate_answers_a_weaker_one_and_wins() -> Result<()> {
-    let (stand, token) = candidate()?;
+    let (stand, token) = with_candidate()?;
     stand_for_election(&stand.high, 1);
     let to_high = |seen: &Seen| seen.dst == stand.high.mac() && seen.message.token().is_some();
     let answer = stand.high.expect(AT_ONCE, to_high)?;
@@ -257,7 +262,7 @@ fn a_candidate_answers_a_weaker_one_and_wins() -> Result<()> {
 
 #[test]
 fn a_candidate_gives_way_to_word_of_a_token() -> Result<()> {
-    let (stand, _) = candidate()?;
+    let (stand, _) = with_candidate()?;
     let mark = stand.mark();
     let token = stand.high.token(50);
     let word = Message::TokenWasHereRecently {
@@ -270,7 +275,7 @@ fn a_candidate_gives_way_to_word_of_a_token() -> Result<()> {
 
 #[test]
 fn a_candidate_has_one_more_than_the_strongest_token_known() -> Result<()> {
-    let stand = looser()?;
+    let stand = with_looser()?;
     let future = u64::MAX / 4;
     let token = stand.high.token(future);
     let word = Message::TokenWasHereRecently {
@@ -278,21 +283,21 @@ fn a_candidate_has_one_more_than_the_strongest_token_known() -> Result<()> {
         holder: stand.low.mac(),
     };
     stand.high.send(stand.mac(), &word);
-    let seen = stand.wait_from(0, stands)?;
+    let seen = stand.wait_from(0, is_candidacy)?;
     ensure!(
         seen.message
             .token()
             .is_some_and(|it| it.progress == future + 1),
         "{seen:?}"
     );
-    // It is ahead of the clock: nothing is raised.
+    // The author's progress is ahead of the clock, so it is not raised.
     let owner = stand.elect()?;
     ensure!(owner.progress == future + 1, "{owner:?}");
     Ok(())
 }
 
-/// Elects the daemon once more after a restart, and gives both tokens.
-fn elected_twice(between: impl FnOnce(&Stand)) -> Result<(Token, Token)> {
+/// Lets the daemon be elected before and after a restart. Returns both tokens.
+fn elect_twice(between: impl FnOnce(&Stand)) -> Result<(Token, Token)> {
     let stand = stand();
     let first = stand.elect()?;
     stand.daemon.kill();
@@ -308,7 +313,7 @@ fn elected_twice(between: impl FnOnce(&Stand)) -> Result<(Token, Token)> {
 
 #[test]
 fn chains_are_numbered_on_after_a_restart() -> Result<()> {
-    let (first, second) = elected_twice(|_| ())?;
+    let (first, second) = elect_twice(|_| ())?;
     ensure!(
         second.number == first.number + 1,
         "{second:?} after {first:?}"
@@ -322,7 +327,7 @@ fn chains_are_numbered_on_after_a_restart() -> Result<()> {
 
 #[test]
 fn fencing_numbers_grow_after_the_loss_of_the_state() -> Result<()> {
-    let (first, second) = elected_twice(|stand| stand.daemon.lose_state())?;
+    let (first, second) = elect_twice(|stand| stand.daemon.lose_state())?;
     ensure!(
         second.progress > first.progress,
         "{second:?} after {first:?}"

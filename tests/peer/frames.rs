@@ -1,31 +1,32 @@
-//! Which frames a daemon listens to, and how much it answers, whatever is sent to it.
+//! Frames that a daemon handles, and the number of its answers.
 
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use ring_control::lab2::Counters;
-use ring_segment::{Digest, FOR_GOOD, MacAddr, Member, Message, Rng, Timing, Token, holds, offers};
+use ring_segment::{
+    Digest, LONG_IDLE_HOLD, MacAddr, Member, Message, Rng, Timing, Token, take_token, token_is_here,
+};
 
 use super::stand::{AT_ONCE, Stand};
 
-/// So long that the daemon says nothing of its own accord in a whole test.
+/// So long that the daemon sends nothing on its own during a whole test.
 const HEARTBEAT: Duration = Duration::from_secs(600);
-/// Longer than an answer could be put off, and so short that all of a test's do not reach a
-/// time-out of the daemon's.
-const ANSWER: Duration = Duration::from_secs(5);
+/// Longer than any delayed answer. The sum over a test is shorter than the daemon's timeouts.
+const ANSWER_DELAY_MAX: Duration = Duration::from_secs(5);
 
 fn stand() -> Stand {
-    Stand::new(Timing::patient(HEARTBEAT).idle_hold(FOR_GOOD))
+    Stand::new(Timing::tolerant(HEARTBEAT).idle_hold(LONG_IDLE_HOLD))
 }
 
-/// How many frames the daemon has heard: those that it dropped, too.
-fn heard(counters: &Counters) -> u64 {
+/// Returns the number of received frames, with dropped ones.
+fn received_frames(counters: &Counters) -> u64 {
     counters.received.values().sum::<u64>() + counters.dropped.values().sum::<u64>()
 }
 
-/// Frames that section 1 forbids, and the reason under which each is counted.
+/// Returns frames that section 1 forbids, each with the reason under which it is counted.
 fn invalid_frames(author: MacAddr, daemon: MacAddr) -> Vec<(&'static str, Vec<u8>)> {
-    let valid = holds(Token {
+    let valid = token_is_here(Token {
         progress: u64::MAX / 4,
         author,
         number: 1,
@@ -79,19 +80,19 @@ fn invalid_frames(author: MacAddr, daemon: MacAddr) -> Vec<(&'static str, Vec<u8
 fn invalid_frames_are_dropped_counted_and_not_answered() -> Result<()> {
     let stand = stand();
     let token = stand.give()?;
-    // The peer is greeted before, so that a greeting is not mistaken for an answer.
+    // The daemon greets the peer first, so a greeting is not mistaken for an answer.
     stand.high.broadcast(&Message::WhereIsToken);
-    stand.pass(ANSWER);
+    stand.pass(ANSWER_DELAY_MAX);
     for (reason, payload) in invalid_frames(stand.high.mac(), stand.mac()) {
         let (before, mark) = (stand.daemon.counters(), stand.mark());
         let station = match reason {
-            // The source is as forged as the author.
+            // The source is forged like the author.
             "author_not_a_station" => MacAddr::from(<[u8; 6]>::try_from(&payload[2..8])?),
             _ => stand.high.mac(),
         };
         let everybody = MacAddr::broadcast();
         stand.high.send_payload(station, everybody, &payload);
-        stand.pass(ANSWER);
+        stand.pass(ANSWER_DELAY_MAX);
         let mut expected = before;
         *expected.dropped.get_mut(reason).context(reason)? += 1;
         let counters = stand.daemon.counters();
@@ -104,12 +105,12 @@ fn invalid_frames_are_dropped_counted_and_not_answered() -> Result<()> {
     let answer = stand.wait_in(AT_ONCE, mark, |seen| !seen.is_broadcast())?;
     ensure!(
         answer.message.token() == Some(token),
-        "its state changed: {answer:?}"
+        "the daemon's state changed: {answer:?}"
     );
     Ok(())
 }
 
-/// One message of every kind by a station, with a token that the daemon must find weaker.
+/// Returns one message of every kind by a station, with a token that is weaker than the daemon's.
 fn every_kind(author: MacAddr) -> Vec<Message> {
     let token = Token {
         progress: 1,
@@ -122,8 +123,8 @@ fn every_kind(author: MacAddr) -> Vec<Message> {
         ip: [1; 16],
     }];
     vec![
-        holds(token),
-        offers(token),
+        token_is_here(token),
+        take_token(token),
         Message::Ping {
             digest,
             ip: [7; 16],
@@ -140,16 +141,16 @@ fn every_kind(author: MacAddr) -> Vec<Message> {
     ]
 }
 
-/// Sends one kind by a station that nobody knows, and counts what it brings about.
-fn is_answered_at_most_twice(stand: &Stand, dst: MacAddr, kind: u8) -> Result<()> {
+/// Sends one kind from an unknown station, and counts the answers.
+fn check_at_most_two_answers(stand: &Stand, dst: MacAddr, kind: u8) -> Result<()> {
     let group = u8::from(dst == MacAddr::broadcast());
     let author = MacAddr::new(2, 0, 0, 0, 0x40 + group, kind);
     let message = &every_kind(author)[usize::from(kind)];
     let mark = stand.mark();
-    let before = heard(&stand.daemon.counters());
+    let before = received_frames(&stand.daemon.counters());
     stand.high.send_as(author, dst, message);
-    stand.pass(ANSWER);
-    let more = heard(&stand.daemon.counters()) - before;
+    stand.pass(ANSWER_DELAY_MAX);
+    let more = received_frames(&stand.daemon.counters()) - before;
     ensure!(more == 1, "{more} frames were heard");
     let sent = stand.sent_from(mark);
     ensure!(
@@ -159,9 +160,9 @@ fn is_answered_at_most_twice(stand: &Stand, dst: MacAddr, kind: u8) -> Result<()
     Ok(())
 }
 
-fn answers_no_frame_more_than_twice(stand: &Stand) -> Result<()> {
+fn check_answers_to_all_kinds(stand: &Stand) -> Result<()> {
     for dst in [stand.mac(), MacAddr::broadcast()] {
-        (0..9).try_for_each(|kind| is_answered_at_most_twice(stand, dst, kind))?;
+        (0..9).try_for_each(|kind| check_at_most_two_answers(stand, dst, kind))?;
     }
     Ok(())
 }
@@ -170,7 +171,7 @@ fn answers_no_frame_more_than_twice(stand: &Stand) -> Result<()> {
 fn an_owner_answers_no_frame_more_than_twice() -> Result<()> {
     let stand = stand();
     stand.give()?;
-    answers_no_frame_more_than_twice(&stand)?;
+    check_answers_to_all_kinds(&stand)?;
     stand.wait_for_state("OWNER")
 }
 
@@ -178,7 +179,7 @@ fn an_owner_answers_no_frame_more_than_twice() -> Result<()> {
 fn a_waiter_answers_no_frame_more_than_twice() -> Result<()> {
     let stand = stand();
     stand.follow()?;
-    answers_no_frame_more_than_twice(&stand)?;
+    check_answers_to_all_kinds(&stand)?;
     stand.wait_for_state("WAITER")
 }
 
@@ -187,11 +188,11 @@ fn a_looser_answers_no_frame_more_than_twice() -> Result<()> {
     let stand = stand();
     for dst in [stand.mac(), MacAddr::broadcast()] {
         for kind in 0..9 {
-            // Some kinds end the state: each meets a new daemon in it.
+            // Some kinds end the state, so each kind gets a new daemon.
             stand.daemon.kill();
             stand.daemon.start();
-            stand.daemon.is("LOOSER")?;
-            is_answered_at_most_twice(&stand, dst, kind)?;
+            stand.daemon.expect_state("LOOSER")?;
+            check_at_most_two_answers(&stand, dst, kind)?;
         }
     }
     Ok(())
@@ -202,9 +203,9 @@ fn padding_is_ignored() -> Result<()> {
     let stand = stand();
     let token = stand.give()?;
     let author = stand.high.mac();
-    // It is greeted before, so that a greeting is not mistaken for an answer.
+    // The daemon greets it first, so a greeting is not mistaken for an answer.
     stand.high.broadcast(&Message::WhereIsToken);
-    stand.pass(ANSWER);
+    stand.pass(ANSWER_DELAY_MAX);
     for length in [46, 64, 1500] {
         let mark = stand.mark();
         let mut payload = Message::WhereIsToken.payload(author);
@@ -219,13 +220,13 @@ fn padding_is_ignored() -> Result<()> {
     Ok(())
 }
 
-/// They are of all kinds, and right in what is checked first.
+/// All kinds of message, whose first checked fields are valid.
 #[test]
 fn random_frames_do_not_stop_a_daemon() -> Result<()> {
     let stand = stand();
     stand.give()?;
     let (author, mut dice) = (stand.high.mac(), Rng::with_seed(3));
-    let before = heard(&stand.daemon.counters());
+    let before = received_frames(&stand.daemon.counters());
     for _ in 0..20_000 {
         let mut payload: Vec<u8> = (0..dice.usize(8..200)).map(|_| dice.u8(..)).collect();
         payload[0] = dice.u8(..12);
@@ -239,7 +240,7 @@ fn random_frames_do_not_stop_a_daemon() -> Result<()> {
         stand.high.send_payload(author, dst, &payload);
         stand.pass(AT_ONCE);
     }
-    let more = heard(&stand.daemon.counters()) - before;
+    let more = received_frames(&stand.daemon.counters()) - before;
     ensure!(more == 20_000, "{more} frames were heard");
     let mark = stand.mark();
     let token = Token {

@@ -1,27 +1,30 @@
-//! How a daemon ends that is asked to.
+//! A daemon that is asked to end.
 
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use ring_segment::{FOR_GOOD, Message, Seen, Timing, holds};
+use ring_segment::{LONG_IDLE_HOLD, Message, Seen, Timing, token_is_here};
 
-use super::passing::{expect_offer, is_offer, next, with_members, with_members_at};
+use super::passing::{expect_offer, is_offer, next_tenure, with_members, with_members_at};
 use super::stand::{FLIGHT, Stand};
 
 const HEARTBEAT: Duration = Duration::from_millis(100);
 
 #[test]
 fn an_ending_owner_hands_over_and_leaves() -> Result<()> {
-    let (stand, token) = with_members(FOR_GOOD)?;
+    let (stand, token) = with_members(LONG_IDLE_HOLD)?;
     stand.daemon.shut_down();
     let (_, offered) = expect_offer(&stand.high, FLIGHT)?;
-    ensure!(offered == next(token), "{offered:?}");
-    stand.high.send(stand.mac(), &holds(offered));
+    ensure!(offered == next_tenure(token), "{offered:?}");
+    stand.high.send(stand.mac(), &token_is_here(offered));
     stand.daemon.wait_exit(FLIGHT)?;
-    let last = stand.sent_from(0).pop().context("it has sent frames")?;
+    let last = stand
+        .sent_from(0)
+        .pop()
+        .context("the daemon has sent frames")?;
     ensure!(
         last.message == Message::Leaving && last.is_broadcast(),
-        "its last was {last:?}"
+        "its last frame was {last:?}"
     );
     let again = stand
         .sent_from(0)
@@ -36,19 +39,19 @@ fn an_ending_owner_hands_over_and_leaves() -> Result<()> {
 }
 
 /// An ending owner has a limited time for its attempts.
-fn quick_to_end() -> Timing {
-    Timing::patient(HEARTBEAT).idle_hold(FOR_GOOD)
+fn short_handover_timing() -> Timing {
+    Timing::tolerant(HEARTBEAT).idle_hold(LONG_IDLE_HOLD)
 }
 
 #[test]
 fn an_ending_owner_leaves_even_if_nobody_takes_the_token() -> Result<()> {
-    let (stand, _) = with_members_at(quick_to_end())?;
+    let (stand, _) = with_members_at(short_handover_timing())?;
     let began = stand.now();
     stand.daemon.shut_down();
     let ended = stand.daemon.wait_exit(stand.patience())?;
     let took = ended.saturating_sub(began);
     let attempts = 2 * stand.timing.hand_over_timeout();
-    ensure!(took == attempts, "it ended after {took:?}");
+    ensure!(took == attempts, "the daemon ended after {took:?}");
     let sent = stand.sent_from(0);
     for peer in [&stand.high, &stand.low] {
         let count = sent
@@ -71,7 +74,7 @@ fn an_ending_owner_leaves_even_if_nobody_takes_the_token() -> Result<()> {
 
 #[test]
 fn a_waiter_leaves_with_a_word() -> Result<()> {
-    let stand = Stand::new(quick_to_end());
+    let stand = Stand::new(short_handover_timing());
     stand.follow()?;
     let mark = stand.mark();
     stand.daemon.shut_down();

@@ -1,8 +1,9 @@
 #![forbid(unsafe_code)]
-//! One daemon between two peers that say what a test wants: how it behaves on the wire, to the
-//! nanosecond. What runs is the daemon's own driver, machine and observers; the link and the clock
-//! are the test's, so that nothing here needs a kernel or takes time. Frames are judged by the
-//! decoder of `ring_segment`, which shares no code with the one under test.
+//! One daemon between two peers that send the test's frames: its behavior on the wire, exact to the nanosecond.
+//!
+//! Driver, state machine and observers are the daemon's own. Link and clock are the test's, so a test needs no
+//! kernel and takes no time. The decoder of `ring_segment`, which shares no code with the daemon's, judges the
+//! frames.
 
 mod addresses;
 mod election;

@@ -1,25 +1,27 @@
-//! The member table: who is in it, who says so, and how tables become equal.
+//! The member table: its members, the frames that change it, and how tables become equal.
 
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use ring_proto::lab2::Constants;
-use ring_segment::{ALIEN, FOR_GOOD, MacAddr, Member, Message, Seen, Timing, digest_of, holds};
+use ring_segment::{
+    LONG_IDLE_HOLD, MacAddr, Member, Message, OTHER_DIGEST, Seen, Timing, digest_of, token_is_here,
+};
 
-use super::stand::{AT_ONCE, NONE, Stand};
+use super::stand::{AT_ONCE, NO_IP, Stand};
 
-const HEARTBEAT: Duration = Duration::from_millis(200);
-const SOME: [u8; 16] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 1, 2, 3];
+pub(super) const HEARTBEAT: Duration = Duration::from_millis(200);
+pub(super) const SOME_IP: [u8; 16] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 1, 2, 3];
 
-fn timing() -> Timing {
-    Timing::patient(HEARTBEAT).idle_hold(FOR_GOOD)
+pub(super) fn timing() -> Timing {
+    Timing::tolerant(HEARTBEAT).idle_hold(LONG_IDLE_HOLD)
 }
 
-fn stand() -> Stand {
+pub(super) fn stand() -> Stand {
     Stand::new(timing())
 }
 
-fn is_ping(seen: &Seen) -> bool {
+pub(super) fn is_ping(seen: &Seen) -> bool {
     matches!(seen.message, Message::Ping { .. })
 }
 
@@ -27,7 +29,7 @@ fn is_table(seen: &Seen) -> bool {
     matches!(seen.message, Message::RingMembers { .. })
 }
 
-fn member(mac: MacAddr, ip: [u8; 16]) -> Member {
+pub(super) fn member(mac: MacAddr, ip: [u8; 16]) -> Member {
     Member { mac, ip }
 }
 
@@ -39,12 +41,12 @@ fn an_unknown_broadcaster_is_greeted() -> Result<()> {
     let ping = stand.high.expect(AT_ONCE, |seen| {
         seen.dst == stand.high.mac() && is_ping(seen)
     })?;
-    let expected = stand.digest_with(&[member(stand.high.mac(), NONE)]);
+    let expected = stand.digest_with(&[member(stand.high.mac(), NO_IP)]);
     ensure!(
         ping.message
             == Message::Ping {
                 digest: expected,
-                ip: NONE
+                ip: NO_IP
             },
         "{ping:?}"
     );
@@ -61,7 +63,7 @@ fn a_known_broadcaster_is_not_greeted() -> Result<()> {
     stand.high.forget();
     stand.high.broadcast(&Message::Leaving);
     let again = stand.high.collect(HEARTBEAT).into_iter().find(is_ping);
-    ensure!(again.is_none(), "it was greeted again: {again:?}");
+    ensure!(again.is_none(), "the peer was greeted again: {again:?}");
     Ok(())
 }
 
@@ -72,13 +74,16 @@ fn an_owner_answers_ping_with_its_table() -> Result<()> {
     stand.high.send(
         stand.mac(),
         &Message::Ping {
-            digest: ALIEN,
-            ip: SOME,
+            digest: OTHER_DIGEST,
+            ip: SOME_IP,
         },
     );
     let table = stand.high.expect(AT_ONCE, is_table)?;
     ensure!(table.dst == stand.high.mac(), "{table:?}");
-    let members = vec![member(stand.mac(), NONE), member(stand.high.mac(), SOME)];
+    let members = vec![
+        member(stand.mac(), NO_IP),
+        member(stand.high.mac(), SOME_IP),
+    ];
     let digest = digest_of(&members);
     ensure!(
         table.message == Message::RingMembers { digest, members },
@@ -91,10 +96,14 @@ fn an_owner_answers_ping_with_its_table() -> Result<()> {
 fn an_owner_does_not_answer_ping_with_its_own_digest() -> Result<()> {
     let stand = stand();
     stand.elect()?;
-    let digest = stand.digest_with(&[member(stand.high.mac(), SOME)]);
-    stand
-        .high
-        .send(stand.mac(), &Message::Ping { digest, ip: SOME });
+    let digest = stand.digest_with(&[member(stand.high.mac(), SOME_IP)]);
+    stand.high.send(
+        stand.mac(),
+        &Message::Ping {
+            digest,
+            ip: SOME_IP,
+        },
+    );
     let answer = stand.high.collect(HEARTBEAT).into_iter().find(is_table);
     ensure!(answer.is_none(), "the tables are equal: {answer:?}");
     stand.wait_for_digest(digest)
@@ -105,20 +114,20 @@ fn the_table_is_sent_once_a_heartbeat_for_one_peer() -> Result<()> {
     let stand = stand();
     stand.elect()?;
     let ping = Message::Ping {
-        digest: ALIEN,
-        ip: NONE,
+        digest: OTHER_DIGEST,
+        ip: NO_IP,
     };
     let mark = stand.mark();
     for _ in 0..9 {
         stand.high.send(stand.mac(), &ping);
         stand.pass(HEARTBEAT / 10);
     }
-    // Another peer has a right of its own.
+    // Another peer has its own limit.
     stand.low.send(stand.mac(), &ping);
     stand.low.expect(AT_ONCE, is_table)?;
     let nanosecond = Duration::from_nanos(1);
     stand.pass((HEARTBEAT / 10).saturating_sub(AT_ONCE + nanosecond));
-    // One comes just too early, one just in time.
+    // One question comes just too early, one just in time.
     stand.high.send(stand.mac(), &ping);
     stand.pass(nanosecond);
     stand.high.send(stand.mac(), &ping);
@@ -128,7 +137,7 @@ fn the_table_is_sent_once_a_heartbeat_for_one_peer() -> Result<()> {
     let times: Vec<Duration> = tables.iter().map(|seen| seen.at).collect();
     ensure!(
         times.len() == 2 && times[1].saturating_sub(times[0]) == HEARTBEAT,
-        "for eleven pings in a heartbeat there were tables at {times:?}"
+        "eleven PINGs in a heartbeat got tables at {times:?}"
     );
     Ok(())
 }
@@ -141,7 +150,7 @@ fn a_waiter_pings_a_holder_with_another_digest_once_a_heartbeat() -> Result<()> 
     let mark = stand.mark();
     let rounds = 5;
     for _ in 0..10 * rounds {
-        stand.low.broadcast(&holds(token));
+        stand.low.broadcast(&token_is_here(token));
         stand.pass(HEARTBEAT / 10);
     }
     let mut pings = stand.sent_from(mark);
@@ -161,25 +170,25 @@ fn a_waiter_pings_a_holder_with_another_digest_once_a_heartbeat() -> Result<()> 
 fn tables_are_merged_and_sent_back_while_they_differ() -> Result<()> {
     let stand = stand();
     stand.elect()?;
-    let far = member(MacAddr::new(2, 0, 0, 0, 9, 9), SOME);
-    let own = member(stand.high.mac(), NONE);
-    // A digest of more than is told: the tables still differ afterwards.
+    let far = member(MacAddr::new(2, 0, 0, 0, 9, 9), SOME_IP);
+    let own = member(stand.high.mac(), NO_IP);
+    // The digest has more members than the frame, so the tables still differ.
     stand.high.send(
         stand.mac(),
         &Message::RingMembers {
-            digest: ALIEN,
+            digest: OTHER_DIGEST,
             members: vec![own, far],
         },
     );
     let table = stand.high.expect(AT_ONCE, is_table)?;
-    let members = vec![member(stand.mac(), NONE), own, far];
+    let members = vec![member(stand.mac(), NO_IP), own, far];
     let digest = digest_of(&members);
     ensure!(
         table.message == Message::RingMembers { digest, members },
         "{table:?}"
     );
-    // Now they are equal: there is nothing to send back.
-    let members = vec![member(stand.mac(), NONE), own, far];
+    // The tables are equal, so the daemon has nothing to send.
+    let members = vec![member(stand.mac(), NO_IP), own, far];
     stand.pass(HEARTBEAT);
     stand.high.forget();
     stand
@@ -190,46 +199,48 @@ fn tables_are_merged_and_sent_back_while_they_differ() -> Result<()> {
     Ok(())
 }
 
-fn crowd(count: u16) -> Vec<Member> {
+fn many_members(count: u16) -> Vec<Member> {
     let mac = |number: u16| {
         let [high, low] = number.to_be_bytes();
         MacAddr::new(2, 0, 0, 1, high, low)
     };
-    (0..count).map(|number| member(mac(number), SOME)).collect()
+    (0..count)
+        .map(|number| member(mac(number), SOME_IP))
+        .collect()
 }
 
 #[test]
 fn a_large_table_is_sent_in_parts() -> Result<()> {
     let stand = stand();
     stand.elect()?;
-    let crowd = crowd(300);
+    let crowd = many_members(300);
     for members in crowd.chunks(66) {
         let members = members.to_vec();
         stand.high.send(
             stand.mac(),
             &Message::RingMembers {
-                digest: ALIEN,
+                digest: OTHER_DIGEST,
                 members,
             },
         );
     }
     let all = [
         &crowd[..],
-        &[member(stand.high.mac(), NONE), member(stand.mac(), NONE)],
+        &[member(stand.high.mac(), NO_IP), member(stand.mac(), NO_IP)],
     ]
     .concat();
     let digest = digest_of(&all);
     stand.wait_for_digest(digest)?;
     let mut told: Vec<Member> = Vec::new();
-    // 302 members are five frames of 66.
+    // 302 members need five frames of 66.
     for _ in 0..3 {
         stand.pass(HEARTBEAT);
         let mark = stand.mark();
         stand.high.send(
             stand.mac(),
             &Message::Ping {
-                digest: ALIEN,
-                ip: NONE,
+                digest: OTHER_DIGEST,
+                ip: NO_IP,
             },
         );
         stand.pass(AT_ONCE);
@@ -248,7 +259,7 @@ fn a_large_table_is_sent_in_parts() -> Result<()> {
     }
     ensure!(
         told.len() == all.len(),
-        "only {} of {} members were told in three pings",
+        "three PINGs returned only {} of {} members",
         told.len(),
         all.len()
     );
@@ -257,7 +268,7 @@ fn a_large_table_is_sent_in_parts() -> Result<()> {
 
 #[test]
 fn the_table_is_bounded() -> Result<()> {
-    let stand = Stand::with(timing(), NONE, |constants| Constants {
+    let stand = Stand::with(timing(), NO_IP, |constants| Constants {
         max_members: 4,
         ..constants
     });
@@ -265,16 +276,16 @@ fn the_table_is_bounded() -> Result<()> {
     for number in 1..=20 {
         let author = MacAddr::new(2, 0, 0, 0, 7, number);
         let nothing = Message::Ping {
-            digest: ALIEN,
+            digest: OTHER_DIGEST,
             ip: [0; 16],
         };
         stand.high.send_as(author, stand.mac(), &nothing);
     }
-    let members = crowd(66);
+    let members = many_members(66);
     stand.high.send(
         stand.mac(),
         &Message::RingMembers {
-            digest: ALIEN,
+            digest: OTHER_DIGEST,
             members,
         },
     );
@@ -284,10 +295,10 @@ fn the_table_is_bounded() -> Result<()> {
         "{} members",
         stand.daemon.members()
     );
-    // Seventeen authors, and the last frame's author and members: all in the table are heard just now.
+    // Seventeen authors, and the last frame's author and members. All in the table were heard just before.
     let refused = stand.daemon.counters().table_full;
-    ensure!(refused == 17 + 1 + 66, "{refused} found no room");
-    // Those who found no room are answered all the same.
+    ensure!(refused == 17 + 1 + 66, "{refused} found no space");
+    // Authors without a place in the table get answers too.
     stand.low.send(stand.mac(), &Message::WhereIsToken);
     let answer = stand
         .low
@@ -304,13 +315,16 @@ fn the_table_is_bounded() -> Result<()> {
 
 #[test]
 fn the_dead_stay_in_the_table() -> Result<()> {
-    let timing = Timing::patient(HEARTBEAT);
+    let timing = Timing::tolerant(HEARTBEAT);
     let stand = Stand::new(timing);
     stand.high.send(stand.mac(), &Message::WhereIsToken);
     stand.elect()?;
     stand.high.broadcast(&Message::Leaving);
     stand.pass(2 * timing.waiter_timeout());
     let penalty = stand.daemon.penalty(stand.high.mac())?;
-    ensure!(penalty > 900, "it is passed over for {penalty} turns");
-    stand.wait_for_digest(stand.digest_with(&[member(stand.high.mac(), NONE)]))
+    ensure!(
+        penalty > 900,
+        "the member is passed over for {penalty} turns"
+    );
+    stand.wait_for_digest(stand.digest_with(&[member(stand.high.mac(), NO_IP)]))
 }

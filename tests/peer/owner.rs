@@ -1,9 +1,11 @@
-//! How an OWNER behaves: the protocol's section 4, seen from beside it.
+//! Behavior of an OWNER (section 4 of the protocol).
 
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use ring_segment::{FOR_GOOD, Message, Seen, Timing, Token, holds, is_claim, is_heartbeat, offers};
+use ring_segment::{
+    LONG_IDLE_HOLD, Message, Seen, Timing, Token, is_claim, is_heartbeat, take_token, token_is_here,
+};
 
 use super::stand::{AT_ONCE, FLIGHT, Stand, wall};
 
@@ -11,7 +13,7 @@ const HEARTBEAT: Duration = Duration::from_millis(100);
 const NANOSECOND: Duration = Duration::from_nanos(1);
 
 fn timing() -> Timing {
-    Timing::patient(HEARTBEAT).idle_hold(FOR_GOOD)
+    Timing::tolerant(HEARTBEAT).idle_hold(LONG_IDLE_HOLD)
 }
 
 fn stand() -> Stand {
@@ -53,15 +55,18 @@ fn its_first_token_has_the_clock_as_progress() -> Result<()> {
     Ok(())
 }
 
-/// The daemon no longer has a token: it claims none for some periods.
-fn is_over(stand: &Stand) -> Result<()> {
+/// Checks that the daemon claims no token for some periods.
+fn check_claims_nothing(stand: &Stand) -> Result<()> {
     stand.wait_for_state("WAITER")?;
     let claims: Vec<Seen> = stand
         .watch(2 * HEARTBEAT)
         .into_iter()
         .filter(is_claim)
         .collect();
-    ensure!(claims.is_empty(), "it goes on with its token: {claims:?}");
+    ensure!(
+        claims.is_empty(),
+        "the daemon continues to claim its token: {claims:?}"
+    );
     Ok(())
 }
 
@@ -72,36 +77,38 @@ fn a_stronger_holder_makes_it_destroy_its_token_and_ping() -> Result<()> {
     let mark = stand.mark();
     stand
         .high
-        .broadcast(&holds(stand.high.token(token.progress + 1)));
+        .broadcast(&token_is_here(stand.high.token(token.progress + 1)));
     let to_high = |seen: &Seen| seen.dst == stand.high.mac();
     stand.wait_in(AT_ONCE, mark, |seen| {
         to_high(seen) && matches!(seen.message, Message::Ping { .. })
     })?;
-    is_over(&stand)
+    check_claims_nothing(&stand)
 }
 
 #[test]
-fn of_equal_progress_the_smaller_author_wins() -> Result<()> {
+fn at_equal_progress_the_smaller_author_wins() -> Result<()> {
     let stand = stand();
     let token = stand.elect()?;
-    // Larger than its author: weaker.
+    // A larger address is weaker.
     stand
         .high
-        .broadcast(&holds(stand.high.token(token.progress)));
+        .broadcast(&token_is_here(stand.high.token(token.progress)));
     let refusal = stand
         .high
         .expect(AT_ONCE, |seen| !seen.is_broadcast() && is_claim(seen))?;
     ensure!(refusal.message.token() == Some(token), "{refusal:?}");
-    stand.low.broadcast(&holds(stand.low.token(token.progress)));
-    is_over(&stand)
+    stand
+        .low
+        .broadcast(&token_is_here(stand.low.token(token.progress)));
+    check_claims_nothing(&stand)
 }
 
-/// Sends a message from `high` and checks that the token's state comes back by unicast, and at
-/// once by broadcast too or not.
-fn is_told(message: &Message, broadcast: bool) -> Result<()> {
+/// Sends a message from `high`. Checks the unicast answer with the token's state, and whether a broadcast follows
+/// at once.
+fn check_is_told(message: &Message, broadcast: bool) -> Result<()> {
     let stand = stand();
     let token = stand.give()?;
-    // The heartbeat is half a period off: a broadcast at once is no coincidence.
+    // The next heartbeat is half a period away, so a broadcast at once is an answer.
     stand.pass(HEARTBEAT / 2);
     stand.high.forget();
     let mark = stand.mark();
@@ -128,10 +135,10 @@ fn is_told(message: &Message, broadcast: bool) -> Result<()> {
 }
 
 #[test]
-fn a_weaker_holder_is_told_by_unicast_and_broadcast() -> Result<()> {
+fn a_weaker_holder_gets_a_unicast_and_a_broadcast() -> Result<()> {
     let author = [2, 0, 0, 0, 0, 3].into();
-    is_told(
-        &holds(Token {
+    check_is_told(
+        &token_is_here(Token {
             progress: 5,
             author,
             number: 1,
@@ -142,13 +149,13 @@ fn a_weaker_holder_is_told_by_unicast_and_broadcast() -> Result<()> {
 
 #[test]
 fn where_is_token_is_answered_by_unicast() -> Result<()> {
-    is_told(&Message::WhereIsToken, false)
+    check_is_told(&Message::WhereIsToken, false)
 }
 
 #[test]
 fn generating_token_is_answered_by_unicast_and_broadcast() -> Result<()> {
     let author = [2, 0, 0, 0, 0, 3].into();
-    is_told(
+    check_is_told(
         &Message::GeneratingToken {
             token: Token {
                 progress: 5,
@@ -165,7 +172,7 @@ fn a_stronger_offer_is_taken_instead() -> Result<()> {
     let stand = stand();
     let token = stand.elect()?;
     let offered = stand.high.token(token.progress + 1);
-    let answer = stand.offer(&stand.high, &offers(offered), |seen| {
+    let answer = stand.offer(&stand.high, &take_token(offered), |seen| {
         seen.message.token() == Some(offered)
     })?;
     ensure!(
@@ -182,7 +189,7 @@ fn a_stronger_offer_is_taken_instead() -> Result<()> {
 fn a_weaker_offer_is_refused_with_its_own_token() -> Result<()> {
     let stand = stand();
     let token = stand.elect()?;
-    let weaker = offers(stand.high.token(token.progress - 1));
+    let weaker = take_token(stand.high.token(token.progress - 1));
     let answer = stand.offer(&stand.high, &weaker, |seen| {
         seen.dst == stand.high.mac() && is_claim(seen)
     })?;
@@ -195,7 +202,7 @@ fn a_repeated_offer_is_acknowledged_again() -> Result<()> {
     let stand = stand();
     let token = stand.give()?;
     for _ in 0..3 {
-        let ack = stand.offer(&stand.low, &offers(token), |seen| {
+        let ack = stand.offer(&stand.low, &take_token(token), |seen| {
             seen.dst == stand.low.mac() && is_claim(seen)
         })?;
         ensure!(ack.message.token() == Some(token), "{ack:?}");
@@ -205,7 +212,7 @@ fn a_repeated_offer_is_acknowledged_again() -> Result<()> {
 
 #[test]
 fn an_owner_that_knows_nobody_keeps_its_token() -> Result<()> {
-    let stand = Stand::new(Timing::patient(HEARTBEAT));
+    let stand = Stand::new(Timing::tolerant(HEARTBEAT));
     let token = stand.elect()?;
     let sent = stand.watch(5 * HEARTBEAT);
     ensure!(sent.iter().all(is_heartbeat), "{sent:?}");
@@ -217,7 +224,7 @@ fn an_owner_that_knows_nobody_keeps_its_token() -> Result<()> {
     Ok(())
 }
 
-/// The others may have elected another owner by then.
+/// By then the others may have elected another owner.
 #[test]
 fn it_has_no_token_when_it_wakes_up_after_its_lease() -> Result<()> {
     let lease = timing().waiter_timeout();
@@ -229,12 +236,12 @@ fn it_has_no_token_when_it_wakes_up_after_its_lease() -> Result<()> {
         stand.daemon.stop();
         stand.pass(asleep.saturating_sub(FLIGHT));
         let mark = stand.mark();
-        // What it reads first asks for a claim.
+        // The first frame that it reads asks for a claim.
         stand.high.broadcast(&Message::WhereIsToken);
         stand.pass(FLIGHT);
         stand.daemon.resume();
         stand.pass(AT_ONCE);
-        stand.daemon.is(state)?;
+        stand.daemon.expect_state(state)?;
         let claim = stand.sent_from(mark).into_iter().find(is_claim);
         ensure!(claim.is_some() == (state == "OWNER"), "{claim:?}");
     }
@@ -243,9 +250,9 @@ fn it_has_no_token_when_it_wakes_up_after_its_lease() -> Result<()> {
 
 #[test]
 fn at_the_largest_progress_the_token_stays() -> Result<()> {
-    let stand = Stand::new(Timing::patient(HEARTBEAT));
+    let stand = Stand::new(Timing::tolerant(HEARTBEAT));
     let last = stand.low.token((1 << 63) - 1);
-    stand.offer(&stand.low, &offers(last), |seen| {
+    stand.offer(&stand.low, &take_token(last), |seen| {
         seen.message.token() == Some(last)
     })?;
     let sent = stand.watch(4 * HEARTBEAT);
@@ -270,7 +277,7 @@ fn a_token_taken_keeps_its_data() -> Result<()> {
         .map(|number| number.to_le_bytes()[0])
         .collect();
     let token = stand.low.token(1000);
-    let digest = ring_segment::ALIEN;
+    let digest = ring_segment::OTHER_DIGEST;
     let offer = Message::TakeToken {
         token,
         digest,
@@ -281,7 +288,7 @@ fn a_token_taken_keeps_its_data() -> Result<()> {
         anyhow::bail!("no heartbeat: {beat:?}");
     };
     ensure!(held == data, "the data was changed to {held:?}");
-    // It goes on with the token.
+    // It continues with the token.
     stand.high.broadcast(&Message::WantToken);
     let offer = stand.high.expect(AT_ONCE, |seen| {
         matches!(seen.message, Message::TakeToken { .. })

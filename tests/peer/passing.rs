@@ -1,25 +1,26 @@
-//! How a token is handed on: to whom, how often, and what is done when nobody takes it.
+//! Handover of a token: the next member, the attempts, and what happens when no member takes it.
 
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use ring_segment::{
-    FOR_GOOD, MacAddr, Message, Seen, Timing, Token, holds, is_claim, is_heartbeat, offers,
+    LONG_IDLE_HOLD, MacAddr, Message, Seen, Timing, Token, is_claim, is_heartbeat, take_token,
+    token_is_here,
 };
 
 use super::stand::{AT_ONCE, FLIGHT, Peer, Stand};
 
 const HEARTBEAT: Duration = Duration::from_millis(100);
 
-/// Attempts that together last for several heartbeats, and are still within the waiters' patience.
+/// Timing whose attempts together last several heartbeats, but less than the waiters' timeout.
 fn timing(idle_hold: Duration) -> Timing {
     Timing {
         take_timeout: HEARTBEAT,
-        ..Timing::patient(HEARTBEAT).idle_hold(idle_hold)
+        ..Timing::tolerant(HEARTBEAT).idle_hold(idle_hold)
     }
 }
 
-/// A stand whose daemon holds a token and knows both peers, in that order.
+/// Returns a stand whose daemon holds a token and knows both peers, in that order.
 pub(crate) fn with_members(idle_hold: Duration) -> Result<(Stand, Token)> {
     with_members_at(timing(idle_hold))
 }
@@ -42,8 +43,8 @@ pub(crate) fn expect_offer(to: &Peer, timeout: Duration) -> Result<(Seen, Token)
     Ok((offer, token))
 }
 
-/// The token's next tenure in the same chain.
-pub(crate) fn next(token: Token) -> Token {
+/// Returns the token of the next tenure in the same chain.
+pub(crate) fn next_tenure(token: Token) -> Token {
     Token {
         progress: token.progress + 1,
         ..token
@@ -57,11 +58,11 @@ fn the_next_member_is_offered_one_more_after_the_idle_hold() -> Result<()> {
     let began = stand.wait_from(0, |seen| seen.message.token() == Some(token))?;
     let offer = stand.wait_from(0, is_offer)?;
     ensure!(
-        offer.dst == stand.high.mac() && offer.message.token() == Some(next(token)),
+        offer.dst == stand.high.mac() && offer.message.token() == Some(next_tenure(token)),
         "{offer:?}"
     );
     let held = offer.at.saturating_sub(began.at);
-    ensure!(held == idle_hold, "it held the token for {held:?}");
+    ensure!(held == idle_hold, "the daemon held the token for {held:?}");
     Ok(())
 }
 
@@ -79,7 +80,7 @@ fn an_offer_is_repeated_then_the_chain_is_given_up() -> Result<()> {
             .all(|seen| seen.message.token() == Some(offered)),
         "{to_high:?}"
     );
-    // After the last it waits for half as long again.
+    // After the last attempt it waits half as long again.
     let take_timeout = stand.timing.take_timeout;
     let given_up = to_low.at.saturating_sub(FLIGHT + take_timeout / 2);
     let times = to_high.iter().map(|seen| seen.at);
@@ -88,8 +89,8 @@ fn an_offer_is_repeated_then_the_chain_is_given_up() -> Result<()> {
         let apart = pair[1].saturating_sub(pair[0]);
         ensure!(apart == take_timeout, "{apart:?} apart");
     }
-    ensure!(offered == next(token), "{first:?}");
-    // The new chain's token has two more than the one that was given up, and is offered as one more.
+    ensure!(offered == next_tenure(token), "{first:?}");
+    // The new chain's token has two more progress than the lost one, and the offer one more.
     let expected = Token {
         progress: token.progress + 3,
         author: stand.mac(),
@@ -104,7 +105,7 @@ fn no_chain_is_offered_to_two_members() -> Result<()> {
     let (stand, _) = with_members(HEARTBEAT / 10)?;
     let mut frames = Vec::new();
     for _ in 0..20 {
-        // Who says nothing is not offered the token for long.
+        // A silent member is soon offered the token no longer.
         for peer in [&stand.high, &stand.low] {
             peer.send(stand.mac(), &Message::WhereIsToken);
         }
@@ -142,26 +143,29 @@ fn heartbeats_go_on_while_passing() -> Result<()> {
     Ok(())
 }
 
-/// Offers end with this answer of `high`'s to the offered token.
-fn completes(answer: impl FnOnce(&Stand, Token) -> Message) -> Result<()> {
+/// Checks that this answer of `high` ends the offers.
+fn check_completes(answer: impl FnOnce(&Stand, Token) -> Message) -> Result<()> {
     let (stand, _) = with_members(HEARTBEAT)?;
     let (_, offered) = expect_offer(&stand.high, stand.patience())?;
     stand.high.send(stand.mac(), &answer(&stand, offered));
     stand.wait_for_state("WAITER")?;
-    stand.high.broadcast(&holds(offered));
+    stand.high.broadcast(&token_is_here(offered));
     let claim = stand.watch(2 * HEARTBEAT).into_iter().find(is_claim);
-    ensure!(claim.is_none(), "it goes on with the token: {claim:?}");
+    ensure!(
+        claim.is_none(),
+        "the daemon still claims the token: {claim:?}"
+    );
     Ok(())
 }
 
 #[test]
 fn token_is_here_completes_a_hand_over() -> Result<()> {
-    completes(|_, offered| holds(offered))
+    check_completes(|_, offered| token_is_here(offered))
 }
 
 #[test]
 fn token_was_here_recently_completes_a_hand_over() -> Result<()> {
-    completes(|stand, token| Message::TokenWasHereRecently {
+    check_completes(|stand, token| Message::TokenWasHereRecently {
         token,
         holder: stand.high.mac(),
     })
@@ -171,8 +175,8 @@ fn token_was_here_recently_completes_a_hand_over() -> Result<()> {
 fn the_takers_own_offer_completes_a_hand_over() -> Result<()> {
     let (stand, _) = with_members(HEARTBEAT)?;
     let (_, offered) = expect_offer(&stand.high, stand.patience())?;
-    let returned = next(offered);
-    let claim = stand.offer(&stand.high, &offers(returned), |seen| {
+    let returned = next_tenure(offered);
+    let claim = stand.offer(&stand.high, &take_token(returned), |seen| {
         seen.message.token() == Some(returned)
     })?;
     ensure!(
@@ -186,7 +190,7 @@ fn the_takers_own_offer_completes_a_hand_over() -> Result<()> {
 fn a_weaker_answer_does_not_complete_a_hand_over() -> Result<()> {
     let (stand, token) = with_members(HEARTBEAT)?;
     expect_offer(&stand.high, stand.patience())?;
-    // What the giver holds itself is less than what it offered.
+    // The giver itself holds less progress than it offered.
     stand.high.send(
         stand.mac(),
         &Message::TokenWasHereRecently {
@@ -203,7 +207,7 @@ fn a_weaker_answer_does_not_complete_a_hand_over() -> Result<()> {
 fn the_offered_token_sent_back_is_not_taken() -> Result<()> {
     let (stand, _) = with_members(HEARTBEAT)?;
     let (_, offered) = expect_offer(&stand.high, stand.patience())?;
-    stand.offer(&stand.high, &offers(offered), |seen| {
+    stand.offer(&stand.high, &take_token(offered), |seen| {
         let word = matches!(seen.message, Message::TokenWasHereRecently { .. });
         word && seen.dst == stand.high.mac()
     })?;
@@ -219,13 +223,15 @@ fn the_offered_token_sent_back_is_not_taken() -> Result<()> {
     Ok(())
 }
 
-/// Lets `high` be dead and `low` return the token at once, and lists the members that were tried.
-fn tried(stand: &Stand, turns: usize, each: impl Fn()) -> Result<Vec<MacAddr>> {
+/// Keeps `high` dead, lets `low` return the token at once, and returns the members that were tried.
+fn tried_members(stand: &Stand, turns: usize, each: impl Fn()) -> Result<Vec<MacAddr>> {
     let mark = stand.mark();
     for _ in 0..turns {
         let (_, offered) = expect_offer(&stand.low, stand.patience())?;
         each();
-        stand.low.send(stand.mac(), &offers(next(offered)));
+        stand
+            .low
+            .send(stand.mac(), &take_token(next_tenure(offered)));
         stand.wait_for_state("OWNER")?;
     }
     let mut offers: Vec<Seen> = stand.sent_from(mark).into_iter().filter(is_offer).collect();
@@ -237,8 +243,8 @@ fn tried(stand: &Stand, turns: usize, each: impl Fn()) -> Result<Vec<MacAddr>> {
 fn a_failed_member_is_passed_over_and_tried_again_later() -> Result<()> {
     let (stand, _) = with_members(HEARTBEAT / 10)?;
     let (high, low) = (stand.high.mac(), stand.low.mac());
-    let order = tried(&stand, 7, || ())?;
-    // Passed over for 2^1 - 1 turns, then for 2^2 - 1, then tried again.
+    let order = tried_members(&stand, 7, || ())?;
+    // `high` is passed over for 2^1 - 1 turns, then for 2^2 - 1, then tried again.
     let expected = [high, low, low, high, low, low, low, low, high, low];
     ensure!(order == expected, "the order was {order:?}");
     Ok(())
@@ -251,7 +257,7 @@ fn a_sign_of_life_makes_a_failed_member_eligible() -> Result<()> {
     let alive = || {
         stand.high.send(stand.mac(), &Message::WhereIsToken);
     };
-    let order = tried(&stand, 4, alive)?;
+    let order = tried_members(&stand, 4, alive)?;
     let expected = [high, low, high, low, high, low, high, low];
     ensure!(order == expected, "the order was {order:?}");
     Ok(())
@@ -266,30 +272,33 @@ fn a_member_that_left_is_passed_over() -> Result<()> {
     let offer = frames
         .iter()
         .find(|seen| is_offer(seen) && seen.dst == stand.high.mac());
-    ensure!(offer.is_none(), "it was offered the token: {offer:?}");
+    ensure!(offer.is_none(), "the peer was offered the token: {offer:?}");
     Ok(())
 }
 
 #[test]
 fn a_wanting_member_is_served_at_once() -> Result<()> {
-    let (stand, token) = with_members(FOR_GOOD)?;
-    // Not the next in ring order: the one that wants it.
+    let (stand, token) = with_members(LONG_IDLE_HOLD)?;
+    // It prefers a member that wants the token to the next in ring order.
     stand.low.broadcast(&Message::WantToken);
     let (_, offered) = expect_offer(&stand.low, AT_ONCE)?;
-    ensure!(offered == next(token), "{offered:?}");
+    ensure!(offered == next_tenure(token), "{offered:?}");
     let frames = stand.sent_from(0);
     let other = frames
         .iter()
         .find(|seen| is_offer(seen) && seen.dst == stand.high.mac());
-    ensure!(other.is_none(), "it went another way: {other:?}");
+    ensure!(
+        other.is_none(),
+        "another peer was offered the token: {other:?}"
+    );
     Ok(())
 }
 
 #[test]
 fn wanting_members_are_served_in_ring_order() -> Result<()> {
-    let (stand, _) = with_members(FOR_GOOD)?;
-    // Wishes that are there before the token: the next in ring order comes first.
-    stand.high.broadcast(&holds(Token {
+    let (stand, _) = with_members(LONG_IDLE_HOLD)?;
+    // If several members want the token before it comes, the next in ring order is first.
+    stand.high.broadcast(&token_is_here(Token {
         progress: 5000,
         author: stand.high.mac(),
         number: 1,
@@ -303,11 +312,11 @@ fn wanting_members_are_served_in_ring_order() -> Result<()> {
         number: 2,
     };
     let mark = stand.mark();
-    stand.low.send(stand.mac(), &offers(token));
-    // `low` had it just now: its wish is fulfilled, and `high` is the one left.
+    stand.low.send(stand.mac(), &take_token(token));
+    // `low` just had the token, so its request is fulfilled, and only `high` is left.
     let (_, offered) = expect_offer(&stand.high, AT_ONCE)?;
-    ensure!(offered == next(token), "{offered:?}");
-    // `low` hears before it repeats itself.
+    ensure!(offered == next_tenure(token), "{offered:?}");
+    // `low` is told before it repeats its request.
     stand.wait_in(stand.timing.take_timeout / 4, mark, |seen| {
         seen.dst == stand.low.mac() && seen.message.token() == Some(token)
     })?;
@@ -315,21 +324,24 @@ fn wanting_members_are_served_in_ring_order() -> Result<()> {
 }
 
 #[test]
-fn a_waiter_that_wants_gets_the_token_from_the_one_who_heard() -> Result<()> {
-    let (stand, token) = with_members(FOR_GOOD)?;
+fn a_waiter_that_wants_the_token_gets_it_from_the_member_that_heard_it() -> Result<()> {
+    let (stand, token) = with_members(LONG_IDLE_HOLD)?;
     stand.high.broadcast(&Message::WantToken);
     let (_, offered) = expect_offer(&stand.high, AT_ONCE)?;
-    ensure!(offered == next(token), "{offered:?}");
-    stand.high.send(stand.mac(), &holds(offered));
+    ensure!(offered == next_tenure(token), "{offered:?}");
+    stand.high.send(stand.mac(), &token_is_here(offered));
     stand.wait_for_state("WAITER")?;
-    // The wish is fulfilled: the token that comes back stays.
-    let back = next(offered);
-    stand.offer(&stand.high, &offers(back), |seen| {
+    // The request is fulfilled, so the token that comes back rests.
+    let back = next_tenure(offered);
+    stand.offer(&stand.high, &take_token(back), |seen| {
         seen.message.token() == Some(back)
     })?;
     stand.wait_for_state("OWNER")?;
     let sent = stand.watch(2 * HEARTBEAT);
     let offer = sent.iter().find(|seen| is_offer(seen));
-    ensure!(offer.is_none(), "the wish was fulfilled already: {offer:?}");
+    ensure!(
+        offer.is_none(),
+        "the request was already fulfilled: {offer:?}"
+    );
     Ok(())
 }

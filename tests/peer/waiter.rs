@@ -1,10 +1,11 @@
-//! How a WAITER behaves: what it answers, what it takes, and how long it is patient.
+//! A WAITER: its answers, the tokens that it takes, and its timeout.
 
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use ring_segment::{
-    FOR_GOOD, MacAddr, Message, Seen, Timing, Token, holds, is_claim, is_heartbeat, offers,
+    LONG_IDLE_HOLD, MacAddr, Message, Seen, Timing, Token, is_claim, is_heartbeat, take_token,
+    token_is_here,
 };
 
 use super::stand::{AT_ONCE, FLIGHT, Stand};
@@ -13,25 +14,27 @@ const HEARTBEAT: Duration = Duration::from_millis(100);
 const NANOSECOND: Duration = Duration::from_nanos(1);
 
 fn timing() -> Timing {
-    Timing::patient(HEARTBEAT).idle_hold(FOR_GOOD)
+    Timing::tolerant(HEARTBEAT).idle_hold(LONG_IDLE_HOLD)
 }
 
-/// A WAITER, and the token that it follows.
-fn settled() -> Result<(Stand, Token)> {
+/// Returns a stand whose daemon is a WAITER, and the token that it follows.
+fn with_waiter() -> Result<(Stand, Token)> {
     let stand = Stand::new(timing());
     let token = stand.follow()?;
     Ok((stand, token))
 }
 
-/// Whether the daemon says something of a token.
-fn tells(stand: &Stand, seen: &Seen) -> bool {
+/// Whether a frame of the daemon tells of a token.
+fn is_about_token(stand: &Stand, seen: &Seen) -> bool {
     seen.src == stand.mac() && seen.message.token().is_some()
 }
 
-fn answers(message: &Message) -> Result<()> {
-    let (stand, token) = settled()?;
+fn check_answer(message: &Message) -> Result<()> {
+    let (stand, token) = with_waiter()?;
     stand.high.broadcast(message);
-    let answer = stand.high.expect(AT_ONCE, |seen| tells(&stand, seen))?;
+    let answer = stand
+        .high
+        .expect(AT_ONCE, |seen| is_about_token(&stand, seen))?;
     let expected = Message::TokenWasHereRecently {
         token,
         holder: stand.low.mac(),
@@ -45,13 +48,13 @@ fn answers(message: &Message) -> Result<()> {
 
 #[test]
 fn it_answers_where_is_token_with_what_it_knows() -> Result<()> {
-    answers(&Message::WhereIsToken)
+    check_answer(&Message::WhereIsToken)
 }
 
 #[test]
 fn it_answers_generating_token_with_what_it_knows() -> Result<()> {
     let author = MacAddr::new(2, 0, 0, 0, 0, 3);
-    answers(&Message::GeneratingToken {
+    check_answer(&Message::GeneratingToken {
         token: Token {
             progress: 1,
             author,
@@ -62,7 +65,7 @@ fn it_answers_generating_token_with_what_it_knows() -> Result<()> {
 
 #[test]
 fn it_answers_with_the_strongest_token_that_it_has_heard_of() -> Result<()> {
-    let (stand, token) = settled()?;
+    let (stand, token) = with_waiter()?;
     let stronger = Token {
         progress: token.progress + 9,
         author: stand.high.mac(),
@@ -73,28 +76,30 @@ fn it_answers_with_the_strongest_token_that_it_has_heard_of() -> Result<()> {
         holder: stand.low.mac(),
     };
     stand.high.send(stand.mac(), &word);
-    // A weaker one is no news.
-    stand.low.broadcast(&holds(Token {
+    // A weaker token is no news.
+    stand.low.broadcast(&token_is_here(Token {
         progress: 3,
         ..token
     }));
     stand.high.send(stand.mac(), &Message::WhereIsToken);
-    let answer = stand.high.expect(AT_ONCE, |seen| tells(&stand, seen))?;
+    let answer = stand
+        .high
+        .expect(AT_ONCE, |seen| is_about_token(&stand, seen))?;
     ensure!(answer.message == word, "{answer:?}");
     Ok(())
 }
 
 #[test]
 fn it_takes_a_stronger_offer_and_acknowledges_in_time() -> Result<()> {
-    let (stand, token) = settled()?;
+    let (stand, token) = with_waiter()?;
     let mut offered = token;
     for _ in 0..9 {
         offered.progress += 1;
-        let sent = stand.low.send(stand.mac(), &offers(offered));
+        let sent = stand.low.send(stand.mac(), &take_token(offered));
         let ack = stand
             .low
             .expect(AT_ONCE, |seen| seen.message.token() == Some(offered))?;
-        ensure!(ack.dst == stand.low.mac(), "not by unicast: {ack:?}");
+        ensure!(ack.dst == stand.low.mac(), "not a unicast: {ack:?}");
         ensure!(
             matches!(ack.message, Message::TokenIsHere { .. }),
             "{ack:?}"
@@ -102,26 +107,23 @@ fn it_takes_a_stronger_offer_and_acknowledges_in_time() -> Result<()> {
         let delay = ack.at.saturating_sub(sent);
         ensure!(delay == AT_ONCE, "the acknowledgement took {delay:?}");
     }
-    stand.daemon.is("OWNER")
+    stand.daemon.expect_state("OWNER")
 }
 
 #[test]
 fn it_broadcasts_if_no_heartbeat_was_heard_lately() -> Result<()> {
-    let (stand, token) = settled()?;
+    let (stand, token) = with_waiter()?;
     stand.pass(HEARTBEAT + HEARTBEAT / 4);
     let offered = Token {
         progress: token.progress + 1,
         ..token
     };
     let mark = stand.mark();
-    let sent = stand.low.send(stand.mac(), &offers(offered));
+    let sent = stand.low.send(stand.mac(), &take_token(offered));
     let beat = stand.wait_from(mark, is_heartbeat)?;
     ensure!(beat.message.token() == Some(offered), "{beat:?}");
     let took = beat.at.saturating_sub(sent);
-    ensure!(
-        took == FLIGHT,
-        "the broadcast came after {took:?}: not at once"
-    );
+    ensure!(took == FLIGHT, "the broadcast came only after {took:?}");
     Ok(())
 }
 
@@ -136,11 +138,11 @@ fn a_passed_token_is_acknowledged_even_if_it_does_not_stay() -> Result<()> {
     };
     let mark = stand.mark();
     let is_passed = |seen: &Seen| matches!(seen.message, Message::TakeToken { .. });
-    let passed = stand.offer(&stand.low, &offers(offered), is_passed)?;
+    let passed = stand.offer(&stand.low, &take_token(offered), is_passed)?;
     ensure!(passed.dst == stand.high.mac(), "{passed:?}");
     let next = passed.message.token().context("an offer has a token")?;
-    stand.high.send(stand.mac(), &holds(next));
-    // A giver repeats itself after TAKE_TIMEOUT; a quarter of that is the limit.
+    stand.high.send(stand.mac(), &token_is_here(next));
+    // A giver repeats its offer after TAKE_TIMEOUT, so an answer must come within a quarter of it.
     let ack = stand.wait_in(stand.timing.take_timeout / 4, mark, |seen| {
         let word = matches!(
             seen.message,
@@ -159,13 +161,15 @@ fn a_passed_token_is_acknowledged_even_if_it_does_not_stay() -> Result<()> {
 
 #[test]
 fn it_refuses_an_offer_that_is_not_stronger() -> Result<()> {
-    let (stand, token) = settled()?;
+    let (stand, token) = with_waiter()?;
     for progress in [token.progress, token.progress - 1] {
         stand.low.forget();
         stand
             .low
-            .send(stand.mac(), &offers(Token { progress, ..token }));
-        let answer = stand.low.expect(AT_ONCE, |seen| tells(&stand, seen))?;
+            .send(stand.mac(), &take_token(Token { progress, ..token }));
+        let answer = stand
+            .low
+            .expect(AT_ONCE, |seen| is_about_token(&stand, seen))?;
         let expected = Message::TokenWasHereRecently {
             token,
             holder: stand.low.mac(),
@@ -180,24 +184,26 @@ fn it_refuses_an_offer_that_is_not_stronger() -> Result<()> {
 
 #[test]
 fn it_does_not_take_one_offer_twice() -> Result<()> {
-    let (stand, token) = settled()?;
+    let (stand, token) = with_waiter()?;
     let offered = Token {
         progress: token.progress + 1,
         ..token
     };
-    stand.low.send(stand.mac(), &offers(offered));
+    stand.low.send(stand.mac(), &take_token(offered));
     stand.wait_for_state("OWNER")?;
-    // It meets a stronger token, and then the old offer once more.
+    // It hears of a stronger token, and then gets the old offer again.
     let stronger = Token {
         progress: token.progress + 5,
         author: stand.high.mac(),
         number: 1,
     };
-    stand.high.broadcast(&holds(stronger));
+    stand.high.broadcast(&token_is_here(stronger));
     stand.wait_for_state("WAITER")?;
     stand.low.forget();
-    stand.low.send(stand.mac(), &offers(offered));
-    let answer = stand.low.expect(AT_ONCE, |seen| tells(&stand, seen))?;
+    stand.low.send(stand.mac(), &take_token(offered));
+    let answer = stand
+        .low
+        .expect(AT_ONCE, |seen| is_about_token(&stand, seen))?;
     ensure!(
         matches!(answer.message, Message::TokenWasHereRecently { .. }),
         "{answer:?}"
@@ -205,22 +211,22 @@ fn it_does_not_take_one_offer_twice() -> Result<()> {
     stand.wait_for_state("WAITER")
 }
 
-/// The token that the daemon had is offered once more, by a late copy of the offer.
-fn does_not_take_again(stand: &Stand, offered: Token) -> Result<()> {
+/// Checks that a late copy of an offer does not return the token.
+fn check_is_not_taken_again(stand: &Stand, offered: Token) -> Result<()> {
     let mark = stand.mark();
     let before = stand.daemon.counters();
-    stand.low.send(stand.mac(), &offers(offered));
-    // A holder acknowledges at once; one that rests for long says so in a heartbeat.
+    stand.low.send(stand.mac(), &take_token(offered));
+    // A holder acknowledges at once, or with its heartbeat if it rests long.
     stand.pass(HEARTBEAT);
     let claims = |seen: &Seen| is_claim(seen) && seen.message.token() == Some(offered);
-    // One of its own, after an election, is no such claim.
+    // Its own token after an election is no such claim.
     let claim = stand.sent_from(mark).into_iter().find(claims);
     ensure!(
         claim.is_none(),
-        "it took the token that it had lost: {claim:?}"
+        "the daemon took the token that it had lost: {claim:?}"
     );
     let heard = stand.daemon.counters();
-    ensure!(heard != before, "it has not heard of it");
+    ensure!(heard != before, "the daemon has not heard of the token");
     Ok(())
 }
 
@@ -236,7 +242,7 @@ fn it_does_not_take_one_offer_again_after_its_lease() -> Result<()> {
     stand.wait_in(Duration::ZERO, mark, |seen| {
         seen.message == Message::WhereIsToken
     })?;
-    does_not_take_again(&stand, token)
+    check_is_not_taken_again(&stand, token)
 }
 
 #[test]
@@ -247,33 +253,36 @@ fn it_does_not_take_one_offer_again_after_a_restart() -> Result<()> {
     let mark = stand.mark();
     stand.daemon.start();
     stand.wait_in(AT_ONCE, mark, |seen| seen.message == Message::WhereIsToken)?;
-    does_not_take_again(&stand, token)
+    check_is_not_taken_again(&stand, token)
 }
 
 #[test]
 fn it_ignores_an_offer_to_everybody() -> Result<()> {
-    let (stand, token) = settled()?;
+    let (stand, token) = with_waiter()?;
     let mark = stand.mark();
-    stand.low.broadcast(&offers(Token {
+    stand.low.broadcast(&take_token(Token {
         progress: token.progress + 1,
         ..token
     }));
     stand.pass(HEARTBEAT);
     let sent = stand.sent_from(mark);
-    ensure!(sent.is_empty(), "it answered: {sent:?}");
+    ensure!(sent.is_empty(), "the daemon answered: {sent:?}");
     stand.wait_for_state("WAITER")
 }
 
 #[test]
-fn it_is_patient_for_a_waiter_timeout() -> Result<()> {
+fn it_waits_for_a_waiter_timeout() -> Result<()> {
     let stand = Stand::new(timing());
     stand.follow()?;
-    let heard = stand.low.broadcast(&holds(stand.low.token(2000)));
+    let heard = stand.low.broadcast(&token_is_here(stand.low.token(2000)));
     let mark = stand.mark();
     let asks = |seen: &Seen| seen.message == Message::WhereIsToken && seen.is_broadcast();
     let asked = stand.wait_from(mark, asks)?.at.saturating_sub(heard);
     let patience = timing().waiter_timeout();
-    ensure!(asked == FLIGHT + patience, "it asked after {asked:?}");
+    ensure!(
+        asked == FLIGHT + patience,
+        "the daemon asked after {asked:?}"
+    );
     Ok(())
 }
 
@@ -286,37 +295,37 @@ fn heartbeats_keep_it_waiting() -> Result<()> {
     let almost = almost.saturating_sub(FLIGHT + NANOSECOND);
     for _ in 0..8 {
         stand.pass(almost);
-        stand.low.broadcast(&holds(token));
+        stand.low.broadcast(&token_is_here(token));
     }
     let asked = stand
         .sent_from(mark)
         .into_iter()
         .find(|it| it.message == Message::WhereIsToken);
-    ensure!(asked.is_none(), "it asked: {asked:?}");
+    ensure!(asked.is_none(), "the daemon asked: {asked:?}");
     Ok(())
 }
 
-/// Its patience has run out by its clock, but not by what waits in its link.
+/// Its timeout has expired by the clock, but newer heartbeats wait in its link.
 #[test]
 fn heartbeats_that_came_while_it_was_stopped_keep_it_waiting() -> Result<()> {
-    let (stand, token) = settled()?;
+    let (stand, token) = with_waiter()?;
     let patience = timing().waiter_timeout();
     let mark = stand.mark();
     stand.daemon.stop();
     stand.pass(patience + HEARTBEAT);
-    let heard = stand.low.broadcast(&holds(token)) + FLIGHT;
+    let heard = stand.low.broadcast(&token_is_here(token)) + FLIGHT;
     stand.pass(HEARTBEAT);
     stand.daemon.resume();
     let asks = |seen: &Seen| seen.message == Message::WhereIsToken;
     let asked = stand.wait_from(mark, asks)?.at.saturating_sub(heard);
-    ensure!(asked == patience, "it asked after {asked:?}");
+    ensure!(asked == patience, "the daemon asked after {asked:?}");
     Ok(())
 }
 
-/// Only TOKEN_IS_HERE and hand-overs say that the token is alive.
+/// Only TOKEN_IS_HERE and handovers show that the token is alive.
 #[test]
 fn word_of_a_token_does_not_keep_it_waiting() -> Result<()> {
-    let (stand, token) = settled()?;
+    let (stand, token) = with_waiter()?;
     let (heard, mark) = (stand.now(), stand.mark());
     let word = Message::TokenWasHereRecently {
         token,
@@ -330,23 +339,23 @@ fn word_of_a_token_does_not_keep_it_waiting() -> Result<()> {
     let asks = |seen: &Seen| seen.message == Message::WhereIsToken;
     let asked = stand.wait_in(Duration::ZERO, mark, asks)?;
     let after = asked.at.saturating_sub(heard);
-    ensure!(after == patience, "it asked after {after:?}");
+    ensure!(after == patience, "the daemon asked after {after:?}");
     Ok(())
 }
 
 #[test]
 fn it_takes_no_offer_that_waited_too_long() -> Result<()> {
     let take_timeout = timing().take_timeout;
-    // By the end of TAKE_TIMEOUT its giver repeats it, or gives this node up.
+    // At the end of TAKE_TIMEOUT the giver repeats its offer, or gives this node up.
     for (waited, takes) in [(take_timeout, true), (take_timeout + NANOSECOND, false)] {
-        let (stand, token) = settled()?;
+        let (stand, token) = with_waiter()?;
         let mark = stand.mark();
         stand.daemon.stop();
         let offered = Token {
             progress: token.progress + 1,
             ..token
         };
-        stand.low.send(stand.mac(), &offers(offered));
+        stand.low.send(stand.mac(), &take_token(offered));
         stand.pass(FLIGHT + waited);
         stand.daemon.resume();
         stand.pass(HEARTBEAT);

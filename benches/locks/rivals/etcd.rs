@@ -1,7 +1,7 @@
-//! etcd's lock, over its gateway from HTTP and JSON to gRPC.
+//! Etcd's lock, through the gateway from HTTP and JSON to gRPC.
 //!
-//! A waiter's server watches for the release of the lock before its own. It hears of one that has
-//! happened by then only when the next look is taken, every 100 ms: most of the time that hand-overs take.
+//! The server of a waiter watches the key of the client before it. If that key is deleted before the watch begins,
+//! the server only notices at its next check, every 100 ms. Handovers mostly consist of this delay.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddrV4, TcpStream};
@@ -15,10 +15,10 @@ use crate::contest::Lock;
 
 const CLIENTS: u16 = 2379;
 const PEERS: u16 = 2380;
-/// What the lock is called, in base64.
+/// Name of the lock, in Base64.
 const NAME: &str = "bG9jaw==";
 
-/// Starts a member on every node, with all of etcd's defaults, and waits until they work.
+/// Starts a member on every node with etcd's default settings, and waits until all of them work.
 pub(super) fn start(nodes: &[Node]) -> Result<Vec<Server>> {
     let members = nodes.iter().map(|node| start_member(node, nodes));
     let members = members.collect::<Result<_>>()?;
@@ -26,7 +26,6 @@ pub(super) fn start(nodes: &[Node]) -> Result<Vec<Server>> {
     Ok(members)
 }
 
-/// Starts the member of a node.
 pub(crate) fn start_member(node: &Node, nodes: &[Node]) -> Result<Server> {
     let named = |node: &Node| Ok(format!("node{}={}", node.index(), url(node, PEERS)?));
     let all = nodes.iter().map(named).collect::<Result<Vec<_>>>()?;
@@ -43,17 +42,15 @@ pub(crate) fn start_member(node: &Node, nodes: &[Node]) -> Result<Server> {
     Server::start(("etcd", "etcd-server"), node, &options)
 }
 
-/// Waits until all members grant leases.
 pub(crate) fn wait_until_ready(nodes: &[Node]) -> Result<()> {
     wait_for(|| clients(nodes).map(drop)).context("etcd does not answer")
 }
 
-/// A program on every node.
 pub(super) fn clients(nodes: &[Node]) -> Result<Vec<Client>> {
     nodes.iter().map(Client::connect).collect()
 }
 
-/// Returns the address of a member for clients.
+/// Returns the address at which a member serves clients.
 pub(crate) fn endpoint(node: &Node) -> Result<String> {
     url(node, CLIENTS)
 }
@@ -62,7 +59,6 @@ fn url(node: &Node, port: u16) -> Result<String> {
     Ok(format!("http://{}:{port}", address(node)?))
 }
 
-/// A program with a lease of its own.
 pub(super) struct Client {
     stream: BufReader<TcpStream>,
     lease: Value,
@@ -102,7 +98,7 @@ impl Client {
                 length = Some(value.trim().parse()?);
             }
         }
-        let mut answer = vec![0; length.context("etcd says no length")?];
+        let mut answer = vec![0; length.context("etcd's answer has no length")?];
         self.stream.read_exact(&mut answer)?;
         let answer = serde_json::from_slice(&answer)?;
         ensure!(is_fine, "etcd refuses {path}: {answer}");

@@ -1,9 +1,9 @@
-//! What others' locks cost on the same segment: Debian's packages `etcd-server` and `redis-server`.
+//! Compares ringd with the locks of etcd and Redis on the same segment (Debian's packages `etcd-server` and
+//! `redis-server`).
 //!
-//! Each node's program talks to a daemon over a connection that stays open: to ringd over its
-//! control socket, to etcd's member on its own node over HTTP (the gRPC gateway, `/v3/lock`), to
-//! Redis, which is on a node of its own, over TCP. All daemons keep their data in memory (`/run`), so
-//! that no disk is measured, and run on the CPUs that the kernel likes.
+//! Each node's program keeps one connection open: to ringd's control socket, to the etcd member on its node over
+//! HTTP (gRPC gateway, `/v3/lock`), or over TCP to the Redis on a separate node. All daemons keep their data in
+//! memory (`/run`), so no disk is measured. The kernel chooses their CPUs.
 
 pub(crate) mod etcd;
 mod redis;
@@ -25,20 +25,17 @@ use crate::contest::{self, Contest, Lock, median, micros, percentile};
 use crate::real::daemon::Daemon;
 use crate::real::start::Start;
 
-/// How many nodes contend.
 const NODES: usize = 3;
-/// How long a daemon may take to answer.
-const PATIENCE: Duration = Duration::from_secs(30);
-const POLL: Duration = Duration::from_millis(100);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// What one service came to.
 struct Sample {
     contest: Contest,
     alone: Vec<Duration>,
     alone_rate: f64,
 }
 
-/// Measures all, in turn, with this `ringd`, and prints a table.
+/// Measures all services in turn and prints a table.
 pub(crate) fn compare(ringd: &Path, times: usize, time: Duration) -> Result<()> {
     let layout = Layout::new(NODES + 1).addresses().without_capture();
     let segment = layout.bridge()?;
@@ -59,7 +56,7 @@ pub(crate) fn compare(ringd: &Path, times: usize, time: Duration) -> Result<()> 
         drop(server);
     }
     println!(
-        "| | 3 nodes contend: a second | to another node | hand-over p50 | p99 | parts | 1 alone: p50 | p99 | a second |"
+        "| | 3 nodes contend: per second | to another node | handover p50 | p99 | parts | 1 node: p50 | p99 | per second |"
     );
     println!("|---|---:|---:|---:|---:|---|---:|---:|---:|");
     for (name, samples) in ["ringd", "etcd", "Redis"].iter().zip(&samples) {
@@ -71,7 +68,7 @@ pub(crate) fn compare(ringd: &Path, times: usize, time: Duration) -> Result<()> 
 fn measure<L: Lock>(clients: impl Fn() -> Result<Vec<L>>, time: Duration) -> Result<Sample> {
     let contest = contest::contend(clients()?, time)?;
     let mut clients = clients()?;
-    let (alone, alone_rate) = contest::alone(&mut clients[0], time)?;
+    let (alone, alone_rate) = contest::measure_uncontended(&mut clients[0], time)?;
     Ok(Sample {
         contest,
         alone,
@@ -102,7 +99,7 @@ fn line(name: &str, samples: &[Sample]) -> Result<String> {
     ))
 }
 
-/// A daemon with its data in a folder of its own. It is killed when this is dropped.
+/// Daemon with its own data folder. It is killed on drop.
 #[derive(Debug)]
 pub(crate) struct Server {
     ns: NetNs,
@@ -112,8 +109,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts `program`, which Debian has in `package`. The last of its `options` gets the folder of its data as
-    /// value.
+    /// Starts `program` from Debian's `package`. The data folder is appended to the last of `options`.
     pub(crate) fn start(
         (program, package): (&str, &str),
         node: &Node,
@@ -152,8 +148,7 @@ impl Server {
         Ok(())
     }
 
-    /// Starts the daemon again with the same data.
-    pub(crate) fn start_again(&mut self) -> Result<()> {
+    pub(crate) fn restart(&mut self) -> Result<()> {
         self.process = self.ns.spawn(&mut self.command)?;
         Ok(())
     }
@@ -166,29 +161,28 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have exited already.
         let _ = self.kill();
     }
 }
 
-/// Waits until something succeeds.
+/// Retries `attempt` until it succeeds.
 pub(crate) fn wait_for(mut attempt: impl FnMut() -> Result<()>) -> Result<()> {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + ANSWER_TIMEOUT;
     while let Err(error) = attempt() {
         if Instant::now() > deadline {
             return Err(error);
         }
-        thread::sleep(POLL);
+        thread::sleep(POLL_INTERVAL);
     }
     Ok(())
 }
 
-/// The address of a node.
 fn address(node: &Node) -> Result<Ipv4Addr> {
     node.ip().context("the node has no address")
 }
 
-/// A connection from a node to the daemon at `to`.
+/// Connects a node to the daemon at `to`.
 fn connect(from: &Node, to: SocketAddrV4) -> Result<TcpStream> {
     let stream = from.ns().run(|| TcpStream::connect(to))?;
     let stream = stream.with_context(|| format!("cannot connect to {to}"))?;

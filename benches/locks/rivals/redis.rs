@@ -1,4 +1,4 @@
-//! Redis' lock as its documentation has it: SET NX PX, and a script that deletes what is one's own.
+//! Redis' lock as its documentation describes it: SET NX PX, and a script that deletes only the client's own key.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddrV4, TcpStream};
@@ -12,8 +12,8 @@ use super::{Server, address, connect, wait_for};
 use crate::contest::Lock;
 
 const PORT: u16 = 6379;
-/// How often one who waits asks again. Nobody is told of a release.
-const RETRY: Duration = Duration::from_millis(1);
+/// Time between two requests of a waiting client: Redis does not announce a release.
+const RETRY_INTERVAL: Duration = Duration::from_millis(1);
 const RELEASE: &str =
     "if redis.call('get',KEYS[1])==ARGV[1] then return redis.call('del',KEYS[1]) else return 0 end";
 
@@ -32,7 +32,6 @@ pub(super) fn start(node: &Node) -> Result<Server> {
     Ok(server)
 }
 
-/// A program on every node.
 pub(super) fn clients(nodes: &[Node], server: &Node) -> Result<Vec<Client>> {
     let nodes = nodes.iter().enumerate();
     nodes
@@ -40,7 +39,6 @@ pub(super) fn clients(nodes: &[Node], server: &Node) -> Result<Vec<Client>> {
         .collect()
 }
 
-/// A program.
 pub(super) struct Client {
     stream: BufReader<TcpStream>,
     name: String,
@@ -57,7 +55,7 @@ impl Client {
         })
     }
 
-    /// Sends a command and returns the answer, which has one line.
+    /// Sends a command and returns the answer of one line.
     fn ask(&mut self, words: &[&str]) -> Result<&str> {
         let words = words.iter().map(|it| format!("${}\r\n{it}\r\n", it.len()));
         let command = format!("*{}\r\n{}", words.len(), words.collect::<String>());
@@ -74,7 +72,7 @@ impl Lock for Client {
         loop {
             match self.ask(&["SET", "lock", &name, "NX", "PX", "30000"])? {
                 "+OK" => return Ok(()),
-                "$-1" => thread::sleep(RETRY),
+                "$-1" => thread::sleep(RETRY_INTERVAL),
                 other => bail!("Redis answers {other:?}"),
             }
         }

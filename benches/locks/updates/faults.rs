@@ -1,4 +1,4 @@
-//! Faults, one at a time, and always where a client is at work.
+//! Faults, one at a time, on a node where a client is at work.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -11,80 +11,79 @@ use ring_segment::Rng;
 
 use super::locks::Locks;
 use super::processes::{parent, runs, send};
-use super::{between, name};
+use super::{draw_time, name};
 
-const LOOK: Duration = Duration::from_millis(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
-/// A kind of fault: first those of any lock, then those of locks with daemons, then the one that needs `ringctl`.
+/// Kinds of fault: first those for any lock, then those for locks with daemons, then the one that needs `ringctl`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Fault {
-    /// Nothing goes wrong.
     None,
-    /// SIGSTOP for the lock's client (ringctl, etcdctl, flock), not for the command.
+    /// SIGSTOP the lock's client (ringctl, etcdctl, flock), but not the command.
     PauseClient,
-    /// SIGSTOP for the whole node: command, client, daemon.
+    /// SIGSTOP the whole node: command, client, daemon.
     PauseHolder,
-    /// SIGKILL for the lock's client, not for the command.
+    /// SIGKILL the lock's client, but not the command.
     KillClient,
-    /// SIGSTOP for the daemon of the node that holds the lock.
+    /// SIGSTOP the daemon of the node that holds the lock.
     PauseDaemon,
-    /// One half of the nodes hears nothing from the other; no link goes down.
+    /// Split the nodes into two halves; all links stay up.
     Cut,
-    /// SIGKILL for the daemon, which is started again later.
+    /// SIGKILL the daemon, and start it again later.
     KillDaemon,
-    /// SIGSTOP for the process behind ringctl that holds the lock, not for ringctl.
+    /// SIGSTOP the process behind ringctl that holds the lock, but not ringctl.
     PauseKeeper,
-    /// Any of the faults above, drawn by chance.
+    /// Any of the faults above, at random.
     Mixed,
-    /// Every fault that means something with the lock, one after the other.
+    /// Each fault that can affect the lock, one after the other.
     All,
 }
 
-/// Brings one fault after the other for some time, and returns them with their times.
-pub(super) fn bring(
+/// Causes one fault after the other for some time. Returns them with their times.
+pub(super) fn cause_faults(
     kind: Fault,
     locks: &Locks,
     time: Duration,
     chance: &mut Rng,
 ) -> Result<Vec<(Instant, String)>> {
-    let (faults, lasting, _) = locks.lock.trouble();
+    let (faults, lasting, _) = locks.lock.fault_settings();
     let (until, mut done) = (Instant::now() + time, Vec::new());
     if kind == Fault::None {
         sleep(time);
     }
     while Instant::now() < until {
-        sleep(between(0.2..0.8, chance));
+        sleep(draw_time(0.2..0.8, chance));
         let fault = match kind {
-            // The first is none.
+            // The first one is `None`.
             Fault::Mixed => *chance.choice(&faults[1..]).unwrap_or(&kind),
             _ => kind,
         };
-        let lasting = between(lasting.clone(), chance);
-        let Some((node, work)) = holder(locks, until, chance) else {
+        let lasting = draw_time(lasting.clone(), chance);
+        let Some((node, work)) = find_holder(locks, until, chance) else {
             break;
         };
         done.push((
             Instant::now(),
             format!("{} at node {}", name(&fault), node + 1),
         ));
-        strike(fault, locks, (node, work), lasting, chance)?;
+        cause_fault(fault, locks, (node, work), lasting, chance)?;
     }
     Ok(done)
 }
 
-/// Waits for a process that works on the set. Returns `None` if time is up.
-fn holder(locks: &Locks, until: Instant, chance: &mut Rng) -> Option<(usize, Pid)> {
+/// Waits for a process that works on the set. Returns `None` at the end of the time.
+fn find_holder(locks: &Locks, until: Instant, chance: &mut Rng) -> Option<(usize, Pid)> {
     while Instant::now() < until {
-        if let Some(one) = chance.choice(locks.at_work()) {
+        if let Some(one) = chance.choice(locks.working_processes()) {
             return Some(one);
         }
-        sleep(LOOK);
+        sleep(POLL_INTERVAL);
     }
     None
 }
 
-/// Brings one fault on a node where the process `work` works on the set, and undoes it.
-fn strike(
+/// Causes one fault on a node where the process `work` works on the set, and ends the fault.
+fn cause_fault(
     fault: Fault,
     locks: &Locks,
     (node, work): (usize, Pid),
@@ -102,7 +101,7 @@ fn strike(
         Fault::KillDaemon => {
             locks.daemons()[node].kill()?;
             sleep(lasting);
-            return locks.daemons()[node].start_again();
+            return locks.daemons()[node].restart();
         }
         _ => {}
     }
@@ -114,7 +113,7 @@ fn strike(
         return Ok(());
     }
     send(&struck, Signal::SIGSTOP);
-    // One of them may have started another just before it stopped.
+    // A process may have started another one before it stopped.
     let mut late = targets(fault, locks, node, client);
     late.retain(|pid| !struck.contains(pid));
     send(&late, Signal::SIGSTOP);
@@ -125,12 +124,12 @@ fn strike(
     Ok(())
 }
 
-/// Returns the processes of a node that get a fault's signal.
+/// Returns the processes that get a fault's signal.
 fn targets(fault: Fault, locks: &Locks, node: usize, client: Option<Pid>) -> Vec<Pid> {
     let all = locks.processes().into_iter();
     let here = all.filter_map(|(place, pid)| (place == node).then_some(pid));
     match fault {
-        // A client that has just ended has left its command to the first process of all, which is on no node.
+        // If the client has just ended, its command's parent is process 1, which is on no node.
         Fault::PauseClient | Fault::KillClient => here.filter(|&it| Some(it) == client).collect(),
         Fault::PauseKeeper => here
             .filter(|&it| parent(it) == client && runs(it, "ringd-keeper\0"))

@@ -1,4 +1,4 @@
-//! The locks of this project and of others: each surrounds a command so that it runs alone.
+//! Locks of this project and of others. Each one wraps a command so that only one copy of it runs.
 
 use std::env;
 use std::fs;
@@ -17,34 +17,33 @@ use super::faults::Fault;
 use super::processes;
 use crate::rivals::{Server, etcd, wait_for};
 
-/// The file with the output of all clients.
 pub(super) const CLIENTS_LOG: &str = "clients.log";
 
-/// A lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Lock {
     /// ringctl run --require quorum, and ringd --expect N on every node.
     Ringd,
-    /// ringctl run: each side of a cut has its own lock.
+    /// ringctl run: each side of a split has its own lock.
     RingdAlone,
     /// ringctl run, and the command behind ringctl guard.
     RingdGuard,
     /// ringctl token run, and ringd ftn --quorum majority on every node.
     Token,
-    /// flock of util-linux, on one machine: must lose nothing.
+    /// flock of util-linux, on one machine: must lose no update.
     Flock,
     /// etcdctl lock, and an etcd on every node.
     Etcd,
-    /// No lock: must lose updates, otherwise this test finds nothing.
+    /// No lock: must lose updates, which shows that this test finds them.
     Nothing,
 }
 
 impl Lock {
-    /// Returns the faults that mean something with it, and two times in seconds: of a fault, and of the longest work.
+    /// Returns the faults that can affect this lock, and two times in seconds: the range of a fault's length, and
+    /// the longest work.
     ///
-    /// Both times are longer than every timeout. With etcd the timeouts are a session of 2 s and an election of up to
-    /// 2 s, with the token service a session of 5 s.
-    pub(super) fn trouble(self) -> (&'static [Fault], Range<f64>, f64) {
+    /// Both times are longer than every timeout. With etcd these are a session of 2 s and an election of up to 2 s;
+    /// with the token service a session of 5 s.
+    pub(super) fn fault_settings(self) -> (&'static [Fault], Range<f64>, f64) {
         let (faults, lasting, longest_work) = match self {
             Self::Nothing => (1, 1.5..3.0, 1.5),
             Self::Flock => (4, 1.5..3.0, 1.5),
@@ -56,7 +55,6 @@ impl Lock {
     }
 }
 
-/// A lock with its daemons on a segment.
 #[derive(Debug)]
 pub(super) struct Locks {
     pub(super) lock: Lock,
@@ -64,12 +62,11 @@ pub(super) struct Locks {
     namespaces: Vec<u64>,
     daemons: Mutex<Vec<Server>>,
     folder: TempDir,
-    /// The path of this program, which also does the work of the clients.
+    /// Path of this program, which also does the clients' work.
     program: String,
 }
 
 impl Locks {
-    /// Starts the daemons.
     pub(super) fn start(lock: Lock, nodes: usize) -> Result<Self> {
         let own = fs::read_link("/proc/self").context("cannot read /proc")?;
         ensure!(
@@ -77,7 +74,7 @@ impl Locks {
             "cannot mount /proc: a container must be a privileged one"
         );
         let segment = Layout::new(nodes).addresses().without_capture().bridge()?;
-        // The other side of a cut is on the second bridge.
+        // The second bridge connects the other half of a split.
         let bridge = "link add br1 type bridge forward_delay 0 mcast_snooping 0\nlink set br1 up\n";
         segment.hub().ip(bridge)?;
         let namespaces = segment.nodes().iter().map(|node| {
@@ -102,7 +99,7 @@ impl Locks {
         Ok(locks)
     }
 
-    /// Starts the daemon of a node, if the lock has daemons.
+    /// Starts a node's daemon, if the lock has daemons.
     fn start_daemon(&self, node: &Node) -> Result<Option<Server>> {
         let (socket, list) = (self.socket(node.index()), self.path("servers"));
         let options = match self.lock {
@@ -120,7 +117,6 @@ impl Locks {
         Server::start((binaries().ringd, "ringd"), node, &options).map(Some)
     }
 
-    /// Waits until the lock can be taken.
     pub(super) fn wait_until_ready(&self) -> Result<()> {
         let nodes = self.nodes();
         match self.lock {
@@ -149,7 +145,7 @@ impl Locks {
         self.daemons.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the path of a file that all nodes see.
+    /// Returns the path of a file that all nodes can see.
     pub(super) fn path(&self, name: &str) -> String {
         self.folder.path().join(name).display().to_string()
     }
@@ -158,19 +154,19 @@ impl Locks {
         self.path(&format!("node{}.sock", node + 1))
     }
 
-    /// Returns the processes of all nodes, each with its node's place.
+    /// Returns the processes of all nodes, each with the index of its node.
     pub(super) fn processes(&self) -> Vec<(usize, Pid)> {
         processes::all(&self.namespaces)
     }
 
     /// Returns the processes that read and write the set.
-    pub(super) fn at_work(&self) -> Vec<(usize, Pid)> {
+    pub(super) fn working_processes(&self) -> Vec<(usize, Pid)> {
         let mut found = self.processes();
         found.retain(|&(_, pid)| processes::runs(pid, &format!("{}\0add\0", self.program)));
         found
     }
 
-    /// Moves nodes to a bridge: they hear only the nodes on it. No link goes down.
+    /// Moves nodes to another bridge, where they hear only the nodes on it. All links stay up.
     pub(super) fn move_to(&self, bridge: &str, nodes: &[usize]) -> Result<()> {
         let lines = nodes
             .iter()
@@ -178,7 +174,7 @@ impl Locks {
         self.segment.hub().ip(&lines.collect::<String>())
     }
 
-    /// Returns the command that adds elements to the set under the lock, on a node.
+    /// Returns the command that adds elements to the set on a node, under the lock.
     pub(super) fn command(&self, node: usize) -> Command {
         let run = format!("ringctl --socket {} run", self.socket(node));
         let line = match self.lock {
@@ -192,7 +188,7 @@ impl Locks {
             Lock::Flock => format!("flock {}", self.path("lock")),
             Lock::Etcd => {
                 let members: Vec<_> = self.nodes().iter().flat_map(etcd::endpoint).collect();
-                // A session of 2 s is the shortest that etcd grants with an election timeout of 1 s.
+                // With an election timeout of 1 s, etcd grants no session shorter than 2 s.
                 format!(
                     "etcdctl --endpoints {} lock --ttl 2 set --",
                     members.join(",")
@@ -213,8 +209,7 @@ impl Locks {
         command
     }
 
-    /// Returns the last lines of the clients and of each daemon.
-    pub(super) fn last_words(&self) -> String {
+    pub(super) fn log_tails(&self) -> String {
         let clients = fs::read_to_string(self.path(CLIENTS_LOG)).unwrap_or_default();
         let daemons = self.daemons();
         let logs = [clients].into_iter().chain(daemons.iter().map(Server::log));

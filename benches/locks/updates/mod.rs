@@ -1,6 +1,6 @@
-//! The lock-set test: whether updates are lost while faults strike. It is Jepsen's test of etcd's locks.
+//! Lock-set test: counts updates that are lost under a lock during faults. It is Jepsen's test of etcd's locks.
 //!
-//! The nodes are network namespaces on a bridge. All of them share one kernel.
+//! The nodes are network namespaces on a bridge, and share one kernel.
 
 mod faults;
 mod locks;
@@ -20,38 +20,37 @@ use faults::Fault;
 use locks::{Lock, Locks};
 pub(crate) use trial::Addition;
 
-/// Counts the updates that are lost under a lock while faults strike.
+/// Count the updates that are lost under a lock during faults.
 ///
-/// Two clients on every node add elements to one set in a shared file. Each takes the lock, reads
-/// the set, works for a while, writes the set back with its element, and releases the lock.
-/// Meanwhile faults strike where a client is at work, and last longer than every timeout. At the
-/// end the set must contain every element whose client exited with 0. A missing element is a lost
-/// update: two clients had the lock at a time.
+/// Two clients on every node add elements to one set in a shared file. Each client takes the lock, reads the set,
+/// works for a while, writes the set with its new element, and releases the lock. Meanwhile faults affect nodes
+/// where a client is at work. They last longer than every timeout. At the end the set must contain every element
+/// whose client exited with 0. A missing element is a lost update: two clients held the lock at the same time.
 ///
-/// Exit codes: 0 no update is lost, 1 some are lost, 2 or 101 the run itself fails.
+/// Exit codes: 0 no update is lost, 1 some are lost, 2 or 101 the run itself failed.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// The lock that keeps the clients apart.
+    /// Lock that the clients use.
     #[arg(long = "with", value_name = "LOCK")]
     lock: Lock,
-    /// The faults; each gets its own set and SECONDS.
+    /// Faults; each gets its own set and SECONDS.
     #[arg(long, value_delimiter = ',', default_value = "all")]
     faults: Vec<Fault>,
-    /// The number of nodes; 3 are usual with etcd.
+    /// Number of nodes; 3 is usual with etcd.
     #[arg(long, default_value_t = 5, value_parser = value_parser!(u8).range(2..=200))]
     nodes: u8,
-    /// The time for each fault.
+    /// Time for each fault.
     #[arg(long, default_value_t = 20.0)]
     seconds: f64,
-    /// The seed of all chances [default: random]
+    /// Seed of all random choices [default: random]
     #[arg(long)]
     seed: Option<u64>,
 }
 
 impl Options {
-    /// Returns the faults to be tried. Ends the program if one of them means nothing with this lock.
+    /// Returns the faults to cause. Exits if one of them cannot affect this lock.
     fn kinds(&self) -> Vec<Fault> {
-        let mut known = self.lock.trouble().0.to_vec();
+        let mut known = self.lock.fault_settings().0.to_vec();
         if known.len() > 1 {
             known.push(Fault::Mixed);
         }
@@ -67,7 +66,6 @@ impl Options {
     }
 }
 
-/// Runs the test, and returns its exit code.
 pub(crate) fn run(options: &Options) -> ExitCode {
     match count_lost(options) {
         Ok(0) => ExitCode::SUCCESS,
@@ -93,7 +91,7 @@ fn count_lost(options: &Options) -> Result<usize> {
     let (mut all, mut losses) = (0, Vec::new());
     for kind in kinds {
         let outcome = trial::run(&locks, kind, time, &mut chance);
-        let outcome = outcome.map_err(|error| error.context(locks.last_words()))?;
+        let outcome = outcome.map_err(|error| error.context(locks.log_tails()))?;
         let trial::Outcome {
             faults,
             tried,
@@ -104,7 +102,7 @@ fn count_lost(options: &Options) -> Result<usize> {
         let (fault, times, count) = (name(&kind), faults.len(), lost.len());
         println!("| {fault} | {times} | {tried} | {acknowledged} | {count} | {unconfirmed} |");
         let is_tried = acknowledged > 0 && (kind == Fault::None || times > 0);
-        ensure!(is_tried, "nothing was tried\n{}", locks.last_words());
+        ensure!(is_tried, "nothing was tried\n{}", locks.log_tails());
         all += count;
         for (element, at) in lost.iter().take(3) {
             let before = faults.iter().rfind(|fault| fault.0 < *at);
@@ -119,14 +117,12 @@ fn count_lost(options: &Options) -> Result<usize> {
     Ok(all)
 }
 
-/// Returns the name by which an option's value is given.
 fn name(value: &impl ValueEnum) -> String {
     let named = value.to_possible_value();
     named.map_or_else(String::new, |it| it.get_name().to_owned())
 }
 
-/// Draws a time from a range of seconds.
-fn between(seconds: Range<f64>, chance: &mut Rng) -> Duration {
+fn draw_time(seconds: Range<f64>, chance: &mut Rng) -> Duration {
     let share = chance.f64();
     Duration::from_secs_f64(seconds.start + share * (seconds.end - seconds.start))
 }

@@ -1,4 +1,4 @@
-//! The clients of one fault, and the fate of the elements that they added.
+//! Runs the clients during one fault, and counts the elements that are lost.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -12,24 +12,24 @@ use clap::Args;
 use nix::sys::signal::Signal;
 use ring_segment::{Rng, limit};
 
-use super::between;
+use super::draw_time;
 use super::faults::{self, Fault};
 use super::locks::{CLIENTS_LOG, Locks};
 use super::processes::send;
 use crate::rivals::Server;
 
 const CLIENTS_PER_NODE: usize = 2;
-const SET: &str = "set";
-/// The longest time of most work on the set, in seconds, and the share of work that takes longer.
+const SET_FILE: &str = "set";
+/// Longest time of most work on the set, in seconds. The second constant is the share of work that takes longer.
 const SHORT_WORK: f64 = 0.05;
 const LONG_WORK_SHARE: f64 = 0.1;
-/// The pause of a client after a failure.
-const RETRY: Duration = Duration::from_millis(50);
-/// The time that the last clients have after the last fault.
-const LAST: Duration = Duration::from_secs(20);
-const POLL: Duration = Duration::from_millis(10);
+/// Pause of a client after a failure.
+const RETRY_INTERVAL: Duration = Duration::from_millis(50);
+/// Time for the last clients after the last fault.
+const LAST_CLIENTS_TIMEOUT: Duration = Duration::from_secs(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// The work of a client, which is a process of its own.
+/// Work of a client, which runs as a separate process.
 #[derive(Debug, Args)]
 pub(crate) struct Addition {
     set: String,
@@ -38,8 +38,8 @@ pub(crate) struct Addition {
 }
 
 impl Addition {
-    /// Adds the element like a program that trusts its lock. A process that is killed while it writes loses only its
-    /// own element.
+    /// Adds the element like a program that trusts its lock. A process that is killed while it writes loses only
+    /// its own element.
     pub(crate) fn run(&self) -> Result<()> {
         let elements = fs::read_to_string(&self.set)?;
         sleep(Duration::from_secs_f64(self.seconds));
@@ -49,39 +49,40 @@ impl Addition {
     }
 }
 
-/// The result of one fault.
 #[derive(Debug)]
 pub(super) struct Outcome {
     pub(super) faults: Vec<(Instant, String)>,
     pub(super) tried: u64,
     pub(super) acknowledged: usize,
-    /// Elements that were acknowledged and are not in the set, with the time of the acknowledgement.
+    /// Acknowledged elements that are not in the set, with the times of their acknowledgements.
     pub(super) lost: Vec<(u64, Instant)>,
-    /// Elements in the set whose client was told that it failed. They are allowed.
+    /// Elements in the set whose client failed. The test allows them.
     pub(super) unconfirmed: usize,
 }
 
-/// Lets clients on every node add to one set for some time while faults strike, and counts the updates.
+/// Lets clients on every node add to one set during a fault, and counts the updates.
 pub(super) fn run(locks: &Locks, kind: Fault, time: Duration, chance: &mut Rng) -> Result<Outcome> {
     locks.wait_until_ready()?;
-    File::create(locks.path(SET))?;
+    File::create(locks.path(SET_FILE))?;
     let (over, tried) = (AtomicBool::new(false), AtomicU64::new(0));
     let (faults, acknowledged) = thread::scope(|scope| {
         let places = (0..locks.nodes().len()).flat_map(|node| [node; CLIENTS_PER_NODE]);
         let clients = places.map(|node| {
             let (over, tried, chance) = (&over, &tried, chance.fork());
-            scope.spawn(move || work(locks, node, tried, over, chance))
+            scope.spawn(move || add_elements(locks, node, tried, over, chance))
         });
         let clients: Vec<_> = clients.collect();
-        let faults = faults::bring(kind, locks, time, chance);
+        let faults = faults::cause_faults(kind, locks, time, chance);
         over.store(true, Ordering::Relaxed);
-        end(&clients, locks);
+        await_clients(&clients, locks);
         let joined = clients.into_iter().map(ScopedJoinHandle::join);
         let joined = joined.map(|it| it.unwrap_or_else(|panic| panic::resume_unwind(panic)));
         anyhow::Ok((faults?, joined.collect::<Result<Vec<_>>>()?.concat()))
     })?;
-    limit::until("the last work ends", || locks.at_work().is_empty());
-    let text = fs::read_to_string(locks.path(SET))?;
+    limit::until("the last work ends", || {
+        locks.working_processes().is_empty()
+    });
+    let text = fs::read_to_string(locks.path(SET_FILE))?;
     let elements = text.lines().map(str::parse);
     let there = elements.collect::<Result<BTreeSet<u64>, _>>()?;
     let mut lost = acknowledged.clone();
@@ -95,27 +96,27 @@ pub(super) fn run(locks: &Locks, kind: Fault, time: Duration, chance: &mut Rng) 
     })
 }
 
-/// Adds one element after the other as a client does, and returns the acknowledged ones.
-fn work(
+/// Adds one element after the other, and returns the acknowledged ones.
+fn add_elements(
     locks: &Locks,
     node: usize,
     tried: &AtomicU64,
     over: &AtomicBool,
     mut chance: Rng,
 ) -> Result<Vec<(u64, Instant)>> {
-    let set = locks.path(SET);
+    let set = locks.path(SET_FILE);
     let mut log = File::options();
     let log = log
         .create(true)
         .append(true)
         .open(locks.path(CLIENTS_LOG))?;
-    let (_, _, longest_work) = locks.lock.trouble();
+    let (_, _, longest_work) = locks.lock.fault_settings();
     let mut acknowledged = Vec::new();
     while !over.load(Ordering::Relaxed) {
         let element = tried.fetch_add(1, Ordering::Relaxed);
         let is_long = chance.f64() < LONG_WORK_SHARE;
         let longest = if is_long { longest_work } else { SHORT_WORK };
-        let seconds = between(0.0..longest, &mut chance).as_secs_f64();
+        let seconds = draw_time(0.0..longest, &mut chance).as_secs_f64();
         let mut command = locks.command(node);
         command.args([&*set, &element.to_string(), &seconds.to_string()]);
         command.stdout(log.try_clone()?).stderr(log.try_clone()?);
@@ -123,15 +124,15 @@ fn work(
         if client.wait()?.success() {
             acknowledged.push((element, Instant::now()));
         } else {
-            sleep(RETRY);
+            sleep(RETRY_INTERVAL);
         }
     }
     Ok(acknowledged)
 }
 
 /// Waits for the last clients, and kills those that take too long.
-fn end<T>(clients: &[ScopedJoinHandle<'_, T>], locks: &Locks) {
-    let deadline = Instant::now() + LAST;
+fn await_clients<T>(clients: &[ScopedJoinHandle<'_, T>], locks: &Locks) {
+    let deadline = Instant::now() + LAST_CLIENTS_TIMEOUT;
     while !clients.iter().all(ScopedJoinHandle::is_finished) {
         if Instant::now() > deadline {
             let daemons: Vec<_> = locks.daemons().iter().map(Server::pid).collect();
@@ -139,6 +140,6 @@ fn end<T>(clients: &[ScopedJoinHandle<'_, T>], locks: &Locks) {
             let others: Vec<_> = pids.filter(|pid| !daemons.contains(pid)).collect();
             send(&others, Signal::SIGKILL);
         }
-        sleep(POLL);
+        sleep(POLL_INTERVAL);
     }
 }

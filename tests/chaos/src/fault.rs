@@ -1,4 +1,4 @@
-//! What can go wrong.
+//! Faults that a run can cause.
 
 use std::time::Duration;
 
@@ -7,125 +7,112 @@ use ring_segment::Rng;
 /// A fault. Stations are named by place.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Fault {
-    /// SIGKILL, and a new start when the fault is over; `forgets`: without its state file.
-    Kill {
-        /// The daemon.
-        station: usize,
-        /// Whether the state file is lost.
-        forgets: bool,
-    },
-    /// SIGKILL, and a new start with another heartbeat until the fault is over.
+    /// SIGKILL; the daemon starts again at the end.
+    Kill { station: usize, forgets: bool },
+    /// SIGKILL; the daemon starts again at once with another heartbeat, which it keeps until the end.
     Constants {
-        /// The daemon.
         station: usize,
-        /// Of the ring's heartbeat.
+        /// Heartbeat, in percent of the ring's.
         percent: u32,
     },
-    /// SIGSTOP, and SIGCONT when the fault is over.
+    /// SIGSTOP, and SIGCONT at the end.
     Stop(usize),
-    /// The cable is pulled: the station loses its carrier.
+    /// The station loses its carrier, as if its cable were unplugged.
     Carrier(usize),
-    /// Nothing gets through, and the station does not notice.
+    /// The switch forwards no frame from or to the station, which does not notice.
     Cut(usize),
-    /// The segment falls into islands. The list has the island of each port.
+    /// The segment is split into islands. The list has the island of each port.
     Islands(Vec<usize>),
-    /// What one station sends does not get to some others, but what they send gets to it.
+    /// Frames of one station do not reach some others, but their frames reach it.
     OneWay {
-        /// Who sends in vain.
+        /// The station that is not heard.
         from: usize,
-        /// Whom it does not reach.
+        /// The stations that do not hear it.
         to: Vec<usize>,
     },
-    /// The station sends, and hears nothing.
+    /// The station can send, but receives nothing.
     Deaf(usize),
-    /// What the station sends to one station alone is lost.
+    /// Unicast frames of the station are lost.
     Unicast(usize),
-    /// What is sent to all does not reach the station.
+    /// Broadcasts do not reach the station.
     Broadcast(usize),
     /// The disk with the station's state file is full.
     Disk(usize),
-    /// The station's interface carries short frames only, and it is told so.
-    Narrow {
-        /// The daemon.
-        station: usize,
-        /// The longest payload, in bytes.
-        mtu: u16,
-    },
-    /// Frames are lost, doubled, delayed and so reordered.
-    Weather {
-        /// The chance that a receiver misses a frame.
+    /// The station's interface gets a small MTU.
+    Narrow { station: usize, mtu: u16 },
+    /// Frames are lost, duplicated, delayed and reordered.
+    BadNetwork {
+        /// Probability that a receiver misses a frame.
         loss: f64,
-        /// The chance that it gets it twice.
+        /// Probability that it gets the frame twice.
         duplication: f64,
-        /// The longest delay.
         delay: Duration,
     },
-    /// The stranger sends malformed frames, valid ones at the wrong time and replays. The number is a rate per second.
+    /// The stranger sends malformed frames, valid frames at the wrong time, and replays. The number is frames per
+    /// second.
     Garbage(u32),
-    /// Processes that only burn CPU, and their number.
+    /// This many processes use CPU time.
     Starve(u32),
 }
 
 impl Fault {
-    /// The number of words for [`Fault::kind`].
+    /// Number of values of [`Fault::kind`].
     pub const KINDS: usize = 16;
 
-    /// A fault and how long it lasts.
-    pub fn random(dice: &mut Rng, daemons: usize, ports: usize) -> (Self, Duration) {
-        let station = dice.usize(..daemons);
-        let ms = |dice: &mut Rng, from, to| Duration::from_millis(dice.u64(from..to));
-        match dice.u32(..22) {
+    pub fn random(rng: &mut Rng, daemons: usize, ports: usize) -> (Self, Duration) {
+        let station = rng.usize(..daemons);
+        let ms = |rng: &mut Rng, from, to| Duration::from_millis(rng.u64(from..to));
+        match rng.u32(..22) {
             0..=2 => {
-                let forgets = dice.u32(..3) == 0;
-                (Self::Kill { station, forgets }, ms(dice, 300, 2500))
+                let forgets = rng.u32(..3) == 0;
+                (Self::Kill { station, forgets }, ms(rng, 300, 2500))
             }
-            3 => (Self::Stop(station), ms(dice, 20, 350)),
-            4 | 5 => (Self::Stop(station), ms(dice, 900, 3000)),
-            6 => (Self::Carrier(station), ms(dice, 100, 2000)),
-            7 => (Self::Cut(station), ms(dice, 100, 2500)),
+            3 => (Self::Stop(station), ms(rng, 20, 350)),
+            4 | 5 => (Self::Stop(station), ms(rng, 900, 3000)),
+            6 => (Self::Carrier(station), ms(rng, 100, 2000)),
+            7 => (Self::Cut(station), ms(rng, 100, 2500)),
             8..=10 => {
-                let islands = dice.usize(2..=4);
-                let sides = (0..ports).map(|_| dice.usize(..islands)).collect();
-                (Self::Islands(sides), ms(dice, 300, 3000))
+                let islands = rng.usize(2..=4);
+                let sides = (0..ports).map(|_| rng.usize(..islands)).collect();
+                (Self::Islands(sides), ms(rng, 300, 3000))
             }
             11 => {
-                let from = dice.usize(..ports - 1);
+                let from = rng.usize(..ports - 1);
                 let others = (0..ports).filter(|to| *to != from);
-                let to = others.filter(|_| dice.u32(..3) > 0).collect();
-                (Self::OneWay { from, to }, ms(dice, 300, 2000))
+                let to = others.filter(|_| rng.u32(..3) > 0).collect();
+                (Self::OneWay { from, to }, ms(rng, 300, 2000))
             }
             12 | 13 => {
-                let weather = Self::Weather {
-                    loss: dice.f64() * 0.4,
-                    duplication: dice.f64() * 0.3,
-                    delay: ms(dice, 0, 60),
+                let bad_network = Self::BadNetwork {
+                    loss: rng.f64() * 0.4,
+                    duplication: rng.f64() * 0.3,
+                    delay: ms(rng, 0, 60),
                 };
-                (weather, ms(dice, 500, 3000))
+                (bad_network, ms(rng, 500, 3000))
             }
             14 => {
-                let garbage = Self::Garbage(dice.u32(20..200));
-                (garbage, ms(dice, 800, 2500))
+                let garbage = Self::Garbage(rng.u32(20..200));
+                (garbage, ms(rng, 800, 2500))
             }
-            15 => (Self::Deaf(station), ms(dice, 600, 3000)),
-            16 => (Self::Unicast(station), ms(dice, 600, 3500)),
+            15 => (Self::Deaf(station), ms(rng, 600, 3000)),
+            16 => (Self::Unicast(station), ms(rng, 600, 3500)),
             17 => {
-                let mtu = dice.u16(100..600);
-                (Self::Narrow { station, mtu }, ms(dice, 600, 3000))
+                let mtu = rng.u16(100..600);
+                (Self::Narrow { station, mtu }, ms(rng, 600, 3000))
             }
-            18 => (Self::Broadcast(station), ms(dice, 600, 3500)),
-            19 => (Self::Disk(station), ms(dice, 600, 3000)),
+            18 => (Self::Broadcast(station), ms(rng, 600, 3500)),
+            19 => (Self::Disk(station), ms(rng, 600, 3000)),
             20 => {
-                let percent = if dice.bool() { 50 } else { 200 };
-                (Self::Constants { station, percent }, ms(dice, 900, 3000))
+                let percent = if rng.bool() { 50 } else { 200 };
+                (Self::Constants { station, percent }, ms(rng, 900, 3000))
             }
             _ => {
-                let burners = dice.u32(2..=6);
-                (Self::Starve(burners), ms(dice, 800, 3000))
+                let burners = rng.u32(2..=6);
+                (Self::Starve(burners), ms(rng, 800, 3000))
             }
         }
     }
 
-    /// In a word.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Kill { forgets: false, .. } => "kill",
@@ -140,17 +127,17 @@ impl Fault {
             Self::Broadcast(_) => "broadcast",
             Self::Disk(_) => "disk",
             Self::Narrow { .. } => "narrow",
-            Self::Weather { .. } => "weather",
+            Self::BadNetwork { .. } => "weather",
             Self::Garbage(_) => "garbage",
             Self::Starve(_) => "starve",
             Self::Constants { .. } => "constants",
         }
     }
 
-    /// The thing that it breaks: one such fault at a time.
+    /// Returns the resource that the fault breaks. Only one fault at a time may break it.
     pub fn resource(&self) -> String {
         match self {
-            // Who is killed while its disk is full has lost its state file as well.
+            // A daemon that is killed while its disk is full also loses its state file.
             Self::Kill { station, .. }
             | Self::Constants { station, .. }
             | Self::Stop(station)
@@ -167,7 +154,6 @@ impl Fault {
         }
     }
 
-    /// The stations that it befalls; none: all.
     pub fn stations(&self) -> Vec<usize> {
         match self {
             Self::Kill { station, .. }
@@ -185,7 +171,7 @@ impl Fault {
         }
     }
 
-    /// In a few words.
+    /// Describes the fault in a few words.
     pub fn detail(&self) -> String {
         match self {
             Self::Kill { forgets: false, .. } => "SIGKILL, then started again".to_owned(),
@@ -211,7 +197,7 @@ impl Fault {
             Self::Broadcast(_) => "what is sent to all does not reach it".to_owned(),
             Self::Disk(_) => "its disk is full".to_owned(),
             Self::Narrow { mtu, .. } => format!("MTU {mtu}"),
-            Self::Weather {
+            Self::BadNetwork {
                 loss,
                 duplication,
                 delay,

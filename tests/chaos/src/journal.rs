@@ -1,5 +1,5 @@
-//! What was done to the ring and when: one JSON object a line, so that a run that was broken off
-//! can be checked as far as it came.
+//! Journal of a run: the actions and their times, one JSON object per line. So an aborted run can be checked up to
+//! its end.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
@@ -11,116 +11,91 @@ use anyhow::{Context, Result};
 use ring_segment::{Timing, epoch, now};
 use serde::{Deserialize, Serialize};
 
-use crate::cast::Cast;
+use crate::stations::Stations;
 
-/// The journal's name in the folder of a run.
+/// File name of the journal in the folder of a run.
 pub const FILE: &str = "journal.jsonl";
 
-/// An entry.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Entry {
-    /// When, in nanoseconds since 1970.
+pub struct JournalEntry {
+    /// Time in nanoseconds since 1970.
     pub at_ns: u64,
-    /// What.
     #[serde(flatten)]
-    pub what: What,
+    pub what: Event,
 }
 
-/// What can happen in a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
-pub enum What {
-    /// The run begins.
+pub enum Event {
     Run {
-        /// Makes the same plan again.
         seed: u64,
-        /// The length that was asked for, in seconds.
+        /// Requested length in seconds.
         seconds: u64,
-        /// Who takes part.
-        cast: Cast,
-        /// The protocol's constants.
+        #[serde(rename = "cast")]
+        stations: Stations,
         timing: Timing,
         /// Whether the daemons' monotonic clocks differ.
         clocks_differ: bool,
     },
-    /// A cycle begins, with a phase of faults.
     Cycle {
-        /// From 1.
         number: u32,
     },
-    /// A fault begins.
     Fault {
-        /// Names it in [`What::Undone`].
+        /// Number that [`Event::Undone`] refers to.
         id: u32,
-        /// In a word.
         kind: String,
-        /// The stations that it befalls, by place; none: all.
+        /// Places of the affected stations; empty: all.
         stations: Vec<usize>,
-        /// In a few words.
         detail: String,
     },
-    /// A fault is over.
     Undone {
-        /// Which.
         id: u32,
     },
-    /// All faults are over: from here on bounds count.
+    /// All faults have ended, so bounds are judged from here on.
     Calm {
-        /// Whether processes that only burn CPU go on.
         starved: bool,
     },
-    /// The members that want the token begin to.
+    /// The members begin to want the token.
     WantsBegin,
-    /// They want it no more.
+    /// The members no longer want the token.
     WantsEnd,
-    /// A daemon was killed that seemed to be the owner.
+    /// A daemon that seemed to own the token was killed.
     Crash {
-        /// Its place.
         station: usize,
     },
-    /// It was started again.
     Restart {
-        /// Its place.
         station: usize,
     },
-    /// What the daemons said of themselves at the end of a calm.
+    /// Status of the daemons at the end of a calm.
     Statuses {
-        /// By place: the answer of `ringctl status --json`.
+        /// Answers of `ringctl status --json`, by place.
         statuses: Vec<(usize, serde_json::Value)>,
     },
-    /// The calm is over.
     CalmEnd,
-    /// The machine itself was late.
     Late {
-        /// Who found itself late: `metronome`, or a member's name.
+        /// Observer: `metronome`, or the name of a member.
         who: String,
-        /// By how much.
+        /// Delay in nanoseconds.
         by_ns: u64,
     },
-    /// A daemon ended by itself.
+    /// A daemon exited without a command.
     Died {
-        /// Its place.
         station: usize,
-        /// How.
         status: String,
     },
-    /// The recordings themselves lost frames: they prove nothing.
+    /// The recordings lost frames, so they prove nothing.
     Blind {
-        /// How many.
         frames: u32,
     },
-    /// The run has come to its end.
     End,
 }
 
-/// Writes entries, from any thread.
 #[derive(Debug, Clone)]
 pub struct Journal {
     file: Arc<Mutex<File>>,
 }
 
 impl Journal {
-    /// Makes the file.
     pub fn create(folder: &Path) -> Result<Self> {
         let path = folder.join(FILE);
         let file =
@@ -130,9 +105,8 @@ impl Journal {
         })
     }
 
-    /// Writes down what happens now.
-    pub fn note(&self, what: What) -> Result<()> {
-        let entry = Entry {
+    pub fn note(&self, what: Event) -> Result<()> {
+        let entry = JournalEntry {
             at_ns: since_1970(now()),
             what,
         };
@@ -144,13 +118,13 @@ impl Journal {
     }
 }
 
-/// A time of the segment's clock, in nanoseconds since 1970.
+/// Converts a time of the segment's clock to nanoseconds since 1970.
 pub fn since_1970(at: Duration) -> u64 {
     u64::try_from((epoch() + at).as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Reads a journal. A line that was not written to its end is left out.
-pub fn read(folder: &Path) -> Result<Vec<Entry>> {
+/// Reads a journal. Ignores an incomplete last line.
+pub fn read(folder: &Path) -> Result<Vec<JournalEntry>> {
     let path = folder.join(FILE);
     let file = File::open(&path).with_context(|| format!("there is no {}", path.display()))?;
     let mut entries = Vec::new();

@@ -1,26 +1,30 @@
 #![forbid(unsafe_code)]
 #![allow(
+    missing_docs,
+    reason = "only tests and benchmarks of this repository use the crate"
+)]
+#![allow(
     clippy::missing_errors_doc,
     clippy::must_use_candidate,
-    reason = "a run ends with an error's own words, and a look that nobody uses harms none"
+    reason = "a run prints its errors, and may ignore getters' results"
 )]
-//! A ring of real daemons that is broken on purpose, and what the frames say of it afterwards.
+//! Causes faults in a ring of real daemons, and checks the recorded frames.
 //!
-//! [`run::run`] lets eight `ringd`s, two members by a second implementation and a stranger live on
-//! a switch, breaks them by a plan from a seed, and leaves recordings, logs and a journal in a
-//! folder. [`check::check`] reads such a folder, then or later, and tells what broke the invariants
-//! of `docs/protocol.md`, section 5; [`report::text`] says it.
+//! [`run::run`] starts eight `ringd`s, two members of a second implementation and a stranger on a switch. It causes
+//! faults by a plan from a seed, and leaves recordings, logs and a journal in a folder. [`check::check`] reads such
+//! a folder and finds violations of the invariants of `docs/protocol.md`, section 5. [`report::text`] describes
+//! them.
 
-pub mod burn;
-pub mod cast;
+pub mod burners;
 pub mod check;
 pub mod fault;
 pub mod journal;
 pub mod member;
+pub mod observers;
 pub mod plan;
 pub mod recording;
 pub mod report;
+pub mod rig;
 pub mod run;
-pub mod stage;
+pub mod stations;
 pub mod stranger;
-pub mod watch;

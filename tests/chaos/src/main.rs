@@ -1,5 +1,5 @@
 #![forbid(unsafe_code)]
-//! The commands of `scripts/chaos`.
+//! Commands of `scripts/chaos`.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -8,12 +8,12 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
 use ring_chaos::check::check;
-use ring_chaos::plan::FAULTS;
-use ring_chaos::run::{Script, run};
-use ring_chaos::{burn, report};
+use ring_chaos::plan::FAULTS_TIME;
+use ring_chaos::run::{RunOptions, run};
+use ring_chaos::{burners, report};
 use ring_segment::{Binaries, Timing};
 
-/// Break a ring of real ringds on purpose, and check what its frames say.
+/// Cause faults in a ring of real ringds, and check the recorded frames.
 #[derive(Debug, Parser)]
 #[command(name = "ring-chaos", version)]
 struct Options {
@@ -23,14 +23,14 @@ struct Options {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run for so many minutes, check the recordings and say what was found.
+    /// Run for some minutes, check the recordings and print the findings.
     Run {
-        /// How long; the last cycle is played to its end.
+        /// Minutes to run; the last cycle runs to its end.
         minutes: f64,
-        /// Makes the same plan of faults again [default: from the clock]
+        /// Seed of the faults; the same seed repeats them [default: from the clock]
         #[arg(long)]
         seed: Option<u64>,
-        /// Where recordings and logs go.
+        /// Folder for recordings and logs.
         #[arg(long, value_name = "DIR", default_value = "chaos-run")]
         out: PathBuf,
         /// HEART_BEAT_PERIOD in milliseconds.
@@ -42,20 +42,20 @@ enum Command {
         /// IDLE_HOLD in milliseconds [default: a tenth of the heartbeat]
         #[arg(long, value_name = "MS")]
         idle_hold: Option<u64>,
-        /// The folder with ringd and ringctl.
+        /// Folder with ringd and ringctl.
         #[arg(long, value_name = "DIR", default_value = "target/release")]
         bin: PathBuf,
     },
-    /// Check the recordings of a run again, and say what was found.
+    /// Check the recordings of a run again, and print the findings.
     Check {
-        /// The folder of the run.
+        /// Folder of the run.
         dir: PathBuf,
     },
 }
 
 fn main() -> ExitCode {
-    burn::burn_if_asked();
-    match obey(Options::parse().command) {
+    burners::burn_if_asked();
+    match run_command(Options::parse().command) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
@@ -65,8 +65,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether all was as it should be.
-fn obey(command: Command) -> Result<bool> {
+/// Runs a command. Returns whether it found no violation.
+fn run_command(command: Command) -> Result<bool> {
     match command {
         Command::Run {
             minutes,
@@ -77,7 +77,7 @@ fn obey(command: Command) -> Result<bool> {
             idle_hold,
             bin,
         } => {
-            let mut timing = Timing::patient(Duration::from_millis(heartbeat));
+            let mut timing = Timing::tolerant(Duration::from_millis(heartbeat));
             if let Some(take_timeout) = take_timeout {
                 timing.take_timeout = Duration::from_millis(take_timeout);
             }
@@ -87,23 +87,23 @@ fn obey(command: Command) -> Result<bool> {
             let binaries = binaries(&bin)?;
             ring_segment::enter()?;
             let seed = seed.unwrap_or_else(|| ring_segment::epoch().as_secs());
-            println!("seed {seed}; everything goes to {}", out.display());
-            let script = Script {
+            println!("seed {seed}; recordings and logs are in {}", out.display());
+            let options = RunOptions {
                 binaries,
                 lasts: Duration::from_secs_f64(minutes * 60.0),
-                faults: FAULTS,
+                faults: FAULTS_TIME,
                 seed,
                 timing,
                 talks: true,
             };
-            run(&script, &out)?;
-            tell(&out)
+            run(&options, &out)?;
+            print_report(&out)
         }
-        Command::Check { dir } => tell(&dir),
+        Command::Check { dir } => print_report(&dir),
     }
 }
 
-/// The programs in a folder. They are named once a run: leaking the names costs nothing.
+/// Returns the programs in a folder. Leaks their names, once per run.
 fn binaries(folder: &Path) -> Result<Binaries> {
     let path = |name: &str| -> Result<&'static str> {
         let path = folder.join(name).canonicalize();
@@ -121,8 +121,8 @@ fn binaries(folder: &Path) -> Result<Binaries> {
     })
 }
 
-/// Checks a run, and says what was found.
-fn tell(folder: &Path) -> Result<bool> {
+/// Checks a run and prints the report. Returns whether it found no violation.
+fn print_report(folder: &Path) -> Result<bool> {
     let (evidence, verdict) = check(folder)?;
     println!("{}", report::text(&evidence, &verdict));
     Ok(verdict.findings.is_empty())

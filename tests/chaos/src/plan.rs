@@ -1,4 +1,4 @@
-//! What shall go wrong when, from a seed.
+//! Plans the faults of a run and their times, from a seed.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -7,51 +7,50 @@ use ring_segment::Rng;
 
 use crate::fault::Fault;
 
-/// How long the faults of a cycle last in all, if nothing else is asked for. No single one lasts half as long.
-pub const FAULTS: Duration = Duration::from_secs(8);
-/// Tries to find room for a fault beside the others.
-const TRIES: u32 = 14;
-/// So many faults last to the very end: the calm begins with what they leave.
-const LAST: u32 = 2;
-/// One in so many calms is starved, the second first.
-const STARVED: u32 = 5;
+/// Default length of a cycle's faults. A single fault lasts less than half of it.
+pub const FAULTS_TIME: Duration = Duration::from_secs(8);
+/// Attempts to find a time for a fault.
+const PLACEMENT_TRIES: u32 = 14;
+/// This many faults last until the calm begins, which so begins in a bad state.
+const FAULTS_TO_THE_END: u32 = 2;
+/// One in this many calms has CPU burners; the second is the first of them.
+const STARVED_EVERY: u32 = 5;
 
-/// A fault and its time, from the start of the cycle.
+/// A fault and its time since the start of the cycle.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Planned {
-    /// When it begins.
     pub begins: Duration,
-    /// When it is over.
     pub ends: Duration,
-    /// What it is.
     pub fault: Fault,
 }
 
-/// A phase of faults and what the calm after it is like.
+/// A phase of faults, and properties of the calm after it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cycle {
-    /// From 1.
     pub number: u32,
-    /// In order of their beginnings.
     pub faults: Vec<Planned>,
-    /// Whether CPU burners go on in the calm.
     pub starved: bool,
-    /// How many owners are killed in the calm.
+    /// Number of owners to kill in the calm.
     pub crashes: u32,
 }
 
 impl Cycle {
-    /// The plan of a cycle whose faults last for `phase` in all: the same for the same seed, number and stations.
+    /// Returns the plan of a cycle with faults of total length `phase`. It depends only on seed, number and
+    /// stations.
     pub fn of(seed: u64, number: u32, phase: Duration, daemons: usize, ports: usize) -> Self {
-        let mut dice = Rng::with_seed(seed.wrapping_mul(0x9e37_79b9).wrapping_add(number.into()));
+        let mut rng = Rng::with_seed(seed.wrapping_mul(0x9e37_79b9).wrapping_add(number.into()));
         let mut busy: HashMap<String, Vec<(Duration, Duration)>> = HashMap::new();
         let mut faults = Vec::new();
-        for turn in 0..TRIES {
-            let (fault, lasts) = Fault::random(&mut dice, daemons, ports);
+        for turn in 0..PLACEMENT_TRIES {
+            let (fault, lasts) = Fault::random(&mut rng, daemons, ports);
             let latest = phase.saturating_sub(lasts);
-            let begins = latest.mul_f64(if turn < LAST { 1.0 } else { dice.f64() });
+            let begins = latest.mul_f64(if turn < FAULTS_TO_THE_END {
+                1.0
+            } else {
+                rng.f64()
+            });
             let ends = begins + lasts;
-            // What is done to one thing at a time leaves it some time in between.
+            // Between two faults a resource works for some time.
             let taken = busy.entry(fault.resource()).or_default();
             let margin = Duration::from_millis(50);
             if taken
@@ -71,7 +70,7 @@ impl Cycle {
         Self {
             number,
             faults,
-            starved: number % STARVED == 2,
+            starved: number % STARVED_EVERY == 2,
             crashes: 2,
         }
     }
@@ -79,43 +78,48 @@ impl Cycle {
 
 #[cfg(test)]
 mod tests {
-    use super::{Cycle, FAULTS};
+    use super::{Cycle, FAULTS_TIME};
     use crate::fault::Fault;
     use std::collections::HashSet;
 
     #[test]
     fn a_seed_makes_the_same_plan_again_and_another_one_another() {
         assert_eq!(
-            Cycle::of(7, 3, FAULTS, 8, 11),
-            Cycle::of(7, 3, FAULTS, 8, 11)
+            Cycle::of(7, 3, FAULTS_TIME, 8, 11),
+            Cycle::of(7, 3, FAULTS_TIME, 8, 11)
         );
         assert_ne!(
-            Cycle::of(7, 3, FAULTS, 8, 11),
-            Cycle::of(8, 3, FAULTS, 8, 11)
+            Cycle::of(7, 3, FAULTS_TIME, 8, 11),
+            Cycle::of(8, 3, FAULTS_TIME, 8, 11)
         );
         assert_ne!(
-            Cycle::of(7, 3, FAULTS, 8, 11).faults,
-            Cycle::of(7, 4, FAULTS, 8, 11).faults
+            Cycle::of(7, 3, FAULTS_TIME, 8, 11).faults,
+            Cycle::of(7, 4, FAULTS_TIME, 8, 11).faults
         );
     }
 
     #[test]
     fn every_kind_of_fault_comes_and_is_over_in_time() {
         let cycles: Vec<_> = (1..=40)
-            .map(|number| Cycle::of(1, number, FAULTS, 8, 11))
+            .map(|number| Cycle::of(1, number, FAULTS_TIME, 8, 11))
             .collect();
         let all = cycles.iter().flat_map(|cycle| &cycle.faults);
         let kinds: HashSet<_> = all.clone().map(|planned| planned.fault.kind()).collect();
         assert_eq!(kinds.len(), Fault::KINDS, "{kinds:?}");
-        assert!(all.clone().all(|planned| planned.ends <= FAULTS));
+        assert!(all.clone().all(|planned| planned.ends <= FAULTS_TIME));
         assert!(cycles.iter().all(|cycle| cycle.faults.len() >= 4));
-        let lasts = |cycle: &Cycle| cycle.faults.iter().any(|planned| planned.ends == FAULTS);
+        let lasts = |cycle: &Cycle| {
+            cycle
+                .faults
+                .iter()
+                .any(|planned| planned.ends == FAULTS_TIME)
+        };
         assert!(cycles.iter().all(lasts));
     }
 
     #[test]
-    fn nothing_is_broken_twice_at_once() {
-        for cycle in (1..=40).map(|number| Cycle::of(2, number, FAULTS, 8, 11)) {
+    fn no_resource_has_two_faults_at_once() {
+        for cycle in (1..=40).map(|number| Cycle::of(2, number, FAULTS_TIME, 8, 11)) {
             for (index, one) in cycle.faults.iter().enumerate() {
                 let others = cycle.faults[index + 1..].iter();
                 let mut same = others.filter(|it| it.fault.resource() == one.fault.resource());

@@ -1,5 +1,5 @@
-//! Recordings as pcapng files with times in nanoseconds: one interface a station, so that the
-//! station that really sent or got a frame is told beside the frame.
+//! Recordings of frames as pcapng files with times in nanoseconds. Each station has its own interface, so the
+//! recording names the real sender or receiver of each frame.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -16,27 +16,26 @@ use pcap_file::pcapng::{Block, PcapNgReader, PcapNgWriter};
 use pcap_file::{DataLink, PcapError};
 use ring_segment::{Seen, epoch};
 
-use crate::cast::Cast;
+use crate::stations::Stations;
 
-/// Frames as their stations sent them.
+/// File of the frames as their stations sent them.
 pub const SENT: &str = "sent.pcapng";
-/// Frames as they arrived.
+/// File of the frames as they arrived.
 pub const DELIVERED: &str = "delivered.pcapng";
-/// `if_tsresol`: ten to the power of minus nine.
+/// `if_tsresol`: 10^-9.
 const NANOSECONDS: u8 = 9;
 
-/// A file that frames are added to.
 pub struct Recording {
     writer: PcapNgWriter<BufWriter<File>>,
 }
 
 impl Recording {
-    /// Makes the file, with an interface for each of the cast.
-    pub fn create(path: &Path, cast: &Cast) -> Result<Self> {
+    /// Creates the file, with an interface for each station.
+    pub fn create(path: &Path, stations: &Stations) -> Result<Self> {
         let file =
             File::create(path).with_context(|| format!("cannot create {}", path.display()))?;
         let mut writer = PcapNgWriter::new(BufWriter::new(file)).map_err(explain)?;
-        for station in &cast.0 {
+        for station in &stations.0 {
             let interface = InterfaceDescriptionBlock {
                 linktype: DataLink::ETHERNET,
                 snaplen: 0,
@@ -52,7 +51,6 @@ impl Recording {
         Ok(Self { writer })
     }
 
-    /// Adds frames.
     pub fn add(&mut self, frames: &[Seen]) -> Result<()> {
         for seen in frames {
             let packet = EnhancedPacketBlock {
@@ -70,8 +68,7 @@ impl Recording {
     }
 }
 
-/// Reads a recording, in order of time since `start` (since 1970). What was not written to its
-/// end is left out.
+/// Reads a recording, sorted by time since `start` (since 1970). Ignores an incomplete last block.
 pub fn read(path: &Path, start: Duration) -> Result<Vec<Seen>> {
     let file = File::open(path).with_context(|| format!("there is no {}", path.display()))?;
     let mut reader = PcapNgReader::new(BufReader::new(file)).map_err(explain)?;
@@ -91,10 +88,7 @@ pub fn read(path: &Path, start: Duration) -> Result<Vec<Seen>> {
     Ok(frames)
 }
 
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "it stands in map_err, which hands it over"
-)]
+#[expect(clippy::needless_pass_by_value, reason = "map_err passes it by value")]
 fn explain(error: PcapError) -> anyhow::Error {
     anyhow!("a recording: {error}")
 }
@@ -102,7 +96,7 @@ fn explain(error: PcapError) -> anyhow::Error {
 #[cfg(test)]
 mod tests {
     use super::{Recording, read};
-    use crate::cast::Cast;
+    use crate::stations::Stations;
     use anyhow::Result;
     use ring_segment::{ETHERTYPE, MacAddr, Message, Seen, epoch, frame};
     use std::time::Duration;
@@ -114,7 +108,7 @@ mod tests {
             MacAddr::new(2, 0, 0, 0, 0, 2),
         ];
         let path = std::env::temp_dir().join(format!("recording-{}.pcapng", std::process::id()));
-        let mut recording = Recording::create(&path, &Cast::new(&macs, 1, 1))?;
+        let mut recording = Recording::create(&path, &Stations::new(&macs, 1, 1))?;
         let bytes = |from: usize| {
             let payload = Message::WhereIsToken.payload(macs[from]);
             frame(MacAddr::broadcast(), macs[from], ETHERTYPE, &payload)

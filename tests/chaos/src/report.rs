@@ -1,4 +1,4 @@
-//! What a run has shown, in text.
+//! Formats the results of a run.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use crate::check::{Evidence, Rule, Sample, Verdict};
 
-/// So many findings are told in full.
-const TOLD: usize = 20;
+/// Maximum number of findings that are printed in full.
+const FINDINGS_SHOWN: usize = 20;
 
-/// Returns what was done in a run, what was measured, and what broke a rule.
+/// Describes the faults, the measurements and the findings of a run.
 pub fn text(evidence: &Evidence, verdict: &Verdict) -> String {
     let mut text = format!(
         "seed {}: {} cycles, {} faults, {} frames sent, {} delivered, {} of garbage\n",
@@ -20,7 +20,7 @@ pub fn text(evidence: &Evidence, verdict: &Verdict) -> String {
         evidence.delivered.len(),
         evidence.garbage.len(),
     );
-    // A string takes all that is written to it.
+    // Writing to a String cannot fail.
     let _ = faults(&mut text, evidence).and_then(|()| measures(&mut text, evidence, verdict));
     for (what, count) in &verdict.counts {
         let _ = writeln!(text, "{count:>12} {what}");
@@ -29,7 +29,7 @@ pub fn text(evidence: &Evidence, verdict: &Verdict) -> String {
         let count = verdict.findings.iter().filter(|it| it.rule == rule).count();
         let _ = writeln!(text, "{count:>12} violations of \"{}\"", rule.words());
     }
-    for finding in verdict.findings.iter().take(TOLD) {
+    for finding in verdict.findings.iter().take(FINDINGS_SHOWN) {
         let (at, rule) = (finding.at, finding.rule.words());
         let _ = writeln!(text, "\nat {at:.3?}, {rule}:\n{}", finding.text);
     }
@@ -50,7 +50,7 @@ fn faults(text: &mut String, evidence: &Evidence) -> std::fmt::Result {
     Ok(())
 }
 
-/// The samples that were judged. The last column is what `docs/guarantees.md` promises.
+/// Writes the measurements that were judged. The last column is the bound from `docs/guarantees.md`.
 fn measures(text: &mut String, evidence: &Evidence, verdict: &Verdict) -> std::fmt::Result {
     let settled = Some(evidence.timing.one_owner_bound());
     let replaced = Some(evidence.timing.new_owner_bound());
@@ -91,7 +91,7 @@ fn measures(text: &mut String, evidence: &Evidence, verdict: &Verdict) -> std::f
     writeln!(text)
 }
 
-/// The values of the samples during which the machine was not late, in order.
+/// Returns the sorted values of the samples during which the machine was not late.
 fn judged(samples: &[Sample]) -> Vec<f64> {
     let judged = samples.iter().filter(|it| !it.disturbed);
     let mut values: Vec<f64> = judged.map(|it| it.value).collect();

@@ -1,4 +1,4 @@
-//! A run from its first daemon to its last: cycles of faults and calm.
+//! Runs cycles of faults and calms.
 
 use std::fs;
 use std::path::Path;
@@ -12,79 +12,75 @@ use anyhow::{Context, Result, anyhow};
 use ring_segment::{Binaries, MacAddr, Message, Timing, is_claim, is_heartbeat, now};
 
 use crate::fault::Fault;
-use crate::journal::{Journal, What};
+use crate::journal::{Event, Journal};
+use crate::observers::{Recorder, start_metronome};
 use crate::plan::Cycle;
-use crate::stage::{self, DAEMONS, MEMBERS, Props, Stage};
+use crate::rig::{self, DAEMONS, MEMBERS, Rig, RigOptions};
 use crate::stranger::Pool;
-use crate::watch::{Recorder, start_metronome};
 
-/// For what the protocol's own bound does not name: processes that start, frames under way.
-const MARGIN: Duration = Duration::from_millis(300);
-/// A calm in which nothing at all is asked of the ring.
-const QUIET: Duration = Duration::from_millis(700);
-/// How long the members want the token.
-const WANTS: Duration = Duration::from_secs(2);
-/// Burners in a starved calm.
+/// Addition to the protocol's bounds: processes need time to start and frames to arrive.
+const BOUND_MARGIN: Duration = Duration::from_millis(300);
+/// Length of a calm in which the run asks nothing of the ring.
+const QUIET_TIME: Duration = Duration::from_millis(700);
+/// Time in which the members want the token.
+const WANTS_TIME: Duration = Duration::from_secs(2);
 const BURNERS: u32 = 4;
-/// How long an owner is looked for that can be killed.
-const HUNT: Duration = Duration::from_secs(5);
+/// Longest search for an owner to kill.
+const OWNER_SEARCH_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What a run is to be like.
 #[derive(Debug, Clone)]
-pub struct Script {
-    /// The programs under test.
+pub struct RunOptions {
     pub binaries: Binaries,
-    /// How long.
     pub lasts: Duration,
-    /// How long the faults of each cycle last, four seconds at least. The fewer, the more go on at one time.
+    /// Length of the faults of each cycle, at least four seconds. A shorter phase has more simultaneous faults.
     pub faults: Duration,
-    /// Makes the plan.
     pub seed: u64,
-    /// The protocol's constants.
     pub timing: Timing,
-    /// Whether a line a cycle is printed.
+    /// Whether the run prints one line per cycle.
     pub talks: bool,
 }
 
-/// Runs the whole script and leaves recordings, logs and journal in a folder.
-pub fn run(script: &Script, folder: &Path) -> Result<()> {
+/// Runs all cycles, and leaves recordings, logs and journal in a folder.
+pub fn run(options: &RunOptions, folder: &Path) -> Result<()> {
     fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let journal = Journal::create(folder)?;
-    let (segment, cast) = stage::build(script.seed)?;
+    let (segment, stations) = rig::build(options.seed)?;
     let pool = Arc::<Pool>::default();
-    let mut recorder = Recorder::new(&segment, &cast, folder)?;
-    let props = Props {
-        binaries: script.binaries,
-        timing: script.timing,
-        seed: script.seed,
+    let mut recorder = Recorder::new(&segment, &stations, folder)?;
+    let rig_options = RigOptions {
+        binaries: options.binaries,
+        timing: options.timing,
+        seed: options.seed,
         folder,
         journal: journal.clone(),
         pool: Arc::clone(&pool),
         clocks_differ: has_time_namespaces(),
     };
-    let mut stage = Stage::start(segment, &cast, &props)?;
-    journal.note(What::Run {
-        seed: script.seed,
-        seconds: script.lasts.as_secs(),
-        cast,
-        timing: script.timing,
-        clocks_differ: stage.clocks_differ()?,
+    let mut rig = Rig::start(segment, &stations, &rig_options)?;
+    journal.note(Event::Run {
+        seed: options.seed,
+        seconds: options.lasts.as_secs(),
+        stations,
+        timing: options.timing,
+        clocks_differ: rig.clocks_differ()?,
     })?;
     let over = Arc::new(AtomicBool::new(false));
-    let metronome = start_metronome(script.timing, journal.clone(), Arc::clone(&over))?;
+    let metronome = start_metronome(options.timing, journal.clone(), Arc::clone(&over))?;
     let outcome = thread::scope(|scope| {
-        let mut director = Director {
-            script,
+        let mut state = RunState {
+            options,
             journal: &journal,
             next_fault: 0,
         };
-        let segment = Arc::clone(&stage.segment);
+        let segment = Arc::clone(&rig.segment);
         let (recorder, over) = (&mut recorder, &*over);
         let (pool, journal) = (&*pool, &journal);
-        let pen = scope.spawn(move || recorder.run(&segment, pool, journal, over));
-        let outcome = director.play(&mut stage);
+        let writer = scope.spawn(move || recorder.run(&segment, pool, journal, over));
+        let outcome = state.run_cycles(&mut rig);
         over.store(true, Ordering::Relaxed);
-        let written = pen.join().map_err(|_| anyhow!("the recorder panicked"))?;
+        let written = writer
+            .join()
+            .map_err(|_| anyhow!("the recorder panicked"))?;
         outcome.and(written)
     });
     over.store(true, Ordering::Relaxed);
@@ -92,7 +88,7 @@ pub fn run(script: &Script, folder: &Path) -> Result<()> {
         .join()
         .map_err(|_| anyhow!("the metronome panicked"))??;
     outcome?;
-    journal.note(What::End)
+    journal.note(Event::End)
 }
 
 fn has_time_namespaces() -> bool {
@@ -102,39 +98,39 @@ fn has_time_namespaces() -> bool {
     tried.is_ok_and(|output| output.status.success())
 }
 
-struct Director<'a> {
-    script: &'a Script,
+struct RunState<'a> {
+    options: &'a RunOptions,
     journal: &'a Journal,
     next_fault: u32,
 }
 
-impl Director<'_> {
-    fn play(&mut self, stage: &mut Stage) -> Result<()> {
-        let curtain = now() + self.script.lasts;
+impl RunState<'_> {
+    fn run_cycles(&mut self, rig: &mut Rig) -> Result<()> {
+        let end = now() + self.options.lasts;
         let mut number = 0;
-        while now() < curtain {
+        while now() < end {
             number += 1;
             let cycle = Cycle::of(
-                self.script.seed,
+                self.options.seed,
                 number,
-                self.script.faults,
+                self.options.faults,
                 DAEMONS,
                 DAEMONS + MEMBERS + 1,
             );
-            if self.script.talks {
-                let left = curtain.saturating_sub(now()).as_secs();
+            if self.options.talks {
+                let left = end.saturating_sub(now()).as_secs();
                 let faults: Vec<_> = cycle.faults.iter().map(|it| it.fault.kind()).collect();
                 println!("cycle {number}, {left} s left: {}", faults.join(", "));
             }
-            self.journal.note(What::Cycle { number })?;
-            self.break_things(stage, &cycle)?;
-            self.calm(stage, &cycle)?;
+            self.journal.note(Event::Cycle { number })?;
+            self.cause_faults(rig, &cycle)?;
+            self.run_calm(rig, &cycle)?;
         }
         Ok(())
     }
 
-    /// Carries out the faults of a cycle, each to its end.
-    fn break_things(&mut self, stage: &mut Stage, cycle: &Cycle) -> Result<()> {
+    /// Causes the faults of a cycle, and ends each.
+    fn cause_faults(&mut self, rig: &mut Rig, cycle: &Cycle) -> Result<()> {
         let start = now();
         let first = self.next_fault;
         let mut steps = Vec::new();
@@ -147,19 +143,19 @@ impl Director<'_> {
         for (at, id, begins, fault) in steps {
             thread::sleep((start + at).saturating_sub(now()));
             if begins {
-                stage.look_for_dead(self.journal)?;
+                rig.note_exits(self.journal)?;
                 self.note_fault(id, fault)?;
-                stage.begin(id, fault)?;
+                rig.begin(id, fault)?;
             } else {
-                stage.undo(id, fault)?;
-                self.journal.note(What::Undone { id })?;
+                rig.undo(id, fault)?;
+                self.journal.note(Event::Undone { id })?;
             }
         }
         Ok(())
     }
 
     fn note_fault(&self, id: u32, fault: &Fault) -> Result<()> {
-        self.journal.note(What::Fault {
+        self.journal.note(Event::Fault {
             id,
             kind: fault.kind().to_owned(),
             stations: fault.stations(),
@@ -167,67 +163,67 @@ impl Director<'_> {
         })
     }
 
-    /// The time in which bounds are checked.
-    fn calm(&mut self, stage: &mut Stage, cycle: &Cycle) -> Result<()> {
+    /// Runs the calm, in which bounds are checked.
+    fn run_calm(&mut self, rig: &mut Rig, cycle: &Cycle) -> Result<()> {
         let burners = cycle.starved.then_some(Fault::Starve(BURNERS));
         let id = self.next_fault;
         if let Some(burners) = &burners {
             self.next_fault += 1;
             self.note_fault(id, burners)?;
-            stage.begin(id, burners)?;
+            rig.begin(id, burners)?;
         }
-        stage.look_for_dead(self.journal)?;
-        self.journal.note(What::Calm {
+        rig.note_exits(self.journal)?;
+        self.journal.note(Event::Calm {
             starved: cycle.starved,
         })?;
-        thread::sleep(self.script.timing.one_owner_bound() + MARGIN + QUIET);
-        self.journal.note(What::WantsBegin)?;
-        stage.keep_members_busy(true);
-        thread::sleep(WANTS);
-        stage.keep_members_busy(false);
-        self.journal.note(What::WantsEnd)?;
-        thread::sleep(MARGIN);
-        stage.look_for_dead(self.journal)?;
-        let statuses = stage.statuses()?;
-        self.journal.note(What::Statuses { statuses })?;
+        thread::sleep(self.options.timing.one_owner_bound() + BOUND_MARGIN + QUIET_TIME);
+        self.journal.note(Event::WantsBegin)?;
+        rig.keep_members_busy(true);
+        thread::sleep(WANTS_TIME);
+        rig.keep_members_busy(false);
+        self.journal.note(Event::WantsEnd)?;
+        thread::sleep(BOUND_MARGIN);
+        rig.note_exits(self.journal)?;
+        let statuses = rig.statuses()?;
+        self.journal.note(Event::Statuses { statuses })?;
         for _ in 0..cycle.crashes {
-            self.crash(stage)?;
+            self.kill_owner(rig)?;
         }
-        stage.look_for_dead(self.journal)?;
-        self.journal.note(What::CalmEnd)?;
+        rig.note_exits(self.journal)?;
+        self.journal.note(Event::CalmEnd)?;
         if let Some(burners) = &burners {
-            stage.undo(id, burners)?;
-            self.journal.note(What::Undone { id })?;
+            rig.undo(id, burners)?;
+            self.journal.note(Event::Undone { id })?;
         }
         Ok(())
     }
 
-    /// Kills a daemon that has just said that it has the token, and waits for a successor.
-    fn crash(&self, stage: &mut Stage) -> Result<()> {
-        let segment = Arc::clone(&stage.segment);
+    /// Kills a daemon that has just claimed the token, and waits for a successor.
+    fn kill_owner(&self, rig: &mut Rig) -> Result<()> {
+        let segment = Arc::clone(&rig.segment);
         let capture = segment.capture();
         let is_daemons = |seen: &ring_segment::Seen| seen.port < DAEMONS && is_claim(seen);
-        // The acknowledgement is the first thing that a new owner says.
-        let Ok(owner) = capture.wait_for(HUNT, |seen| {
+        // A new owner's first frame is its acknowledgement.
+        let Ok(owner) = capture.wait_for(OWNER_SEARCH_TIMEOUT, |seen| {
             is_daemons(seen) && matches!(seen.message, Message::TokenIsHere { .. })
         }) else {
             return Ok(());
         };
         let (mark, victim) = (capture.mark(), owner.port);
-        self.journal.note(What::Crash { station: victim })?;
-        stage.kill(victim)?;
-        let timing = &self.script.timing;
+        self.journal.note(Event::Crash { station: victim })?;
+        rig.kill(victim)?;
+        let timing = &self.options.timing;
         let chain: Option<(MacAddr, u32)> = owner.message.token().map(|token| token.chain());
         let successor = |seen: &ring_segment::Seen| {
             let other = seen.message.token().map(|token| token.chain()) != chain;
             seen.port != victim && is_heartbeat(seen) && other
         };
-        // That there is none is for the check to say; that the victim had just handed the token
-        // on is seen by heartbeats of its chain, and need not be waited for.
+        // If no successor appears, the check finds it. If the victim had just handed the token over, heartbeats of
+        // its chain show it, so the run does not wait for them.
         let _ = capture.wait_from(mark, 2 * timing.new_owner_bound(), successor);
-        thread::sleep(MARGIN);
-        stage.restart(victim)?;
-        self.journal.note(What::Restart { station: victim })?;
+        thread::sleep(BOUND_MARGIN);
+        rig.restart(victim)?;
+        self.journal.note(Event::Restart { station: victim })?;
         thread::sleep(timing.heartbeat * 7);
         Ok(())
     }

@@ -1,5 +1,5 @@
-//! A station that sends what it should not: frames that no decoder may take, valid ones at the
-//! wrong time, and old ones again. Never a token stronger than the ring's.
+//! A station that sends wrong frames: malformed ones, valid ones at the wrong time, and replays. It never sends a
+//! token stronger than the ring's.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,141 +9,138 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use ring_segment::{Digest, ETHERTYPE, MacAddr, Message, Node, Peer, Rng, Seen, Token, frame, now};
 
-/// How soon the thread notices a change of its orders.
-const TURN: Duration = Duration::from_millis(20);
-/// How many old frames are kept for replays.
-const POOL: usize = 4000;
+/// Longest time until the thread notices a new command.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// Maximum number of frames that are kept for replays.
+const POOL_SIZE: usize = 4000;
 
-/// Frames of the ring, an even sample of all so far.
+/// Frames of the ring: a uniform random sample.
 #[derive(Debug, Default)]
 pub struct Pool {
     frames: Mutex<(u64, Vec<Vec<u8>>)>,
 }
 
 impl Pool {
-    /// Takes frames that were sent.
-    pub fn add(&self, frames: &[Seen], dice: &mut Rng) {
+    pub fn add(&self, frames: &[Seen], rng: &mut Rng) {
         let mut pool = self.frames.lock().unwrap_or_else(PoisonError::into_inner);
         for seen in frames {
             pool.0 += 1;
-            if pool.1.len() < POOL {
+            if pool.1.len() < POOL_SIZE {
                 pool.1.push(seen.bytes.clone());
                 continue;
             }
-            let place = usize::try_from(dice.u64(..pool.0)).unwrap_or(POOL);
+            let place = usize::try_from(rng.u64(..pool.0)).unwrap_or(POOL_SIZE);
             if let Some(old) = pool.1.get_mut(place) {
                 old.clone_from(&seen.bytes);
             }
         }
     }
 
-    fn pick(&self, dice: &mut Rng) -> Option<Vec<u8>> {
+    fn pick(&self, rng: &mut Rng) -> Option<Vec<u8>> {
         let pool = self.frames.lock().unwrap_or_else(PoisonError::into_inner);
-        (!pool.1.is_empty()).then(|| pool.1[dice.usize(..pool.1.len())].clone())
+        (!pool.1.is_empty()).then(|| pool.1[rng.usize(..pool.1.len())].clone())
     }
 }
 
 #[derive(Debug, Default)]
-struct Orders {
+struct Commands {
     over: AtomicBool,
-    /// Frames a second.
     rate: AtomicU32,
 }
 
-/// The stranger. It ends when this is dropped.
 #[derive(Debug)]
 pub struct Stranger {
-    orders: Arc<Orders>,
+    commands: Arc<Commands>,
     thread: Option<JoinHandle<Result<()>>>,
 }
 
 impl Stranger {
-    /// Lets it stand on a node, silent. `macs` are the stations that it writes to.
-    pub fn start(node: &Node, macs: Vec<MacAddr>, pool: Arc<Pool>, dice: Rng) -> Result<Self> {
-        let orders = Arc::new(Orders::default());
-        let mut life = Life {
+    /// Starts a silent stranger on a node. `macs` are the stations that it writes to.
+    pub fn start(node: &Node, macs: Vec<MacAddr>, pool: Arc<Pool>, rng: Rng) -> Result<Self> {
+        let commands = Arc::new(Commands::default());
+        let mut life = StrangerThread {
             peer: node.peer()?,
             macs,
             pool,
-            dice,
+            rng,
         };
-        let heard = Arc::clone(&orders);
+        let heard = Arc::clone(&commands);
         let thread = thread::Builder::new()
             .name("stranger".to_owned())
             .spawn(move || life.run(&heard))
             .context("cannot start the stranger's thread")?;
         Ok(Self {
-            orders,
+            commands,
             thread: Some(thread),
         })
     }
 
-    /// Lets it send so many frames a second; 0: none.
+    /// Sets the number of frames per second; 0: silent.
     pub fn send(&self, rate: u32) {
-        self.orders.rate.store(rate, Ordering::Relaxed);
+        self.commands.rate.store(rate, Ordering::Relaxed);
     }
 }
 
 impl Drop for Stranger {
     fn drop(&mut self) {
-        self.orders.over.store(true, Ordering::Relaxed);
+        self.commands.over.store(true, Ordering::Relaxed);
         if let Some(Ok(Err(error))) = self.thread.take().map(JoinHandle::join) {
             eprintln!("the stranger ended early: {error:#}");
         }
     }
 }
 
-struct Life {
+struct StrangerThread {
     peer: Peer,
     macs: Vec<MacAddr>,
     pool: Arc<Pool>,
-    dice: Rng,
+    rng: Rng,
 }
 
-impl Life {
-    fn run(&mut self, orders: &Orders) -> Result<()> {
+impl StrangerThread {
+    fn run(&mut self, commands: &Commands) -> Result<()> {
         let mut next = now();
-        while !orders.over.load(Ordering::Relaxed) {
-            let rate = orders.rate.load(Ordering::Relaxed);
+        while !commands.over.load(Ordering::Relaxed) {
+            let rate = commands.rate.load(Ordering::Relaxed);
             if rate == 0 {
                 self.peer.forget()?;
-                thread::sleep(TURN);
+                thread::sleep(POLL_INTERVAL);
                 next = now();
                 continue;
             }
             thread::sleep(next.saturating_sub(now()));
             next = now() + Duration::from_secs(1) / rate;
-            if let Some(frame) = self.think_up() {
-                // A frame that the interface does not take is one frame less.
+            if let Some(frame) = self.next_frame() {
+                // Ignores frames that the interface refuses.
                 let _ = self.peer.send_frame(&frame);
             }
         }
         Ok(())
     }
 
-    fn think_up(&mut self) -> Option<Vec<u8>> {
-        match self.dice.u32(..3) {
-            0 => malformed(&mut self.dice, &self.pool, self.peer.mac()),
-            1 => self.pool.pick(&mut self.dice),
-            _ => Some(self.out_of_turn()),
+    fn next_frame(&mut self) -> Option<Vec<u8>> {
+        match self.rng.u32(..3) {
+            0 => malformed_frame(&mut self.rng, &self.pool, self.peer.mac()),
+            1 => self.pool.pick(&mut self.rng),
+            _ => Some(self.untimely_frame()),
         }
     }
 
-    /// A valid frame under its own name that means nothing just now.
-    fn out_of_turn(&mut self) -> Vec<u8> {
+    /// Returns a valid frame with the stranger's address that has no meaning at this time.
+    fn untimely_frame(&mut self) -> Vec<u8> {
         let own = self.peer.mac();
-        let one = self.macs[self.dice.usize(..self.macs.len())];
-        // Weaker than any token that was ever made: those begin with the clock.
+        let one = self.macs[self.rng.usize(..self.macs.len())];
+        // Weaker than any real token: those begin with the clock's value.
         let token = Token {
-            progress: self.dice.u64(1..1000),
+            progress: self.rng.u64(1..1000),
             author: own,
-            number: self.dice.u32(1..9),
+            number: self.rng.u32(1..9),
         };
         let digest = Digest {
-            size: self.dice.u32(..20),
-            hash: self.dice.u64(..),
+            size: self.rng.u32(..20),
+            hash: self.rng.u64(..),
         };
-        let message = match self.dice.u32(..7) {
+        let message = match self.rng.u32(..7) {
             0 => Message::WhereIsToken,
             1 => Message::GeneratingToken { token },
             2 => Message::TokenWasHereRecently { token, holder: one },
@@ -158,7 +155,7 @@ impl Life {
                 members: Vec::new(),
             },
         };
-        let to = if self.dice.bool() {
+        let to = if self.rng.bool() {
             one
         } else {
             MacAddr::broadcast()
@@ -167,23 +164,23 @@ impl Life {
     }
 }
 
-/// A frame of the ring with bytes changed, or mere noise, such that the independent decoder finds
-/// it invalid: what it took for valid could be a forged token.
-fn malformed(dice: &mut Rng, pool: &Pool, own: MacAddr) -> Option<Vec<u8>> {
-    let mut bytes = pool.pick(dice)?;
-    match dice.u32(..4) {
-        0 => bytes.truncate(dice.usize(14..=bytes.len().max(14))),
+/// Returns a frame of the ring with changed bytes, or random bytes. The independent decoder must reject it: a valid
+/// one could be a forged token.
+fn malformed_frame(rng: &mut Rng, pool: &Pool, own: MacAddr) -> Option<Vec<u8>> {
+    let mut bytes = pool.pick(rng)?;
+    match rng.u32(..4) {
+        0 => bytes.truncate(rng.usize(14..=bytes.len().max(14))),
         1 => {
-            for _ in 0..dice.u32(1..6) {
-                let place = dice.usize(14..bytes.len());
-                bytes[place] ^= 1 << dice.u32(..8);
+            for _ in 0..rng.u32(1..6) {
+                let place = rng.usize(14..bytes.len());
+                bytes[place] ^= 1 << rng.u32(..8);
             }
         }
         2 => {
-            let noise: Vec<u8> = (0..dice.usize(1..200)).map(|_| dice.u8(..)).collect();
+            let noise: Vec<u8> = (0..rng.usize(1..200)).map(|_| rng.u8(..)).collect();
             bytes = frame(MacAddr::broadcast(), own, ETHERTYPE, &noise);
         }
-        // Another's frame under its own Ethernet source.
+        // The frame of another author, with the stranger's Ethernet source.
         _ => bytes[6..12].copy_from_slice(&own.octets()),
     }
     let read = Seen::read(Duration::ZERO, 0, bytes)?;
@@ -192,27 +189,27 @@ fn malformed(dice: &mut Rng, pool: &Pool, own: MacAddr) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Pool, malformed};
+    use super::{Pool, malformed_frame};
     use ring_segment::{ETHERTYPE, MacAddr, Message, Rng, Seen, frame};
     use std::time::Duration;
 
     #[test]
-    fn what_is_malformed_is_so_to_every_reader() {
+    fn malformed_frames_are_invalid_for_the_independent_decoder() {
         let (one, own) = (
             MacAddr::new(2, 0, 0, 0, 0, 1),
             MacAddr::new(2, 0, 0, 0, 0, 9),
         );
-        let (pool, mut dice) = (Pool::default(), Rng::with_seed(4));
+        let (pool, mut rng) = (Pool::default(), Rng::with_seed(4));
         let payload = Message::WhereIsToken.payload(one);
         let bytes = frame(MacAddr::broadcast(), one, ETHERTYPE, &payload);
-        let sent = Seen::read(Duration::ZERO, 0, bytes).expect("it is long enough");
-        pool.add(&[sent], &mut dice);
+        let sent = Seen::read(Duration::ZERO, 0, bytes).expect("the frame is long enough");
+        pool.add(&[sent], &mut rng);
         let thought_up: Vec<_> = (0..400)
-            .filter_map(|_| malformed(&mut dice, &pool, own))
+            .filter_map(|_| malformed_frame(&mut rng, &pool, own))
             .collect();
         assert!(thought_up.len() > 100);
         for bytes in thought_up {
-            let read = Seen::read(Duration::ZERO, 0, bytes).expect("it is long enough");
+            let read = Seen::read(Duration::ZERO, 0, bytes).expect("the frame is long enough");
             assert!(matches!(read.message, Message::Invalid(_)), "{read:?}");
         }
     }

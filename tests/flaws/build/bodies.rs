@@ -1,22 +1,21 @@
-//! A source in which some functions have several bodies.
+//! Merges variants of a source into one source whose functions choose among several bodies.
 
-/// A part of a source.
 #[derive(PartialEq)]
 enum Part<'a> {
-    /// Whatever is no function.
+    /// A line outside of functions.
     Line(&'a str),
-    /// A function: from its name to the brace, and what is between the braces.
+    /// A function: the text from its name to the brace, and the text between the braces.
     Function {
         head: &'a [&'a str],
         body: &'a [&'a str],
     },
 }
 
-/// The source with the bodies that variants of it have in addition: a function asks
-/// `crate::broken()` which of them is to be run, and runs its own unless it is one of these.
+/// Merges variants into a source. A function with variants runs the body that `crate::broken()` names, otherwise
+/// its original body.
 ///
 /// # Errors
-/// The number of a variant that differs by more than the bodies of functions.
+/// The number of a variant that differs in more than bodies of functions.
 pub(crate) fn merge(source: &str, variants: &[(usize, String)]) -> Result<String, usize> {
     let lines: Vec<&str> = source.lines().collect();
     let own = parts(&lines);
@@ -65,7 +64,7 @@ fn write_part(text: &mut String, part: &Part<'_>, more: &[(usize, &Part<'_>)]) {
         }
         Part::Function { head, body } => {
             for line in *head {
-                // What is asked at run time is not constant.
+                // `broken()` is not a const function.
                 write(&line.replacen("const fn ", "fn ", 1));
             }
             write("match crate::broken() {");
@@ -85,13 +84,15 @@ fn write_part(text: &mut String, part: &Part<'_>, more: &[(usize, &Part<'_>)]) {
     }
 }
 
-/// The parts of a source as `cargo fmt` leaves it: a function ends with the first brace that stands
-/// as far to the right as its beginning.
+/// Splits a source that `cargo fmt` has formatted. A function ends at the first closing brace with the indentation
+/// of its first line.
 fn parts<'a>(lines: &'a [&'a str]) -> Vec<Part<'a>> {
     let mut parts = Vec::new();
     let mut at = 0;
     while at < lines.len() {
-        let function = is_function(lines[at]).then(|| extent(lines, at)).flatten();
+        let function = is_function(lines[at])
+            .then(|| find_body(lines, at))
+            .flatten();
         if let Some((body, end)) = function {
             parts.push(Part::Function {
                 head: &lines[at..body],
@@ -120,9 +121,9 @@ fn is_function(line: &str) -> bool {
         .starts_with("fn ")
 }
 
-/// Where the body of the function that begins at a line begins, and where it ends; `None`: it has none, or
-/// stands on one line.
-fn extent(lines: &[&str], start: usize) -> Option<(usize, usize)> {
+/// Returns the first and the last line of the body of the function at line `start`. Returns `None` if it has no
+/// body or fits on one line.
+fn find_body(lines: &[&str], start: usize) -> Option<(usize, usize)> {
     let indentation = lines[start].len() - lines[start].trim_start().len();
     let ends = |line: &&str| line.ends_with(['{', ';', '}']);
     let head = start + lines[start..].iter().position(ends)?;

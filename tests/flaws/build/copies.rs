@@ -1,26 +1,26 @@
-//! Which sources are copied, and what a copy in another crate differs by.
+//! Sources that are copied, and the replacements in each copy.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// Sources without their tests, by their paths below a folder.
+/// Sources without their tests, by path within a folder.
 pub(crate) type Sources = BTreeMap<String, String>;
 
-/// A folder of sources that is copied.
 pub(crate) struct Copy {
-    /// Where it is, as patches name it.
+    /// Folder, as patches name it.
     pub from: &'static str,
-    /// Where the copy is, below the build's own folder.
+    /// Folder of the copy within the build directory.
     pub to: &'static str,
-    /// The crate that the sources are of, and what replaces the names of things, in order.
+    /// Text replacements, in order: the copy is in another crate, where items have other paths.
     renames: &'static [(&'static str, &'static str)],
-    /// Modules whose types other crates know: the copy has the same ones.
+    /// Modules whose types other crates use: the copy uses the original types.
     shared: &'static [(&'static str, &'static str)],
 }
 
-/// Lab2's machine, of which driver, world and checker know the types. Of the token service, of Jitterbug and of the
-/// coordinated ring the machines and the worlds, of the first the model as well: these name them as they are.
+/// For Lab2 only the state machine is copied: driver, simulator and checker use its types. For the token service,
+/// Jitterbug and the coordinated ring the simulators are copied too, and for the token service the model: they name
+/// their state machine.
 pub(crate) const COPIES: [Copy; 9] = [
     Copy {
         from: "proto/src/lab2/",
@@ -29,7 +29,7 @@ pub(crate) const COPIES: [Copy; 9] = [
             ("crate::", "ring_proto::"),
             ("ring_proto::lab2", "crate::machine"),
             ("ring_proto::invariants", "crate::invariants"),
-            // A spoilt machine is to be found out by what it does.
+            // The simulator must detect a flaw by its effects, not by these assertions.
             ("self.check_invariants();", "();"),
         ],
         shared: &[
@@ -179,7 +179,7 @@ pub(crate) const COPIES: [Copy; 9] = [
 ];
 
 impl Copy {
-    /// The source as another crate has it: other crates have the rest of its own, and there are no tests.
+    /// Rewrites a source for the flaws' crate: adapts paths and removes tests.
     pub(crate) fn rebase(&self, source: &str) -> String {
         let mut lines = source.lines().peekable();
         let mut text = String::new();
@@ -200,14 +200,14 @@ impl Copy {
         text
     }
 
-    /// What a file has in place of its own types; `None`: it keeps them.
+    /// Returns the text that replaces a file whose types are shared; `None`: the file is copied.
     pub(crate) fn shared(&self, file: &str) -> Option<String> {
         let (_, types) = self.shared.iter().find(|(name, _)| *name == file)?;
         Some(format!("pub use {types};\n"))
     }
 }
 
-/// The declarations of all copies.
+/// Returns the `mod` declarations of all copies.
 pub(crate) fn modules(out: &Path) -> String {
     let declare = |place: &str, name: &str| {
         let path = out.join(place).join("mod.rs").display().to_string();
@@ -222,14 +222,16 @@ pub(crate) fn modules(out: &Path) -> String {
         ("jitterbug", "jitterbug"),
         ("andrews", "andrews"),
     ];
-    let worlds = [
+    let copied_simulators = [
         ("sim/kernel", "kernel"),
         ("sim/ftn", "ftn"),
         ("sim/jitterbug", "jitterbug"),
         ("sim/andrews", "andrews"),
     ];
     let machines = machines.map(|(place, name)| declare(place, name)).concat();
-    let worlds = worlds.map(|(place, name)| declare(place, name)).concat();
+    let copied_simulators = copied_simulators
+        .map(|(place, name)| declare(place, name))
+        .concat();
     let checked = declare("model/ftn", "ftn");
-    format!("{machines}mod sim {{\n{worlds}}}\nmod model {{\n{checked}}}\n")
+    format!("{machines}mod sim {{\n{copied_simulators}}}\nmod model {{\n{checked}}}\n")
 }

@@ -1,8 +1,8 @@
-//! Makes copies of the machines' sources in which the functions that patches change have the patches'
-//! bodies besides their own, and of the world that runs the token service's.
+//! Copies the sources of the state machines, and adds the patches' bodies to the functions that patches change. It
+//! also copies the simulators that name these state machines.
 //!
-//! The copies lie in the build's own directory, so the sources that ship know nothing of it. A
-//! patch that no longer fits the sources ends the build.
+//! The copies are in the build directory, so the original sources do not change. A patch that does not apply fails
+//! the build.
 
 mod bodies;
 mod copies;
@@ -29,8 +29,8 @@ fn main() -> Result<(), String> {
         let text = read(patch)?;
         let (rule, diff) = split(&text)
             .ok_or_else(|| format!("{}: does not begin with a sentence", patch.display()))?;
-        let (file, text) =
-            spoil(root, diff).map_err(|why| format!("tests/flaws/{}: {why}", patch.display()))?;
+        let (file, text) = apply_patch(root, diff)
+            .map_err(|why| format!("tests/flaws/{}: {why}", patch.display()))?;
         spoilt.entry(file).or_default().push((at + 1, text));
         let _ = writeln!(table, "    ({system:?}, {name:?}, {rule:?}),");
     }
@@ -47,7 +47,7 @@ fn main() -> Result<(), String> {
                 .collect();
             let merged = bodies::merge(&copy.rebase(&source), &variants).map_err(|number| {
                 let patch = patches[number - 1].display();
-                format!("tests/flaws/{patch}: changes more of {file} than the bodies of functions")
+                format!("tests/flaws/{patch}: changes more of {file} than bodies of functions")
             })?;
             copied.insert(file, merged);
         }
@@ -76,23 +76,22 @@ fn list(folder: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(entries.flatten().map(|entry| entry.path()).collect())
 }
 
-/// A patch's sentence and the rest of it.
+/// Splits a patch into its description and its diff.
 fn split(text: &str) -> Option<(&str, &str)> {
     let (rule, diff) = text.split_at(text.find("--- ")?);
     Some((rule.trim(), diff)).filter(|(rule, _)| !rule.is_empty())
 }
 
-/// The file that a patch is for, from the root of the repository, and what it looks like afterwards.
-fn spoil(root: &Path, diff: &str) -> Result<(String, String), String> {
+/// Applies a patch. Returns the path of the patched file, from the root of the repository, and its new text.
+fn apply_patch(root: &Path, diff: &str) -> Result<(String, String), String> {
     let diff = Patch::from_str(diff).map_err(|error| format!("not a unified diff: {error}"))?;
     let path = diff.original().unwrap_or_default();
     let path = path.strip_prefix("a/").unwrap_or(path);
     if !COPIES.iter().any(|copy| path.starts_with(copy.from)) {
         return Err(format!("{path} is not among the sources that are copied"));
     }
-    let spoilt = diffy::apply(&read(&root.join(path))?, &diff).map_err(|error| {
-        format!("no longer fits {path} ({error}): make it anew from the rule in its head")
-    })?;
+    let spoilt = diffy::apply(&read(&root.join(path))?, &diff)
+        .map_err(|error| format!("does not apply to {path} ({error}): adapt it to the source"))?;
     Ok((path.to_owned(), spoilt))
 }
 
@@ -128,11 +127,11 @@ fn write_copy(out: &Path, copy: &Copy, sources: &Sources) -> Result<(), String> 
     Ok(())
 }
 
-/// The folder that a patch lies in: the system whose machine it is for.
+/// Returns the folder of a patch, which is named after the system.
 fn folder(patch: &Path) -> Result<String, String> {
     patch
         .parent()
-        .map_or_else(|| Err("a patch without a folder".into()), stem)
+        .map_or_else(|| Err("a patch is not in a system's folder".into()), stem)
 }
 
 fn stem(path: &Path) -> Result<String, String> {

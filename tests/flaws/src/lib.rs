@@ -1,12 +1,14 @@
 #![forbid(unsafe_code)]
-//! The machines that ship, with rules that can be broken on purpose: copies of the systems' folders in `proto/src` in which each function that a patch of `patches/` changes has the patch's body besides its own. A patch breaks
-//! the rule which its head names. The build makes the copies, so the sources that ship have no
-//! switch for it; with one flaw a machine here is the one that ships but for a few lines.
+//! State machines with rules that can be broken on purpose.
 //!
-//! Lab2's world runs any machine. Those of the others name their machines, as does the model of the token service: their
-//! copies name the copies.
+//! They are copies of the systems' folders in `proto/src`. Each function that a patch of `patches/` changes has two
+//! bodies: its own and the patch's. The first line of a patch names the rule that it breaks. The build makes the
+//! copies, so the real sources have no switch for flaws.
 //!
-//! `tests/caught.rs` proves that the simulator or the model checker finds each of them out.
+//! Lab2's simulator can run any state machine. The other simulators, and the model of the token service, name their
+//! state machines, so they are copied too.
+//!
+//! `tests/caught.rs` shows that the simulator or the model checker detects each flaw.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -17,7 +19,7 @@ use ring_sim::{andrews as circle, ftn as world, jitterbug as segment, lab2};
 
 pub use machine::Lab2;
 
-// What machines share within their crate, the copies share here.
+// Parts of `proto` that the copied systems share.
 #[path = "../../../proto/src/buffer.rs"]
 mod buffer;
 #[path = "../../../proto/src/counted.rs"]
@@ -28,25 +30,28 @@ mod invariants;
 
 include!(concat!(env!("OUT_DIR"), "/flaws.rs"));
 
-/// Which rule is broken: its place in [`FLAWS`], from 1; 0: none.
+/// The broken rule: its place in [`FLAWS`], from 1; 0: none.
 static BROKEN: AtomicUsize = AtomicUsize::new(0);
 
 fn broken() -> usize {
     BROKEN.load(Ordering::Relaxed)
 }
 
-/// One rule is broken in all machines of this crate, on all threads, until this is dropped.
+/// Breaks one rule in all state machines of this crate, on all threads, until it is dropped.
 #[must_use = "the rule holds again when this is dropped"]
-pub struct Flaw(#[expect(dead_code, reason = "held for others to wait")] MutexGuard<'static, ()>);
+pub struct Flaw(
+    #[expect(dead_code, reason = "the lock makes other tests wait")] MutexGuard<'static, ()>,
+);
 
 impl Flaw {
-    /// Breaks the rule that the patch of this name breaks; `None`: there is no such patch. Waits until no other is broken.
+    /// Breaks the rule of the patch with this name. Returns `None` if there is no such patch. Waits until no other
+    /// rule is broken.
     pub fn named(name: &str) -> Option<Self> {
         let place = FLAWS.iter().position(|(_, flaw, _)| *flaw == name)?;
         Some(Self::numbered(place + 1))
     }
 
-    /// Breaks none, until this is dropped: what runs by it is what ships.
+    /// Breaks no rule, and keeps others from breaking one until it is dropped.
     pub fn none() -> Self {
         Self::numbered(0)
     }
@@ -58,44 +63,45 @@ impl Flaw {
         Self(turn)
     }
 
-    /// What the model checker finds out of the machine with this flaw.
+    /// Runs the model checker with this flaw.
     pub fn explore(&self, scenario: &Scenario) -> Report {
         ring_model::explore::<Lab2>(scenario, 1)
     }
 
-    /// What the simulator finds out of it.
+    /// Runs Lab2's simulator with this flaw.
     pub fn simulate(&self, settings: &Settings) -> Outcome {
         lab2::run::<Lab2>(settings)
     }
 
-    /// What the simulator of the token service finds out of its machines with it.
+    /// Runs the token service's simulator with this flaw.
     pub fn simulate_ftn(&self, settings: &world::Settings) -> world::Outcome {
         sim::ftn::run(settings)
     }
 
-    /// What the model checker finds out of its machines with it.
+    /// Runs the token service's model checker with this flaw.
     pub fn explore_ftn(&self, scenario: &ring_model::ftn::Scenario) -> Report {
         model::ftn::explore(scenario, 1)
     }
 
-    /// What the simulator of Jitterbug finds out of its machine with it.
+    /// Runs Jitterbug's simulator with this flaw.
     pub fn simulate_jitterbug(&self, settings: &segment::Settings) -> segment::Outcome {
         sim::jitterbug::run(settings)
     }
 
-    /// What the simulator of the coordinated ring finds out of its machine with it.
+    /// Runs the coordinated ring's simulator with this flaw.
     pub fn simulate_andrews(&self, settings: &circle::Settings) -> circle::Outcome {
         sim::andrews::run(settings)
     }
 
-    /// What it finds out in a schedule that was kept; `None`: the text is none, or an unsound one.
+    /// Runs a kept schedule of Jitterbug with this flaw. Returns `None` if the text is not a valid schedule.
     pub fn replay_jitterbug(&self, schedule: &str) -> Option<segment::Outcome> {
         let schedule: sim::jitterbug::Schedule = serde_json::from_str(schedule).ok()?;
         schedule.check().ok()?;
         Some(sim::jitterbug::replay(&schedule))
     }
 
-    /// What that of the token service finds out in a schedule that was kept; `None`: the text is none, or an unsound one.
+    /// Runs a kept schedule of the token service with this flaw. Returns `None` if the text is not a valid
+    /// schedule.
     pub fn replay_ftn(&self, schedule: &str) -> Option<world::Outcome> {
         let schedule: sim::ftn::Schedule = serde_json::from_str(schedule).ok()?;
         schedule.check().ok()?;

@@ -1,8 +1,7 @@
 #![forbid(unsafe_code)]
-//! Every flaw is found out, by the model checker or by the simulator, in a run that the machine
-//! that ships passes.
+//! The model checker or the simulator detects every flaw, in a run that the real state machine passes.
 //!
-//! `cargo test -p ring-flaws -- --nocapture` tells of each how it was found and at what cost.
+//! `cargo test -p ring-flaws -- --nocapture` prints how each flaw was detected, and the cost.
 
 #[macro_use]
 mod by_seeds;
@@ -22,19 +21,19 @@ use ring_model::{
 use ring_proto::lab2::Lab2;
 use ring_sim::lab2::{self as sim, FaultKind, Settings};
 
-/// The rule that the test's patch breaks is broken.
-fn spoil(test: &str) -> Flaw {
+/// Breaks the rule of the test's patch.
+fn break_rule(test: &str) -> Flaw {
     Flaw::named(test).unwrap_or_else(|| panic!("there is no patch {test}"))
 }
 
-/// The model checker finds the flaw, in words that begin so, and nothing in the machine that ships.
+/// Checks that the model checker finds a violation whose text begins with `says`, and none without the flaw.
 fn caught_by_checker(findings: &mut Findings, scenario: &Scenario, says: &str) {
     let name = findings.test;
-    let sound = sound(scenario);
-    assert!(sound.found.is_none(), "the machine that ships: {sound}");
-    let spoilt = spoil(name).explore(scenario);
+    let sound = report_without_flaw(scenario);
+    assert!(sound.found.is_none(), "the original state machine: {sound}");
+    let spoilt = break_rule(name).explore(scenario);
     let found = spoilt.found.as_deref();
-    let found = found.unwrap_or_else(|| panic!("{name} is not found: {spoilt}"));
+    let found = found.unwrap_or_else(|| panic!("{name} is not detected: {spoilt}"));
     let breach = found.lines().next().unwrap_or_default();
     assert!(
         breach.contains(says),
@@ -46,12 +45,11 @@ fn caught_by_checker(findings: &mut Findings, scenario: &Scenario, says: &str) {
     ));
 }
 
-/// What the machine that ships does in a scenario. Many flaws share one, and whoever wants it next
-/// waits for it.
-fn sound(scenario: &Scenario) -> Report {
-    static KNOWN: Mutex<Vec<(Scenario, Arc<OnceLock<Report>>)>> = Mutex::new(Vec::new());
+/// Returns the model checker's report on the real state machine. Many flaws share a scenario, so reports are kept.
+fn report_without_flaw(scenario: &Scenario) -> Report {
+    static REPORTS: Mutex<Vec<(Scenario, Arc<OnceLock<Report>>)>> = Mutex::new(Vec::new());
     let known = {
-        let mut all = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = REPORTS.lock().unwrap_or_else(PoisonError::into_inner);
         let known = all.iter().find(|(known, _)| known == scenario);
         let known = known.map(|(_, report)| Arc::clone(report));
         known.unwrap_or_else(|| {
@@ -62,13 +60,12 @@ fn sound(scenario: &Scenario) -> Report {
     known.get_or_init(|| explore_shipping(scenario)).clone()
 }
 
-/// So many seeds are tried.
 const SEEDS: u64 = 400;
 
-/// One seed after another, until the simulator finds the flaw; the machine that ships passes them.
+/// Tries seeds until the simulator detects the flaw. Without the flaw these seeds must pass.
 fn caught_by_simulator(findings: &mut Findings, settings: &Settings, rule: sim::Rule) {
     let name = findings.test;
-    let flaw = spoil(name);
+    let flaw = break_rule(name);
     for seed in settings.seed..settings.seed + SEEDS {
         let settings = Settings {
             seed,
@@ -77,7 +74,7 @@ fn caught_by_simulator(findings: &mut Findings, settings: &Settings, rule: sim::
         let sound = sim::run::<Lab2>(&settings);
         assert!(
             sound.violations.is_empty(),
-            "the machine that ships: {:?}",
+            "the original state machine: {:?}",
             sound.violations
         );
         let spoilt = flaw.simulate(&settings);
@@ -86,10 +83,10 @@ fn caught_by_simulator(findings: &mut Findings, settings: &Settings, rule: sim::
             return;
         }
     }
-    panic!("{name} is not found in {SEEDS} seeds");
+    panic!("{name} is not detected in {SEEDS} seeds");
 }
 
-/// Either of them finds two quorums at one time.
+/// Checks that model checker and simulator find two simultaneous quorums.
 fn caught_by_both(
     findings: &mut Findings,
     (scenario, settings): &(Scenario, Settings),
@@ -99,7 +96,7 @@ fn caught_by_both(
     caught_by_simulator(findings, settings, sim::Rule::Quorum);
 }
 
-/// Either of them finds an owner that loses its quorum to another's token.
+/// Checks that model checker and simulator find an owner that loses its quorum to another token.
 fn caught_losing_a_quorum(
     findings: &mut Findings,
     (scenario, settings): &(Scenario, Settings),
@@ -131,7 +128,7 @@ fn two_that_may_not_store() -> Scenario {
         .bounds(4, 3, 8)
 }
 
-fn world(kinds: &[FaultKind]) -> Settings {
+fn simulated_ring(kinds: &[FaultKind]) -> Settings {
     Settings {
         seed: 1,
         nodes: 4,
@@ -141,45 +138,47 @@ fn world(kinds: &[FaultKind]) -> Settings {
     }
 }
 
-/// The same for quorums, in a ring of so many, whose token moves on soon: many tenures to confirm.
+/// Returns settings of a ring with quorums whose token moves often, so many tenures are confirmed.
 fn cut_ring(nodes: usize, more: &[FaultKind]) -> Settings {
     let kinds = [&[FaultKind::Partition, FaultKind::Work], more].concat();
     Settings {
         nodes,
         idle_hold: Some(Duration::from_millis(10)),
-        ..world(&kinds)
+        ..simulated_ring(&kinds)
     }
 }
 
-/// A ring with a member that is slow for good, in runs too short for members that are slow for a while: those void
-/// leases.
+/// Returns settings of a ring with a permanently slow member. The runs are too short for temporarily slow members,
+/// which would void leases.
 fn slow_ring() -> Settings {
     Settings {
         time: Duration::from_secs(2),
         idle_hold: Some(Duration::from_millis(10)),
-        ..world(&[FaultKind::Slow, FaultKind::Work])
+        ..simulated_ring(&[FaultKind::Slow, FaultKind::Work])
     }
 }
 
-/// Two members, of which each is often the one with other constants. Processes die while their applications go on.
+/// Returns settings of two members, one of which often has other constants. Processes die while their applications
+/// continue.
 fn unequal_pair() -> Settings {
     Settings {
         nodes: 2,
-        ..world(&[FaultKind::Constants, FaultKind::Work, FaultKind::Crash])
+        ..simulated_ring(&[FaultKind::Constants, FaultKind::Work, FaultKind::Crash])
     }
 }
 
-/// Clocks that are wrong, and long tenures. An owner that lives outbids others, so one dies whose application goes on:
-/// then the member that has helped it is free for another.
+/// Returns settings with wrong clocks and long tenures. A live owner would outbid others, so an owner dies while
+/// its application continues. Then the member that helped it is free to help another owner.
 fn wrong_clocks() -> Settings {
     Settings {
         nodes: 3,
         idle_hold: Some(Duration::from_millis(500)),
-        ..world(&[FaultKind::Partition, FaultKind::Clock, FaultKind::Crash])
+        ..simulated_ring(&[FaultKind::Partition, FaultKind::Clock, FaultKind::Crash])
     }
 }
 
-/// An owner with a quorum outbids other tokens, so it loses its own without handing it over only with its link.
+/// Returns a scenario in which an owner with a quorum loses its token only with its link, since otherwise it
+/// outbids others.
 fn quorum_without_link() -> Scenario {
     quorums_of_three()
         .faults(Faults {
@@ -190,13 +189,13 @@ fn quorum_without_link() -> Scenario {
         .bounds(3, 4, 9)
 }
 
-/// The same from a later seed on: near the first that finds the flaw.
-fn from(seed: u64, mut settings: Settings) -> Settings {
+/// Starts the settings at a seed shortly before the one that detects the flaw.
+fn from_seed(seed: u64, mut settings: Settings) -> Settings {
     settings.seed = seed;
     settings
 }
 
-/// One test for each flaw, and the list of them.
+/// Declares one test per flaw, and lists them.
 macro_rules! caught {
     ($($name:ident $how:ident($setting:expr, $says:expr);)*) => {
         $(
@@ -204,7 +203,7 @@ macro_rules! caught {
             fn $name() {
                 let mut findings = findings!(stringify!($name));
                 $how(&mut findings, &$setting, $says);
-                findings.keep().expect("findings kept");
+                findings.keep().expect("the findings are written");
             }
         )*
 
@@ -215,18 +214,18 @@ macro_rules! caught {
 caught! {
     age_before_backing caught_losing_a_quorum(
         (quorums_of_three().bounds(3, 4, 18), cut_ring(3, &[FaultKind::Aside])), "for which it has a quorum");
-    answered_too_late caught_by_simulator(from(70, slow_ring()), sim::Rule::Lease);
+    answered_too_late caught_by_simulator(from_seed(70, slow_ring()), sim::Rule::Lease);
     any_offer_accepted caught_by_checker(
         two_formed().faults(Faults { doubled: 1, ..Faults::default() }).bounds(4, 3, 10), "go back");
     begun_untold caught_by_simulator(
-        from(110, cut_ring(4, &[FaultKind::Once, FaultKind::Drop])), sim::Rule::Once);
+        from_seed(110, cut_ring(4, &[FaultKind::Once, FaultKind::Drop])), sim::Rule::Once);
     broadcast_offer_accepted caught_by_checker(
         three_formed().faults(Faults { misled: 1, ..Faults::default() }), "no good");
     candidate_never_yields caught_by_checker(two_cold(), "still stands");
     clock_in_the_vote caught_by_checker(Scenario { wall: 1_000, ..two_cold() }, "stands with");
     completed_by_anything caught_by_checker(two_formed(), "weaker");
     data_before_the_token caught_by_simulator(
-        from(100, world(&[FaultKind::Mtu, FaultKind::Work])), sim::Rule::OneOwner);
+        from_seed(100, simulated_ring(&[FaultKind::Mtu, FaultKind::Work])), sim::Rule::OneOwner);
     deaf_heeded caught_by_checker(two_formed(), "no good");
     elected_unannounced caught_by_checker(
         two_cold().faults(Faults { refused: 1, ..Faults::default() }), "no frame has announced");
@@ -241,7 +240,7 @@ caught! {
         (quorums_of_four().bounds(3, 6, 6), cut_ring(4, &[])), "have a quorum");
     held_unstored caught_by_checker(two_that_may_not_store(), "which is not stored");
     keeps_what_it_mints caught_by_simulator(
-        world(&[FaultKind::Unresponsive]), sim::Rule::Served);
+        simulated_ring(&[FaultKind::Unresponsive]), sim::Rule::Served);
     merge_loses_members caught_by_checker(
         Scenario::cold("three from the start", 3)
             .faults(Faults { crashes: 1, ..Faults::default() })
@@ -249,7 +248,7 @@ caught! {
             .recovers(1),
         "tables");
     mints_in_silence caught_by_simulator(
-        world(&[FaultKind::Unresponsive]), sim::Rule::Served);
+        simulated_ring(&[FaultKind::Unresponsive]), sim::Rule::Served);
     never_gives_up caught_by_checker(
         two_formed().faults(Faults { crashes: 1, ..Faults::default() }).recovers(8),
         "nobody can use the token");
@@ -257,27 +256,27 @@ caught! {
     no_lease caught_by_checker(
         two_formed().faults(Faults { stalls: 1, ..Faults::default() }), "lease");
     no_margin caught_by_both(
-        (quorums_of_three().bounds(3, 4, 9), from(2_600, wrong_clocks())), "have a quorum");
+        (quorums_of_three().bounds(3, 4, 9), from_seed(2_600, wrong_clocks())), "have a quorum");
     no_minting caught_by_checker(three_formed().bounds(4, 4, 8), "both hold");
     number_not_stored caught_by_checker(two_cold(), "before it is stored");
     own_patience_alone caught_by_simulator(
-        from(130, unequal_pair()), sim::Rule::Lease);
+        from_seed(130, unequal_pair()), sim::Rule::Lease);
     own_vote_freed caught_by_both(
-        (quorum_without_link(), from(790, cut_ring(3, &[FaultKind::Link]))), "have a quorum");
+        (quorum_without_link(), from_seed(790, cut_ring(3, &[FaultKind::Link]))), "have a quorum");
     past_promises_forgotten caught_by_checker(
         quorums_of_three()
             .faults(Faults { crashes: 1, regroups: 1, ..Faults::default() })
             .bounds(3, 4, 12),
         "have a quorum");
     penalty_for_ever caught_by_simulator(
-        world(&[FaultKind::Leave, FaultKind::Work]), sim::Rule::Served);
+        simulated_ring(&[FaultKind::Leave, FaultKind::Work]), sim::Rule::Served);
     progress_not_stored caught_by_checker(two_cold(), "before it is stored");
     promises_lost_with_the_token caught_by_checker(
         quorums_of_three().bounds(3, 4, 18), "for which it has a quorum");
     promises_twice caught_by_both(
         (quorums_of_three().bounds(3, 4, 18), cut_ring(3, &[])), "have a quorum");
     rests_after_each_work caught_by_simulator(
-        world(&[FaultKind::Oneway]), sim::Rule::Served);
+        simulated_ring(&[FaultKind::Oneway]), sim::Rule::Served);
     stale_offer_accepted caught_by_checker(
         two_formed().faults(Faults { stalls: 1, ..Faults::default() }), "no good");
     stands_unannounced caught_by_checker(
@@ -285,9 +284,9 @@ caught! {
     stronger_ignored caught_by_checker(two_formed().bounds(4, 4, 10), "against the stronger");
     told_unstored caught_by_checker(two_that_may_not_store(), "before it is stored");
     unfit_for_ever caught_by_simulator(
-        world(&[FaultKind::Unicast, FaultKind::Work]), sim::Rule::Served);
+        simulated_ring(&[FaultKind::Unicast, FaultKind::Work]), sim::Rule::Served);
     unstored_all_the_same caught_by_simulator(
-        world(&[FaultKind::Disk, FaultKind::Work]), sim::Rule::Stored);
+        simulated_ring(&[FaultKind::Disk, FaultKind::Work]), sim::Rule::Stored);
     unstored_owns caught_by_checker(two_that_may_not_store(), "stands with");
     used_while_passing caught_by_checker(two_formed(), "may both use the chain");
     wants_for_ever caught_by_checker(
@@ -301,10 +300,9 @@ fn every_patch_has_its_test() {
     assert_eq!(patches, TESTED);
     let mut findings = findings!("every_patch_has_its_test");
     findings.note(format_args!("{} patches", patches.len()));
-    findings.keep().expect("findings kept");
+    findings.keep().expect("the findings are written");
 }
 
-/// The flaws of a system's machine.
 fn patches_of(system: &str) -> Vec<&'static str> {
     let its = ring_flaws::FLAWS.iter().filter(|flaw| flaw.0 == system);
     its.map(|flaw| flaw.1).collect()

@@ -1,4 +1,4 @@
-//! A file that all machines see: here in a folder that two namespaces share, elsewhere on NFS.
+//! A file that all machines share: in this test a folder of two namespaces, in practice NFS.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use anyhow::Result;
 use crate::fencing::machines::{Machines, check_late_writer, is_stale};
 use crate::fencing::page::block;
 
-pub(super) fn a_file_that_all_machines_see_refuses_who_comes_too_late() -> Result<()> {
+pub(super) fn a_shared_file_refuses_a_late_writer() -> Result<()> {
     let machines = Machines::new()?;
     let srv = machines.path("srv");
     fs::create_dir(&srv)?;
@@ -15,7 +15,7 @@ pub(super) fn a_file_that_all_machines_see_refuses_who_comes_too_late() -> Resul
     let recipe = recipe.replace("/srv", &srv.display().to_string());
     let (acquire, work) = recipe.split_at(recipe.find("sh -c").unwrap_or_default());
     let write = |machine, token: Option<&str>, text: &str| {
-        // Its own text in place of the date.
+        // The page's command writes the date; the test needs a known text.
         let text = format!("printf %s {text}");
         let line = match token {
             None => format!("{acquire}{}", work.replace("date", &text)),

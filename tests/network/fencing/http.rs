@@ -1,4 +1,4 @@
-//! An HTTP service that compares.
+//! An HTTP service that compares fencing tokens.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -13,12 +13,11 @@ use crate::fencing::machines::{Machines, check_late_writer, check_order, is_stal
 use crate::fencing::page::block;
 
 const PORT: &str = "8000";
-/// What the service answers.
-const ACCEPTED: u16 = 204;
-const STALE: u16 = 409;
-const INSTALL: &str = "cannot start python3: install it, as by apt-get install python3";
+const ACCEPTED_STATUS: u16 = 204;
+const STALE_STATUS: u16 = 409;
+const INSTALL_HINT: &str = "cannot start python3: install it, as by apt-get install python3";
 
-/// The service, on the first machine.
+/// Service on the first machine.
 struct Service(Child);
 
 impl Drop for Service {
@@ -28,7 +27,7 @@ impl Drop for Service {
     }
 }
 
-/// A PUT from the second machine; the status that it is answered with.
+/// Sends a PUT from the second machine. Returns the status.
 fn send(machines: &Machines, path: &str, token: &str) -> Result<u16> {
     let mut stream = machines.connect(1, &format!("{}:{PORT}", machines.address(0)?))?;
     stream.set_read_timeout(Some(PATIENCE))?;
@@ -41,10 +40,10 @@ fn send(machines: &Machines, path: &str, token: &str) -> Result<u16> {
     Ok(status.context(answer.clone())?.parse()?)
 }
 
-pub(super) fn an_http_service_refuses_who_comes_too_late() -> Result<()> {
+pub(super) fn an_http_service_refuses_a_late_writer() -> Result<()> {
     let machines = Machines::new()?;
     let there = machines.run(0, &mut machines.command(0, &["python3", "--version"])?)?;
-    ensure!(there.status.success(), INSTALL);
+    ensure!(there.status.success(), INSTALL_HINT);
     let (store, put) = (machines.path("store.py"), machines.path("put.py"));
     fs::write(&store, block("An HTTP service", "python", 0)?)?;
     fs::write(&put, block("An HTTP service", "python", 1)?)?;
@@ -76,7 +75,7 @@ pub(super) fn an_http_service_refuses_who_comes_too_late() -> Result<()> {
     };
     let deadline = Instant::now() + PATIENCE;
     while !write(1, None, "first", "try")?.status.success() {
-        ensure!(Instant::now() < deadline, "nobody serves");
+        ensure!(Instant::now() < deadline, "the service does not listen");
         thread::sleep(Duration::from_millis(20));
     }
     check_late_writer(
@@ -85,11 +84,11 @@ pub(super) fn an_http_service_refuses_who_comes_too_late() -> Result<()> {
         read,
         is_stale,
     )?;
-    // The service compares. What its client makes of that was shown above, and starting fifty takes long.
+    // Asks the service directly: its client was tested above, and starting fifty clients takes long.
     check_order(
         |object, token| match send(&machines, &format!("/object{object}"), token)? {
-            ACCEPTED => Ok(true),
-            STALE => Ok(false),
+            ACCEPTED_STATUS => Ok(true),
+            STALE_STATUS => Ok(false),
             status => bail!("{token}: {status}"),
         },
     )?;

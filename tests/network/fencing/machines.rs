@@ -1,4 +1,4 @@
-//! Two machines, on which somebody types.
+//! Two machines that run the page's commands.
 
 use std::env;
 use std::fs;
@@ -13,10 +13,10 @@ use ring_client::fencing::FencingToken;
 use ring_segment::{Layout, SharedRing, Timing, binaries};
 use tempfile::TempDir;
 
-/// What `ringctl guard` exits with, and recipes do.
-const STALE: i32 = 76;
+/// Exit code of `ringctl guard` and of the recipes for a stale token.
+const STALE_CODE: i32 = 76;
 
-/// A ring of two, and a folder that both see.
+/// A ring of two, and a folder that both machines share.
 pub(super) struct Machines {
     ring: SharedRing,
     folder: TempDir,
@@ -25,19 +25,18 @@ pub(super) struct Machines {
 
 impl Machines {
     pub(super) fn new() -> Result<Self> {
-        Self::with(PathBuf::new())
+        Self::with_tools(PathBuf::new())
     }
 
-    /// With programs from another folder than those of PATH.
-    pub(super) fn with(tools: PathBuf) -> Result<Self> {
-        let timing = Timing::forbearing(Duration::from_millis(100));
+    pub(super) fn with_tools(tools: PathBuf) -> Result<Self> {
+        let timing = Timing::stall_tolerant(Duration::from_millis(100));
         let ring = SharedRing::on(Layout::new(2).addresses(), timing, binaries(), &[])?;
         for node in ring.segment.nodes() {
-            // By which a machine talks to itself.
+            // The recipes' servers and clients use the loopback interface.
             node.ns().ip("link set lo up\n")?;
         }
         let folder = tempfile::tempdir()?;
-        // A `ringctl` that knows its machine, which in reality has but one daemon.
+        // A `ringctl` that finds this machine's daemon, as on a real machine with one daemon.
         for (n, daemon) in ring.daemons.iter().enumerate() {
             let (program, socket) = (binaries().ringctl, daemon.control());
             let text = format!(
@@ -59,35 +58,33 @@ impl Machines {
         self.folder.path().join(name)
     }
 
-    /// The address of a machine.
     pub(super) fn address(&self, machine: usize) -> Result<String> {
         let ip = self.ring.segment.node(machine).ip();
         Ok(ip.context("an address")?.to_string())
     }
 
-    /// A command, to be started by [`Machines::spawn`].
+    /// Returns a command for [`Machines::spawn`].
     pub(super) fn command(&self, machine: usize, line: &[&str]) -> Result<Command> {
         let own = self.path(&format!("bin{machine}"));
         let old = env::var_os("PATH").unwrap_or_default();
         let first = [own, self.tools.clone()].into_iter();
         let path = env::join_paths(first.chain(env::split_paths(&old)))?;
-        // Which program it is, is looked up by the shell, in that PATH.
+        // The shell finds the program in the changed PATH.
         let mut command = Command::new("/bin/sh");
         command.args(["-c", "exec \"$@\"", "sh"]).args(line);
-        // No proxy of the real machine is of use here.
+        // The real machine's proxy is not reachable.
         command.env("PATH", path).env("no_proxy", "*");
         command.stdin(Stdio::null());
         Ok(command)
     }
 
-    /// Runs a command on a machine to its end.
+    /// Runs a command on a machine, and waits for its end.
     pub(super) fn run(&self, machine: usize, command: &mut Command) -> Result<Output> {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = self.ring.segment.node(machine).ns().spawn(command)?;
         Ok(child.wait_with_output()?)
     }
 
-    /// Starts a command on a machine.
     pub(super) fn spawn(
         &self,
         machine: usize,
@@ -96,14 +93,13 @@ impl Machines {
         self.ring.segment.node(machine).ns().spawn(command)
     }
 
-    /// A connection from a machine to an address.
     pub(super) fn connect(&self, machine: usize, to: &str) -> Result<TcpStream> {
         let node = self.ring.segment.node(machine);
         Ok(node.ns().run(|| TcpStream::connect(to))??)
     }
 
-    /// A token that this machine was granted a moment ago.
-    pub(super) fn granted(&self, machine: usize) -> Result<String> {
+    /// Returns a new token that this machine was granted.
+    pub(super) fn grant_token(&self, machine: usize) -> Result<String> {
         let print = ["ringctl", "run", "--", "printenv", "RINGD_TOKEN"];
         let output = self.run(machine, &mut self.command(machine, &print)?)?;
         ensure!(output.status.success(), "{output:?}");
@@ -111,20 +107,19 @@ impl Machines {
     }
 }
 
-/// Whether a recipe has said so by its exit code.
+/// Whether the exit code of a recipe reports a stale token.
 pub(super) fn is_stale(output: &Output) -> bool {
-    output.status.code() == Some(STALE)
+    output.status.code() == Some(STALE_CODE)
 }
 
-/// Writes a program.
 pub(super) fn script(path: &Path, text: &str) -> Result<()> {
     fs::write(path, text)?;
     fs::set_permissions(path, fs::Permissions::from_mode(0o755))?;
     Ok(())
 }
 
-/// Checks that something refuses exactly what is older than what it has accepted. `write` shows
-/// a token to an object of a number, and says whether it was accepted.
+/// Checks that a recipe refuses exactly the tokens older than the last accepted one. `write` writes object `n` with
+/// a token, and returns whether it was accepted.
 pub(super) fn check_order(mut write: impl FnMut(usize, &str) -> Result<bool>) -> Result<()> {
     let tokens = [
         "9-02:00:00:00:00:01-7",
@@ -148,9 +143,8 @@ pub(super) fn check_order(mut write: impl FnMut(usize, &str) -> Result<bool>) ->
     Ok(())
 }
 
-/// Checks a recipe on two machines: `write` has a machine write a text under a token that it is
-/// granted, or under this one; `read` is what is there; `is_refusal` tells what becomes of who
-/// comes too late.
+/// Checks a recipe on two machines. `write` writes a text with the given token, or with a new one. `read` returns
+/// the stored text. `is_refusal` checks the output of the late writer.
 pub(super) fn check_late_writer(
     machines: &Machines,
     write: impl Fn(usize, Option<&str>, &str) -> Result<Output>,
@@ -163,7 +157,7 @@ pub(super) fn check_late_writer(
     };
     accepted(write(0, None, "first")?)?;
     ensure!(read()? == "first", "{}", read()?);
-    let late = machines.granted(0)?;
+    let late = machines.grant_token(0)?;
     accepted(write(0, Some(&late), "once")?)?;
     accepted(write(0, Some(&late), "twice")?)?;
     ensure!(read()? == "twice", "{}", read()?);

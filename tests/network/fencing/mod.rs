@@ -1,4 +1,4 @@
-//! The recipes of `docs/fencing.md`, as they stand there, on rings of real daemons.
+//! Runs the recipes of `docs/fencing.md` unchanged, on rings of real daemons.
 
 mod file;
 mod http;
@@ -8,18 +8,18 @@ mod postgres;
 
 use ring_segment::{Test, tests};
 
-use file::a_file_that_all_machines_see_refuses_who_comes_too_late;
-use http::an_http_service_refuses_who_comes_too_late;
+use file::a_shared_file_refuses_a_late_writer;
+use http::an_http_service_refuses_a_late_writer;
 use postgres::{
-    a_postgresql_trigger_refuses_who_comes_too_late_and_who_shows_no_token,
-    an_update_of_a_postgresql_row_refuses_who_comes_too_late,
+    a_postgresql_trigger_refuses_a_late_writer_and_a_writer_without_a_token,
+    an_update_of_a_postgresql_row_refuses_a_late_writer,
 };
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
-        a_file_that_all_machines_see_refuses_who_comes_too_late,
-        a_postgresql_trigger_refuses_who_comes_too_late_and_who_shows_no_token,
-        an_update_of_a_postgresql_row_refuses_who_comes_too_late,
-        an_http_service_refuses_who_comes_too_late,
+        a_shared_file_refuses_a_late_writer,
+        a_postgresql_trigger_refuses_a_late_writer_and_a_writer_without_a_token,
+        an_update_of_a_postgresql_row_refuses_a_late_writer,
+        an_http_service_refuses_a_late_writer,
     ]
 }

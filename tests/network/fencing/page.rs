@@ -1,10 +1,10 @@
-//! The page that readers copy from.
+//! The page `docs/fencing.md`.
 
 use anyhow::Result;
 
 use crate::recipes::pages::{FENCING, block_below};
 
-/// The `nth` block in a language below a heading of `docs/fencing.md`.
+/// Returns the `nth` code block in a language below a heading.
 #[track_caller]
 pub(super) fn block(heading: &str, language: &str, nth: usize) -> Result<&'static str> {
     block_below(FENCING, heading, language, nth)

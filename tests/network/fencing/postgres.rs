@@ -1,4 +1,4 @@
-//! Tables that compare, in a PostgreSQL of the test's own.
+//! Tables that compare fencing tokens, in a PostgreSQL that the test starts.
 
 use std::cell::Cell;
 use std::process::{Command, Output};
@@ -9,23 +9,23 @@ use ring_segment::PostgreSql;
 use crate::fencing::machines::{Machines, check_late_writer, check_order, script};
 use crate::fencing::page::block;
 
-/// What psql exits with when a statement has failed.
-const FAILED: i32 = 3;
+/// Exit code of psql after a failed statement.
+const FAILED_CODE: i32 = 3;
 
-/// Two machines and a server that both can ask.
-struct Place {
+/// Two machines, and a server that both reach.
+struct Database {
     server: PostgreSql,
     machines: Machines,
 }
 
-impl Place {
+impl Database {
     fn new() -> Result<Self> {
         let server = PostgreSql::start(tempfile::tempdir_in("/run")?)?;
-        let machines = Machines::with(server.programs().to_owned())?;
+        let machines = Machines::with_tools(server.programs().to_owned())?;
         Ok(Self { server, machines })
     }
 
-    /// Runs a command line, under a token that is granted to the machine for it, or under this one.
+    /// Runs a command line with the given token, or with a new one of the machine.
     fn run(&self, machine: usize, token: Option<&str>, line: &[&str]) -> Result<Output> {
         let mut line = line.to_vec();
         if token.is_none() {
@@ -40,43 +40,43 @@ impl Place {
         command.envs(self.server.environment())
     }
 
-    /// What statements print, without a token.
+    /// Runs statements without a token, and returns their output.
     fn sql(&self, statements: &str) -> Result<Output> {
         let line = ["psql", "-XqAt", "-v", "ON_ERROR_STOP=1", "-c", statements];
         let mut command = self.machines.command(0, &line)?;
         self.machines.run(0, self.ask(&mut command))
     }
 
-    fn done(&self, statements: &str) -> Result<String> {
+    fn run_sql(&self, statements: &str) -> Result<String> {
         let output = self.sql(statements)?;
         ensure!(output.status.success(), "{statements}: {output:?}");
         Ok(String::from_utf8(output.stdout)?.trim().to_owned())
     }
 }
 
-fn says_stale(output: &Output) -> bool {
+fn is_stale(output: &Output) -> bool {
     let said = String::from_utf8_lossy(&output.stderr);
-    output.status.code() == Some(FAILED) && said.contains("FE076") && said.contains("is stale")
+    output.status.code() == Some(FAILED_CODE) && said.contains("FE076") && said.contains("is stale")
 }
 
-pub(super) fn a_postgresql_trigger_refuses_who_comes_too_late_and_who_shows_no_token() -> Result<()>
+pub(super) fn a_postgresql_trigger_refuses_a_late_writer_and_a_writer_without_a_token() -> Result<()>
 {
-    let place = Place::new()?;
-    place.done(block("PostgreSQL", "sql", 0)?)?;
-    let program = place.machines.path("write-report");
+    let database = Database::new()?;
+    database.run_sql(block("PostgreSQL", "sql", 0)?)?;
+    let program = database.machines.path("write-report");
     script(&program, block("PostgreSQL", "sh", 0)?)?;
     let program = program.to_string_lossy();
     let write =
-        |machine, token: Option<&str>, text: &str| place.run(machine, token, &[&program, text]);
-    let read = || place.done("SELECT text FROM report WHERE line = 1");
-    check_late_writer(&place.machines, write, read, says_stale)?;
+        |machine, token: Option<&str>, text: &str| database.run(machine, token, &[&program, text]);
+    let read = || database.run_sql("SELECT text FROM report WHERE line = 1");
+    check_late_writer(&database.machines, write, read, is_stale)?;
     let last = Cell::new(usize::MAX);
     check_order(|object, token| {
         if last.replace(object) != object {
-            place.done("DELETE FROM fence")?;
+            database.run_sql("DELETE FROM fence")?;
         }
         let output = write(0, Some(token), "text")?;
-        ensure!(output.status.success() || says_stale(&output), "{output:?}");
+        ensure!(output.status.success() || is_stale(&output), "{output:?}");
         Ok(output.status.success())
     })?;
     for statement in [
@@ -85,7 +85,7 @@ pub(super) fn a_postgresql_trigger_refuses_who_comes_too_late_and_who_shows_no_t
         "DELETE FROM report",
         "TRUNCATE report",
     ] {
-        let output = place.sql(statement)?;
+        let output = database.sql(statement)?;
         let said = String::from_utf8_lossy(&output.stderr);
         ensure!(
             !output.status.success() && said.contains("ringd.token"),
@@ -96,15 +96,15 @@ pub(super) fn a_postgresql_trigger_refuses_who_comes_too_late_and_who_shows_no_t
     Ok(())
 }
 
-pub(super) fn an_update_of_a_postgresql_row_refuses_who_comes_too_late() -> Result<()> {
-    let place = Place::new()?;
-    place.done(
+pub(super) fn an_update_of_a_postgresql_row_refuses_a_late_writer() -> Result<()> {
+    let database = Database::new()?;
+    database.run_sql(
         "CREATE TABLE document (id int PRIMARY KEY, text text,
             progress bigint NOT NULL, author macaddr NOT NULL, number bigint NOT NULL);
          INSERT INTO document VALUES (1, '', 0, 'ff:ff:ff:ff:ff:ff', 4294967295)",
     )?;
-    // The parts of the token, as a client takes them out of it.
-    let program = place.machines.path("update");
+    // Parts of the token, as a client splits it.
+    let program = database.machines.path("update");
     let client = format!(
         "#!/bin/sh\nIFS=-\nset -- \"$1\" $RINGD_TOKEN\n\
          said=$(psql -XqAt -v text=\"$1\" -v progress=\"$2\" -v author=\"$3\" -v number=\"$4\" <<'END'\n\
@@ -114,10 +114,10 @@ pub(super) fn an_update_of_a_postgresql_row_refuses_who_comes_too_late() -> Resu
     script(&program, &client)?;
     let program = program.to_string_lossy();
     let write =
-        |machine, token: Option<&str>, text: &str| place.run(machine, token, &[&program, text]);
-    let read = || place.done("SELECT text FROM document");
+        |machine, token: Option<&str>, text: &str| database.run(machine, token, &[&program, text]);
+    let read = || database.run_sql("SELECT text FROM document");
     check_late_writer(
-        &place.machines,
+        &database.machines,
         write,
         read,
         crate::fencing::machines::is_stale,
@@ -126,7 +126,7 @@ pub(super) fn an_update_of_a_postgresql_row_refuses_who_comes_too_late() -> Resu
     check_order(|object, token| {
         if last.replace(object) != object {
             let reset = "progress = 0, author = 'ff:ff:ff:ff:ff:ff', number = 4294967295";
-            place.done(&format!("UPDATE document SET {reset}"))?;
+            database.run_sql(&format!("UPDATE document SET {reset}"))?;
         }
         Ok(write(0, Some(token), "text")?.status.success())
     })

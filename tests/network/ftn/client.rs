@@ -1,4 +1,4 @@
-//! `ringctl token` where all goes well, and its exit codes.
+//! `ringctl token` without faults, and its exit codes.
 
 use std::fs;
 use std::io::Write;
@@ -10,17 +10,17 @@ use nix::sys::signal::Signal;
 use ring_segment::{Test, tests};
 use serde_json::Value;
 
-use super::client_stand::{Stand, digits, serve, serve_with};
+use super::client_stand::{ClientStand, hex, serve, serve_with};
 use crate::locks::program::Running;
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
         an_exclusive_token_is_one_clients_and_fencing_numbers_grow,
-        a_shared_token_is_held_by_several_and_excludes_who_wants_it_alone,
+        a_shared_token_has_several_holders_and_excludes_exclusive_ones,
         data_come_back_byte_for_byte,
         data_that_are_too_long_are_refused,
         a_command_has_the_tokens_data_and_its_exit_code_is_handed_on,
-        a_command_that_waits_for_its_own_token_is_told_so,
+        a_command_that_waits_for_its_own_token_is_refused,
         a_holder_gives_way_when_another_waits_if_it_is_to,
         all_tokens_of_all_servers_are_listed,
         a_holder_is_named_with_its_machine_its_label_and_its_process,
@@ -36,37 +36,37 @@ fn an_exclusive_token_is_one_clients_and_fencing_numbers_grow() -> Result<()> {
     let said = hold.line();
     let first: u64 = said
         .strip_prefix("granted ")
-        .context("it is granted")?
+        .context("the token is granted")?
         .parse()?;
-    stand.complains(1, "holds it exclusively", &["run", "-n", "t", "--", "true"])?;
-    stand.complains(1, "not granted in time", &["get", "-n", "t"])?;
-    stand.ends_with(0, &["run", "-n", "other", "--", "true"])?;
+    stand.expect_failure(1, "holds it exclusively", &["run", "-n", "t", "--", "true"])?;
+    stand.expect_failure(1, "not granted in time", &["get", "-n", "t"])?;
+    stand.expect_exit(0, &["run", "-n", "other", "--", "true"])?;
     hold.signal(Signal::SIGTERM)?;
-    hold.says("returned")?;
-    hold.ends_with(0)?;
+    hold.expect_line("returned")?;
+    hold.expect_code(0)?;
     let script = "echo $RINGD_TOKEN";
-    let later = stand.ends_with(0, &["run", "-n", "t", "--", "sh", "-c", script])?;
+    let later = stand.expect_exit(0, &["run", "-n", "t", "--", "sh", "-c", script])?;
     let later: u64 = String::from_utf8(later)?.trim().parse()?;
     ensure!(later > first, "{later} after {first}");
-    // It was given back by then.
-    stand.ends_with(0, &["run", "-n", "t", "--", "true"])?;
+    // The first command has released the token by then.
+    stand.expect_exit(0, &["run", "-n", "t", "--", "true"])?;
     Ok(())
 }
 
-fn a_shared_token_is_held_by_several_and_excludes_who_wants_it_alone() -> Result<()> {
+fn a_shared_token_has_several_holders_and_excludes_exclusive_ones() -> Result<()> {
     let stand = serve(1)?;
     let _first = stand.hold(&["--shared"], "t")?;
     let _second = stand.hold(&["--shared"], "t")?;
-    stand.ends_with(0, &["run", "--shared", "-n", "t", "--", "true"])?;
-    stand.complains(4, "no data", &["get", "-n", "t"])?;
-    stand.complains(1, "share it", &["set", "-n", "t", "x"])?;
+    stand.expect_exit(0, &["run", "--shared", "-n", "t", "--", "true"])?;
+    stand.expect_failure(4, "no data", &["get", "-n", "t"])?;
+    stand.expect_failure(1, "share it", &["set", "-n", "t", "x"])?;
     Ok(())
 }
 
-fn set_input(stand: &Stand, data: &[u8], arguments: &[&str]) -> Result<Option<i32>> {
+fn set_input(stand: &ClientStand, data: &[u8], arguments: &[&str]) -> Result<Option<i32>> {
     let mut set = stand.token(arguments).stdin(Stdio::piped()).spawn()?;
-    let mut input = set.stdin.take().context("it is piped")?;
-    // It need not read all of too much.
+    let mut input = set.stdin.take().context("the stream is piped")?;
+    // The command may stop reading when the input is too long.
     let _ = input.write_all(data);
     drop(input);
     Ok(set.wait()?.code())
@@ -74,35 +74,35 @@ fn set_input(stand: &Stand, data: &[u8], arguments: &[&str]) -> Result<Option<i3
 
 fn data_come_back_byte_for_byte() -> Result<()> {
     let stand = serve(1)?;
-    stand.complains(4, "t has no data", &["get", "t"])?;
+    stand.expect_failure(4, "t has no data", &["get", "t"])?;
     let all: Vec<u8> = (0..=255).cycle().take(32 * 1024).collect();
     for arguments in [&["set", "t"][..], &["set", "t", "-"]] {
         for data in [&all[..], b"\n", &all[..256]] {
             ensure!(set_input(&stand, data, arguments)? == Some(0));
             ensure!(
-                stand.ends_with(0, &["get", "t"])? == data,
+                stand.expect_exit(0, &["get", "t"])? == data,
                 "{} bytes",
                 data.len()
             );
         }
     }
-    // Data that were lost could not be told from data without a byte.
-    stand.ends_with(0, &["set", "t", ""])?;
-    stand.complains(4, "t has no data", &["get", "t"])?;
-    stand.ends_with(0, &["set", "t", "--", "--words, as they are"])?;
-    ensure!(stand.ends_with(0, &["get", "t"])? == b"--words, as they are");
+    // Empty data would look like lost data.
+    stand.expect_exit(0, &["set", "t", ""])?;
+    stand.expect_failure(4, "t has no data", &["get", "t"])?;
+    stand.expect_exit(0, &["set", "t", "--", "--words, as they are"])?;
+    ensure!(stand.expect_exit(0, &["get", "t"])? == b"--words, as they are");
     Ok(())
 }
 
 fn data_that_are_too_long_are_refused() -> Result<()> {
     let stand = serve(1)?;
-    stand.ends_with(0, &["set", "t", "old"])?;
+    stand.expect_exit(0, &["set", "t", "old"])?;
     let long = vec![b'x'; 32 * 1024 + 1];
     ensure!(set_input(&stand, &long, &["set", "t"])? == Some(2));
     let text = String::from_utf8(long)?;
-    stand.complains(2, "at most 32,768 bytes", &["set", "t", &text])?;
-    stand.ends_with(0, &["set", "u", &text[1..]])?;
-    ensure!(stand.ends_with(0, &["get", "t"])? == b"old");
+    stand.expect_failure(2, "at most 32,768 bytes", &["set", "t", &text])?;
+    stand.expect_exit(0, &["set", "u", &text[1..]])?;
+    ensure!(stand.expect_exit(0, &["get", "t"])? == b"old");
     Ok(())
 }
 
@@ -110,19 +110,22 @@ fn a_command_has_the_tokens_data_and_its_exit_code_is_handed_on() -> Result<()> 
     let stand = serve(1)?;
     let all: Vec<u8> = (0..=255).cycle().take(32 * 1024).collect();
     ensure!(set_input(&stand, &all, &["set", "t"])? == Some(0));
-    let data = stand.ends_with(
+    let data = stand.expect_exit(
         7,
         &["run", "t", "--", "sh", "-c", "echo $RINGD_DATA; exit 7"],
     )?;
-    let expected = digits(&all);
-    ensure!(String::from_utf8(data)?.trim() == expected, "not the data");
-    stand.ends_with(126, &["run", "t", "--", "/etc/passwd"])?;
-    stand.ends_with(127, &["run", "t", "--", "/no/such/command"])?;
-    stand.ends_with(137, &["run", "t", "--", "sh", "-c", "kill -KILL $$"])?;
+    let expected = hex(&all);
+    ensure!(
+        String::from_utf8(data)?.trim() == expected,
+        "the output is not the token's data"
+    );
+    stand.expect_exit(126, &["run", "t", "--", "/etc/passwd"])?;
+    stand.expect_exit(127, &["run", "t", "--", "/no/such/command"])?;
+    stand.expect_exit(137, &["run", "t", "--", "sh", "-c", "kill -KILL $$"])?;
     Ok(())
 }
 
-fn a_command_that_waits_for_its_own_token_is_told_so() -> Result<()> {
+fn a_command_that_waits_for_its_own_token_is_refused() -> Result<()> {
     let stand = serve(1)?;
     let list = stand.list();
     let list = list.to_str().context("a plain path")?;
@@ -148,26 +151,26 @@ fn a_command_that_waits_for_its_own_token_is_told_so() -> Result<()> {
 fn a_holder_gives_way_when_another_waits_if_it_is_to() -> Result<()> {
     let stand = serve(1)?;
     let mut gives_way = stand.hold(&["--until-revoked"], "t")?;
-    stand.ends_with(0, &["run", "t", "--", "true"])?;
-    gives_way.says("returned")?;
-    gives_way.ends_with(0)?;
+    stand.expect_exit(0, &["run", "t", "--", "true"])?;
+    gives_way.expect_line("returned")?;
+    gives_way.expect_code(0)?;
     let mut stays = stand.hold(&[], "t")?;
-    stand.ends_with(1, &["run", "-w", "1", "t", "--", "true"])?;
+    stand.expect_exit(1, &["run", "-w", "1", "t", "--", "true"])?;
     stays.signal(Signal::SIGINT)?;
-    stays.says("returned")?;
-    stays.ends_with(0)
+    stays.expect_line("returned")?;
+    stays.expect_code(0)
 }
 
 fn all_tokens_of_all_servers_are_listed() -> Result<()> {
     let stand = serve(3)?;
     for number in 0..40 {
-        stand.ends_with(0, &["set", &format!("token-{number:02}"), "some data"])?;
+        stand.expect_exit(0, &["set", &format!("token-{number:02}"), "some data"])?;
     }
     let _holder = stand.hold(&[], "token-07")?;
     let _waits = Running::start(&mut stand.token(&["hold", "token-07"]))?;
     stand.wait_for_waiting("token-07", 1)?;
     let _sharer = stand.hold(&["--shared"], "shared")?;
-    let listed: Value = serde_json::from_slice(&stand.ends_with(0, &["list", "--json"])?)?;
+    let listed: Value = serde_json::from_slice(&stand.expect_exit(0, &["list", "--json"])?)?;
     let listed = listed.as_array().context("an array")?;
     ensure!(listed.len() == 41, "{listed:?}");
     for token in listed {
@@ -182,7 +185,9 @@ fn all_tokens_of_all_servers_are_listed() -> Result<()> {
         .filter_map(|token| token["server"].as_u64())
         .collect();
     ensure!(servers.iter().eq(&[0, 1, 2]), "{servers:?}");
-    let held = stand.listed("token-07")?.context("it is listed")?;
+    let held = stand
+        .list_entry("token-07")?
+        .context("the token is listed")?;
     ensure!(held["access"] == -1 && held["bytes"] == 9, "{held}");
     ensure!(
         held["holders"].as_array().is_some_and(|all| all.len() == 1),
@@ -216,29 +221,29 @@ fn a_holder_is_named_with_its_machine_its_label_and_its_process() -> Result<()> 
     let name = format!("sleep (process {}) on 127.0.0.1", run.pid());
     let _other = stand.hold(&["--label", "by hand", "--shared"], "other")?;
     stand.wait_for_page(|page| page.contains(&name) && page.contains("by hand (process "))?;
-    stand.complains(
+    stand.expect_failure(
         1,
         &format!("{name} (localhost) holds it exclusively"),
         &["run", "-n", "backup", "--", "true"],
     )?;
-    // Whoever takes the token over is told too.
-    let server = stand.listed("backup")?.context("it is listed")?["server"].as_u64();
-    let server = server.context("a server has it")?;
+    // The server that takes the token over reports the same.
+    let server = stand.list_entry("backup")?.context("the token is listed")?["server"].as_u64();
+    let server = server.context("the token has a server")?;
     stand.kill_server(usize::try_from(server)?)?;
     stand.wait_for_page(|page| page.contains(&name))?;
     run.signal(Signal::SIGTERM)?;
-    run.end()?;
+    run.wait()?;
     Ok(())
 }
 
 fn watch_shows_a_grant_and_a_return_of_a_token() -> Result<()> {
     let stand = serve(1)?;
-    stand.ends_with(0, &["set", "press", ""])?;
+    stand.expect_exit(0, &["set", "press", ""])?;
     let mut watch = Command::new(ring_segment::program("ringctl"));
     watch.arg("--socket").arg(stand.file("ftn-0.sock"));
     let mut watch = Running::start(watch.arg("watch"))?;
     ensure!(!watch.line().is_empty(), "{}", watch.errors());
-    stand.ends_with(0, &["run", "--label", "nightly", "press", "--", "true"])?;
+    stand.expect_exit(0, &["run", "--label", "nightly", "press", "--", "true"])?;
     let mut sees = |words: &str| loop {
         let line = watch.line();
         ensure!(!line.is_empty(), "no {words:?}: {}", watch.errors());
@@ -247,8 +252,14 @@ fn watch_shows_a_grant_and_a_return_of_a_token() -> Result<()> {
         }
     };
     let granted = sees("holds the token 'press' with number ")?;
-    let session = granted.split("session ").nth(1).context("it is named")?;
-    let session = session.split(' ').next().context("it has a number")?;
+    let session = granted
+        .split("session ")
+        .nth(1)
+        .context("the holder is named")?;
+    let session = session
+        .split(' ')
+        .next()
+        .context("the event has a number")?;
     let introduced = sees("is nightly (process ")?;
     ensure!(
         introduced.contains(&format!("session {session} ")),
@@ -267,16 +278,16 @@ fn a_tokens_name_is_any_bytes() -> Result<()> {
     let stand = serve(1)?;
     let long = "x".repeat(1024);
     for name in [long.as_str(), "two\nlines", " "] {
-        stand.ends_with(0, &["set", name, name])?;
+        stand.expect_exit(0, &["set", name, name])?;
         ensure!(
-            stand.ends_with(0, &["get", name])? == name.as_bytes(),
+            stand.expect_exit(0, &["get", name])? == name.as_bytes(),
             "{name:?}"
         );
     }
-    let page = String::from_utf8(stand.ends_with(0, &["list"])?)?;
+    let page = String::from_utf8(stand.expect_exit(0, &["list"])?)?;
     ensure!(page.contains("two\\nlines"), "{page}");
-    stand.complains(2, "1025 bytes are too many", &["get", &"x".repeat(1025)])?;
-    stand.complains(2, "at least one byte", &["get", ""])?;
+    stand.expect_failure(2, "1025 bytes are too many", &["get", &"x".repeat(1025)])?;
+    stand.expect_failure(2, "at least one byte", &["get", ""])?;
     let gone = stand.file("nowhere");
     let output = stand.token_of(&gone, &["list"]).output()?;
     ensure!(output.status.code() == Some(2), "{output:?}");

@@ -1,5 +1,5 @@
-//! Sudden deaths and stops: of `ringctl token run`, of its keeper, of its granter, of the server. In each case the
-//! work has ended before anybody else has the token.
+//! Crashes and stops of `ringctl token run`, its keeper, its granter and the server. In each case the work ends
+//! before another client gets the token.
 
 use std::time::Duration;
 
@@ -7,17 +7,17 @@ use anyhow::{Result, ensure};
 use nix::sys::signal::Signal;
 use ring_segment::{Test, tests};
 
-use super::client_stand::{Stand, helpers, serve, serve_with, signal, wait_until_gone};
+use super::client_stand::{ClientStand, helpers, serve, serve_with, signal, wait_until_gone};
 
-/// The exit code of a `ringctl` that has lost the token.
-const LOST: i32 = 75;
-/// Long enough for a busy machine to renew a lease in, short enough to be waited for.
+/// Exit code of a `ringctl` that lost the token.
+const LOST_CODE: i32 = 75;
+/// A busy machine can renew such a lease in time, and the test does not wait long.
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(4);
-/// Neither it nor what it has started ends when it is told to.
-const STUBBORN: &str = "trap '' TERM; sleep 1000 & echo ready; wait; sleep 1000";
-/// What has left its process group, and has none of the descriptors that `ringctl` lets it inherit. Only the mark that
-/// it is there.
-const SCATTERED: &str = "setsid python3 -c 'import os, time
+/// Command that ignores SIGTERM, as does its child.
+const STUBBORN_COMMAND: &str = "trap '' TERM; sleep 1000 & echo ready; wait; sleep 1000";
+/// Process outside the command's process group that has closed all descriptors of `ringctl` and only keeps the
+/// test's mark open.
+const DETACHED_COMMAND: &str = "setsid python3 -c 'import os, time
 os.closerange(3, 9)
 os.closerange(10, 1000)
 print(\"ready\", flush=True)
@@ -27,7 +27,7 @@ pub(super) fn tests() -> Vec<Test> {
     tests![
         the_death_of_ringctl_ends_its_work_and_gives_the_token_back,
         the_death_of_the_keeper_ends_its_work_before_another_begins,
-        the_death_of_ringctl_and_keeper_ends_even_what_has_left_them,
+        the_death_of_ringctl_and_keeper_ends_even_detached_processes,
         the_death_of_the_granter_ends_the_work_before_another_begins,
         a_granter_that_is_stopped_loses_its_work_before_another_begins,
         a_keeper_that_is_stopped_loses_its_work_before_another_begins,
@@ -38,77 +38,77 @@ pub(super) fn tests() -> Vec<Test> {
     ]
 }
 
-fn stand() -> Result<Stand> {
+fn stand() -> Result<ClientStand> {
     serve_with(1, CLIENT_TIMEOUT)
 }
 
 fn the_death_of_ringctl_ends_its_work_and_gives_the_token_back() -> Result<()> {
     let stand = stand()?;
-    let mut run = stand.work(STUBBORN)?;
-    let next = stand.next()?;
+    let mut run = stand.start_work(STUBBORN_COMMAND)?;
+    let next = stand.start_next()?;
     run.signal(Signal::SIGKILL)?;
-    run.killed_by(Signal::SIGKILL)?;
-    next.begins_alone()
+    run.expect_signal(Signal::SIGKILL)?;
+    next.check_begins_alone()
 }
 
 fn the_death_of_the_keeper_ends_its_work_before_another_begins() -> Result<()> {
     let stand = stand()?;
-    let mut run = stand.work(STUBBORN)?;
-    let next = stand.next()?;
+    let mut run = stand.start_work(STUBBORN_COMMAND)?;
+    let next = stand.start_next()?;
     let (keeper, granter) = helpers(&run)?;
     signal(keeper, Signal::SIGKILL)?;
-    run.ends_with(LOST)?;
-    next.begins_alone()?;
+    run.expect_code(LOST_CODE)?;
+    next.check_begins_alone()?;
     wait_until_gone(granter)
 }
 
-fn the_death_of_ringctl_and_keeper_ends_even_what_has_left_them() -> Result<()> {
+fn the_death_of_ringctl_and_keeper_ends_even_detached_processes() -> Result<()> {
     let stand = stand()?;
-    let mut run = stand.work(SCATTERED)?;
-    let next = stand.next()?;
+    let mut run = stand.start_work(DETACHED_COMMAND)?;
+    let next = stand.start_next()?;
     let (keeper, granter) = helpers(&run)?;
     signal(run.pid(), Signal::SIGKILL)?;
     signal(keeper, Signal::SIGKILL)?;
-    run.killed_by(Signal::SIGKILL)?;
-    next.begins_alone()?;
+    run.expect_signal(Signal::SIGKILL)?;
+    next.check_begins_alone()?;
     wait_until_gone(granter)
 }
 
 fn the_death_of_the_granter_ends_the_work_before_another_begins() -> Result<()> {
     let stand = stand()?;
-    let mut run = stand.work(STUBBORN)?;
-    let next = stand.next()?;
+    let mut run = stand.start_work(STUBBORN_COMMAND)?;
+    let next = stand.start_next()?;
     let (keeper, granter) = helpers(&run)?;
     signal(granter, Signal::SIGKILL)?;
-    run.complains("ringd-granter) was killed")?;
-    run.ends_with(LOST)?;
-    ensure!(stand.is_alone()?, "something of the work is left");
-    next.begins_alone()?;
+    run.expect_error("ringd-granter) was killed")?;
+    run.expect_code(LOST_CODE)?;
+    ensure!(stand.is_alone()?, "a process of the work is left");
+    next.check_begins_alone()?;
     wait_until_gone(keeper)
 }
 
 fn a_granter_that_is_stopped_loses_its_work_before_another_begins() -> Result<()> {
     let stand = stand()?;
-    let mut run = stand.work(STUBBORN)?;
-    let next = stand.next()?;
+    let mut run = stand.start_work(STUBBORN_COMMAND)?;
+    let next = stand.start_next()?;
     let (_, granter) = helpers(&run)?;
     signal(granter, Signal::SIGSTOP)?;
-    run.complains("its lease was not renewed in time")?;
-    run.ends_with(LOST)?;
-    next.begins_alone()?;
+    run.expect_error("its lease was not renewed in time")?;
+    run.expect_code(LOST_CODE)?;
+    next.check_begins_alone()?;
     signal(granter, Signal::SIGCONT)?;
     wait_until_gone(granter)
 }
 
-/// The kernel kills it at the end of the lease that it has heard of last.
+/// The kernel ends the work when the lease of the last renewal expires.
 fn a_keeper_that_is_stopped_loses_its_work_before_another_begins() -> Result<()> {
     let stand = stand()?;
-    let mut run = stand.work(STUBBORN)?;
-    let next = stand.next()?;
+    let mut run = stand.start_work(STUBBORN_COMMAND)?;
+    let next = stand.start_next()?;
     let (keeper, granter) = helpers(&run)?;
     signal(keeper, Signal::SIGSTOP)?;
-    run.ends_with(LOST)?;
-    next.begins_alone()?;
+    run.expect_code(LOST_CODE)?;
+    next.check_begins_alone()?;
     wait_until_gone(granter)
 }
 
@@ -119,56 +119,56 @@ fn work_that_is_stopped_with_all_that_would_end_it_does_not_wake_up_again() -> R
         "echo ready; kill -STOP $$; echo >{}; sleep 1000",
         woken.display()
     );
-    let mut run = stand.work(&line)?;
-    let next = stand.next()?;
+    let mut run = stand.start_work(&line)?;
+    let next = stand.start_next()?;
     let (keeper, granter) = helpers(&run)?;
     for pid in [granter, keeper, run.pid()] {
         signal(pid, Signal::SIGSTOP)?;
     }
-    next.begins_alone()?;
+    next.check_begins_alone()?;
     for pid in [run.pid(), granter] {
         signal(pid, Signal::SIGCONT)?;
     }
-    run.ends_with(LOST)?;
+    run.expect_code(LOST_CODE)?;
     wait_until_gone(granter)?;
-    ensure!(!woken.exists(), "it has woken up");
+    ensure!(!woken.exists(), "the keeper has woken up");
     Ok(())
 }
 
 fn a_session_without_servers_ends_with_its_lease() -> Result<()> {
     let mut stand = stand()?;
-    let mut run =
-        stand.work("trap 'echo told' TERM; echo ready; while :; do sleep 1000 & wait; done")?;
+    let mut run = stand
+        .start_work("trap 'echo told' TERM; echo ready; while :; do sleep 1000 & wait; done")?;
     let mut hold = stand.hold(&[], "other")?;
     stand.kill_server(0)?;
-    run.says("told")?;
-    run.ends_with(LOST)?;
-    ensure!(stand.is_alone()?, "something of the work is left");
-    hold.complains("the token is lost")?;
-    hold.ends_with(LOST)
+    run.expect_line("told")?;
+    run.expect_code(LOST_CODE)?;
+    ensure!(stand.is_alone()?, "a process of the work is left");
+    hold.expect_error("the token is lost")?;
+    hold.expect_code(LOST_CODE)
 }
 
-/// The first to lead is not known, so each server dies once, but for the last.
+/// The test does not know the first leader, so all servers but the last die in turn.
 fn a_token_outlives_its_leader_and_its_server() -> Result<()> {
     let mut stand = serve(3)?;
-    stand.ends_with(0, &["set", "t", "data"])?;
+    stand.expect_exit(0, &["set", "t", "data"])?;
     let mut hold = stand.hold(&[], "t")?;
     for index in 0..2 {
         stand.kill_server(index)?;
-        stand.complains(1, "holds it exclusively", &["get", "-w", "3", "t"])?;
+        stand.expect_failure(1, "holds it exclusively", &["get", "-w", "3", "t"])?;
     }
     hold.signal(Signal::SIGTERM)?;
-    hold.says("returned")?;
-    hold.ends_with(0)?;
-    ensure!(stand.ends_with(0, &["get", "t"])? == b"data");
+    hold.expect_line("returned")?;
+    hold.expect_code(0)?;
+    ensure!(stand.expect_exit(0, &["get", "t"])? == b"data");
     Ok(())
 }
 
 fn work_that_lasts_longer_than_a_lease_keeps_the_token() -> Result<()> {
     let stand = stand()?;
     // Longer than a client timeout.
-    let mut run = stand.work("echo ready; sleep 5; exit 5")?;
-    run.ends_with(5)?;
-    stand.ends_with(0, &["run", "-n", "t", "--", "true"])?;
+    let mut run = stand.start_work("echo ready; sleep 5; exit 5")?;
+    run.expect_code(5)?;
+    stand.expect_exit(0, &["run", "-n", "t", "--", "true"])?;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The recipe of `docs/ftn.md`, as it stands there.
+//! Runs the recipe of `docs/ftn.md` unchanged.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -38,7 +38,7 @@ fn an_entry_of_the_cache_is_made_once_and_read_by_all() -> Result<()> {
     fs::write(&script, text)?;
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755))?;
     let programs = Path::new(ring_segment::program("ringctl")).parent();
-    let programs = programs.context("it is in a directory")?.display();
+    let programs = programs.context("the file is in a directory")?.display();
     let path = format!("{programs}:{}", std::env::var("PATH")?);
     let cached = |arguments: &[&str]| {
         let mut command = Command::new("sh");
@@ -53,33 +53,33 @@ fn an_entry_of_the_cache_is_made_once_and_read_by_all() -> Result<()> {
     );
     let log = stand.file("log");
     let make = format!("echo made >>{}; echo entry", log.display());
-    // Nobody makes it before all wait for it.
+    // Keeps the work from starting before all clients wait for it.
     let gate = stand.hold(&[], "cache/a")?;
     let started = (0..4).map(|_| Running::start(&mut cached(&["a", "sh", "-c", &make])));
     let started: Vec<Running> = started.collect::<Result<_>>()?;
     stand.wait_for_waiting("cache/a", 4)?;
     gate.signal(Signal::SIGTERM)?;
     for mut one in started {
-        one.says("entry")?;
-        one.ends_with(0)?;
+        one.expect_line("entry")?;
+        one.expect_code(0)?;
     }
     ensure!(
         fs::read_to_string(&log)? == "made\n",
-        "it was made more than once"
+        "the entry was made more than once"
     );
     let later = cached(&["a", "false"]).output()?;
     ensure!(later.stdout == b"entry\n", "{later:?}");
     Ok(())
 }
 
-/// As a person's shell asks, by what the page has them put into its start file.
+/// Completes as an interactive shell does that sources the script of the page.
 fn a_shell_completes_the_names_of_tokens() -> Result<()> {
     let stand = serve(2)?;
     for name in ["build/cache", "build/docs", "nightly"] {
-        stand.ends_with(0, &["set", name, "x"])?;
+        stand.expect_exit(0, &["set", name, "x"])?;
     }
     let programs = Path::new(ring_segment::program("ringctl")).parent();
-    let programs = programs.context("it is in a directory")?.display();
+    let programs = programs.context("the file is in a directory")?.display();
     let source = block(FTN, "source <(RINGCTL_COMPLETE=bash ringctl)")?;
     let list = stand.list();
     let completes = |words: &str| -> Result<String> {
@@ -99,7 +99,7 @@ fn a_shell_completes_the_names_of_tokens() -> Result<()> {
     ensure!(said == "build/cache build/docs", "{said}");
     let said = completes(&format!("ringctl token --servers {list} run --shared n"))?;
     ensure!(said == "nightly", "{said}");
-    // What can be read but once is left to the command; nobody waits for a writer.
+    // A pipe can be read only once, so completion must not read it or wait for its writer.
     let pipe = stand.file("pipe");
     mkfifo(&pipe, Mode::S_IRUSR | Mode::S_IWUSR)?;
     let said = completes(&format!(
@@ -107,7 +107,7 @@ fn a_shell_completes_the_names_of_tokens() -> Result<()> {
         pipe.display()
     ))?;
     ensure!(said.is_empty(), "{said}");
-    // Nobody answers: nothing is said, and nobody waits for long.
+    // Without an answering server completion prints nothing and does not wait long.
     let nobody = stand.file("nobody");
     fs::write(&nobody, "127.0.0.1:9\n")?;
     let said = completes(&format!(

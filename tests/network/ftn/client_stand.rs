@@ -1,4 +1,4 @@
-//! What the clients' tests stand on: servers as processes, and `ringctl token` to ask them.
+//! Servers as processes, and `ringctl token` as their client.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -15,26 +15,25 @@ use tempfile::TempDir;
 
 use crate::locks::program::Running;
 
-/// The first server's port; each test has a loopback interface of its own.
+/// Port of the first server. Each test has its own loopback interface.
 const PORT: u16 = 7300;
-/// How often is looked.
-const LOOK: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// Servers on this world's loopback interface, killed when this is dropped.
-pub(super) struct Stand {
+/// Servers on this sandbox's loopback interface, killed on drop.
+pub(super) struct ClientStand {
     folder: TempDir,
     client_timeout: Duration,
     servers: Vec<Child>,
 }
 
-/// Servers with the client timeout of `ringctl`.
-pub(super) fn serve(count: u16) -> Result<Stand> {
+/// Starts servers with `ringctl`'s default client timeout.
+pub(super) fn serve(count: u16) -> Result<ClientStand> {
     serve_with(count, Duration::from_secs(15))
 }
 
-/// The same with another client timeout, for them and for their clients.
-pub(super) fn serve_with(count: u16, client_timeout: Duration) -> Result<Stand> {
-    let mut stand = Stand {
+/// Starts servers and clients with this client timeout.
+pub(super) fn serve_with(count: u16, client_timeout: Duration) -> Result<ClientStand> {
+    let mut stand = ClientStand {
         folder: tempfile::tempdir()?,
         client_timeout,
         servers: Vec::new(),
@@ -43,7 +42,7 @@ pub(super) fn serve_with(count: u16, client_timeout: Duration) -> Result<Stand> 
         .map(|index| format!("127.0.0.1:{}", PORT + index))
         .collect();
     fs::write(stand.list(), lines.join("\n") + "\n")?;
-    File::create(stand.mark())?;
+    File::create(stand.lock_file())?;
     for index in 0..count {
         let server = Command::new(env!("CARGO_BIN_EXE_ringd"))
             .arg("ftn")
@@ -53,9 +52,9 @@ pub(super) fn serve_with(count: u16, client_timeout: Duration) -> Result<Stand> 
             .args(["--heartbeat", "100ms", "--server-timeout", "500ms"])
             .arg("--client-timeout")
             .arg(format!("{}ms", client_timeout.as_millis()))
-            // No client of an earlier run is there.
+            // There is no client of an earlier run.
             .args(["--grace", "0ms"])
-            // The last one that lives goes on.
+            // The last living server must continue.
             .args(["--quorum", "1"])
             .arg("--control")
             .arg(stand.file(&format!("ftn-{index}.sock")))
@@ -70,8 +69,7 @@ pub(super) fn serve_with(count: u16, client_timeout: Duration) -> Result<Stand> 
     Ok(stand)
 }
 
-impl Stand {
-    /// The list of the servers.
+impl ClientStand {
     pub(super) fn list(&self) -> PathBuf {
         self.file("servers")
     }
@@ -80,17 +78,17 @@ impl Stand {
         self.folder.path().join(name)
     }
 
-    /// What is locked as long as anything of the work is left: all that it starts inherits it.
-    fn mark(&self) -> PathBuf {
+    /// Returns the file that stays locked while any process of the work lives: all of them inherit the lock.
+    fn lock_file(&self) -> PathBuf {
         self.file("mark")
     }
 
-    /// `ringctl token` with these arguments. It hears all signals.
+    /// Returns `ringctl token` with these arguments. It ignores no signal.
     pub(super) fn token(&self, arguments: &[&str]) -> Command {
         self.token_of(&self.list(), arguments)
     }
 
-    /// The same with another list.
+    /// Returns `ringctl token` with another list of servers.
     pub(super) fn token_of(&self, list: &Path, arguments: &[&str]) -> Command {
         let mut command = Command::new("env");
         command
@@ -108,13 +106,13 @@ impl Stand {
         command
     }
 
-    /// Runs it to its end.
+    /// Runs `ringctl token`, and waits for its end.
     pub(super) fn output(&self, arguments: &[&str]) -> Result<Output> {
         Ok(self.token(arguments).output()?)
     }
 
-    /// Runs it to its end, which must be with this code; its output.
-    pub(super) fn ends_with(&self, code: i32, arguments: &[&str]) -> Result<Vec<u8>> {
+    /// Checks the exit code of `ringctl token`, and returns its output.
+    pub(super) fn expect_exit(&self, code: i32, arguments: &[&str]) -> Result<Vec<u8>> {
         let output = self.output(arguments)?;
         ensure!(
             output.status.code() == Some(code),
@@ -123,8 +121,8 @@ impl Stand {
         Ok(output.stdout)
     }
 
-    /// Runs it to its end, which must be with this code; its complaint, which must have these words.
-    pub(super) fn complains(&self, code: i32, words: &str, arguments: &[&str]) -> Result<()> {
+    /// Checks the exit code of `ringctl token` and that its error contains `words`.
+    pub(super) fn expect_failure(&self, code: i32, words: &str, arguments: &[&str]) -> Result<()> {
         let output = self.output(arguments)?;
         let said = String::from_utf8_lossy(&output.stderr);
         let is_so = output.status.code() == Some(code) && said.contains(words);
@@ -132,7 +130,7 @@ impl Stand {
         Ok(())
     }
 
-    /// A `hold` of this token that has it.
+    /// Starts a `hold` of a token, and waits until it holds it.
     pub(super) fn hold(&self, options: &[&str], name: &str) -> Result<Running> {
         let arguments = [&["hold"], options, &[name]].concat();
         let mut hold = Running::start(&mut self.token(&arguments))?;
@@ -143,16 +141,16 @@ impl Stand {
         Ok(hold)
     }
 
-    /// The token of this name, as `list --json` shows it.
-    pub(super) fn listed(&self, name: &str) -> Result<Option<Value>> {
-        let listed = self.ends_with(0, &["list", "--json"])?;
+    /// Returns the token of this name in `list --json`.
+    pub(super) fn list_entry(&self, name: &str) -> Result<Option<Value>> {
+        let listed = self.expect_exit(0, &["list", "--json"])?;
         let listed: Value = serde_json::from_slice(&listed)?;
-        let digits = digits(name.as_bytes());
+        let digits = hex(name.as_bytes());
         let mut tokens = listed.as_array().context("an array")?.iter();
         Ok(tokens.find(|token| token["name"] == digits).cloned())
     }
 
-    /// Waits until the page of all tokens is so.
+    /// Waits until the page of all tokens satisfies `is_so`.
     pub(super) fn wait_for_page(&self, is_so: impl Fn(&str) -> bool) -> Result<()> {
         let give_up = Instant::now() + PATIENCE;
         loop {
@@ -165,11 +163,11 @@ impl Stand {
         }
     }
 
-    /// Waits until so many sessions wait for a token.
+    /// Waits until `count` sessions wait for a token.
     pub(super) fn wait_for_waiting(&self, name: &str, count: usize) -> Result<()> {
         let give_up = Instant::now() + PATIENCE;
         loop {
-            let token = self.listed(name)?;
+            let token = self.list_entry(name)?;
             let waiting = token.as_ref().and_then(|token| token["waiting"].as_array());
             if waiting.map_or(0, Vec::len) == count {
                 return Ok(());
@@ -178,32 +176,31 @@ impl Stand {
         }
     }
 
-    /// `ringctl token run` of the token `t` with a line for the shell, which has said that it is ready.
-    pub(super) fn work(&self, line: &str) -> Result<Running> {
-        // It leaves no core behind, whatever ends it.
+    /// Starts `ringctl token run` of token `t` with a shell line, and waits until the line prints "ready".
+    pub(super) fn start_work(&self, line: &str) -> Result<Running> {
+        // Without a core dump, whatever signal ends it.
         let line = format!(
             "ulimit -c 0; exec 9> {}; flock -n 9 || exit 99; {line}",
-            self.mark().display()
+            self.lock_file().display()
         );
         let mut run = Running::start(&mut self.token(&["run", "t", "--", "sh", "-c", &line]))?;
-        run.says("ready")?;
+        run.expect_line("ready")?;
         Ok(run)
     }
 
-    /// Whether nothing of the work is left.
+    /// Whether no process of the work is left.
     pub(super) fn is_alone(&self) -> Result<bool> {
-        let mark = File::open(self.mark())?;
+        let mark = File::open(self.lock_file())?;
         Ok(Flock::lock(mark, FlockArg::LockExclusiveNonblock).is_ok())
     }
 
-    /// Another client that waits for `t` already.
-    pub(super) fn next(&self) -> Result<Next<'_>> {
+    /// Starts another client that waits for `t`.
+    pub(super) fn start_next(&self) -> Result<NextClient<'_>> {
         let hold = Running::start(&mut self.token(&["hold", "t"]))?;
         self.wait_for_waiting("t", 1)?;
-        Ok(Next { stand: self, hold })
+        Ok(NextClient { stand: self, hold })
     }
 
-    /// Kills a server.
     pub(super) fn kill_server(&mut self, index: usize) -> Result<()> {
         let server = &mut self.servers[index];
         server.kill()?;
@@ -212,7 +209,7 @@ impl Stand {
     }
 }
 
-impl Drop for Stand {
+impl Drop for ClientStand {
     fn drop(&mut self) {
         for server in &mut self.servers {
             let _ = server.kill();
@@ -221,32 +218,30 @@ impl Drop for Stand {
     }
 }
 
-/// Somebody who wants the token next.
-pub(super) struct Next<'a> {
-    stand: &'a Stand,
+pub(super) struct NextClient<'a> {
+    stand: &'a ClientStand,
     hold: Running,
 }
 
-impl Next<'_> {
-    /// It is granted the token, and nothing of the work is left at that very moment.
-    pub(super) fn begins_alone(mut self) -> Result<()> {
+impl NextClient<'_> {
+    /// Checks that this client gets the token, and no process of the earlier work lives at that moment.
+    pub(super) fn check_begins_alone(mut self) -> Result<()> {
         let said = self.hold.line();
         let is_alone = self.stand.is_alone()?;
         ensure!(said.starts_with("granted "), "{said:?}");
-        ensure!(is_alone, "something of the work is left");
+        ensure!(is_alone, "a process of the work is left");
         self.hold.signal(Signal::SIGTERM)?;
-        self.hold.says("returned")?;
-        self.hold.ends_with(0)
+        self.hold.expect_line("returned")?;
+        self.hold.expect_code(0)
     }
 }
 
-/// Bytes as hexadecimal digits.
-pub(super) fn digits(bytes: &[u8]) -> String {
+pub(super) fn hex(bytes: &[u8]) -> String {
     let pairs: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     pairs.concat()
 }
 
-/// The process of this name that another one has started, which must come.
+/// Waits for a child of `parent` with this name, and returns it.
 pub(super) fn child_called(parent: Pid, name: &str) -> Result<Pid> {
     let give_up = Instant::now() + PATIENCE;
     loop {
@@ -257,7 +252,7 @@ pub(super) fn child_called(parent: Pid, name: &str) -> Result<Pid> {
             }
         }
         ensure!(Instant::now() < give_up, "{parent} has no {name}");
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 
@@ -270,28 +265,26 @@ fn children(parent: Pid) -> Vec<Pid> {
         .collect()
 }
 
-/// The keeper and the granter of a `ringctl token run`.
+/// Returns the keeper and the granter of a `ringctl token run`.
 pub(super) fn helpers(run: &Running) -> Result<(Pid, Pid)> {
     let keeper = child_called(run.pid(), "ringd-keeper")?;
     Ok((keeper, child_called(keeper, "ringd-granter")?))
 }
 
-/// Sends a signal.
 pub(super) fn signal(pid: Pid, signal: Signal) -> Result<()> {
     Ok(kill(pid, signal)?)
 }
 
-/// Waits until a process is gone.
 pub(super) fn wait_until_gone(pid: Pid) -> Result<()> {
     let give_up = Instant::now() + PATIENCE;
     while kill(pid, None).is_ok() {
-        // What nobody waits for is a zombie.
+        // A process that its parent does not wait for becomes a zombie.
         let status = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         if status.contains(") Z ") {
             break;
         }
         ensure!(Instant::now() < give_up, "process {pid} does not end");
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
     }
     Ok(())
 }

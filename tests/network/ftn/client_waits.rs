@@ -1,4 +1,4 @@
-//! Clients that wait: how long, and what becomes of their requests.
+//! Clients that wait: how long, and how their requests end.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -12,15 +12,15 @@ use crate::locks::program::Running;
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
-        who_does_not_get_a_token_in_time_gives_up_with_its_exit_code,
-        a_client_that_is_told_to_end_takes_its_request_back,
-        a_ringctl_run_that_is_told_to_end_takes_its_request_back,
+        a_client_that_gets_no_token_in_time_returns_its_exit_code,
+        a_client_that_gets_sigterm_withdraws_its_request,
+        a_ringctl_run_that_gets_sigterm_withdraws_its_request,
         without_a_server_there_is_no_session_and_the_addresses_are_named,
-        a_client_with_another_list_is_told_what_to_compare,
+        a_client_with_another_list_is_told_to_compare_the_lists,
     ]
 }
 
-fn who_does_not_get_a_token_in_time_gives_up_with_its_exit_code() -> Result<()> {
+fn a_client_that_gets_no_token_in_time_returns_its_exit_code() -> Result<()> {
     let stand = serve(1)?;
     let _hold = stand.hold(&[], "t")?;
     let held = "holds it exclusively";
@@ -30,36 +30,36 @@ fn who_does_not_get_a_token_in_time_gives_up_with_its_exit_code() -> Result<()> 
         } else {
             &[]
         };
-        stand.complains(1, held, &[command, &["-n", "t"], work].concat())?;
+        stand.expect_failure(1, held, &[command, &["-n", "t"], work].concat())?;
         let limited = [command, &["-w", "0.6", "-E", "9", "t"], work].concat();
-        stand.complains(9, held, &limited)?;
+        stand.expect_failure(9, held, &limited)?;
     }
     stand.wait_for_waiting("t", 0)
 }
 
-fn a_client_that_is_told_to_end_takes_its_request_back() -> Result<()> {
+fn a_client_that_gets_sigterm_withdraws_its_request() -> Result<()> {
     let stand = serve(1)?;
     let _hold = stand.hold(&[], "t")?;
     for signal in [Signal::SIGTERM, Signal::SIGINT] {
         let mut waits = Running::start(&mut stand.token(&["hold", "t"]))?;
         stand.wait_for_waiting("t", 1)?;
         waits.signal(signal)?;
-        waits.ends_with(128 + signal as i32)?;
-        let listed = stand.listed("t")?;
+        waits.expect_code(128 + signal as i32)?;
+        let listed = stand.list_entry("t")?;
         let is_empty = listed.is_some_and(|token| token["waiting"] == serde_json::json!([]));
-        ensure!(is_empty, "its request is there after its end");
+        ensure!(is_empty, "the request remains after the client's end");
     }
     Ok(())
 }
 
-fn a_ringctl_run_that_is_told_to_end_takes_its_request_back() -> Result<()> {
+fn a_ringctl_run_that_gets_sigterm_withdraws_its_request() -> Result<()> {
     let stand = serve(1)?;
     let _hold = stand.hold(&[], "t")?;
     let mut waits = Running::start(&mut stand.token(&["run", "t", "--", "true"]))?;
     stand.wait_for_waiting("t", 1)?;
     waits.signal(Signal::SIGTERM)?;
-    waits.killed_by(Signal::SIGTERM)?;
-    // Its helpers are about to.
+    waits.expect_signal(Signal::SIGTERM)?;
+    // The client's helper processes are about to withdraw the request.
     stand.wait_for_waiting("t", 0)
 }
 
@@ -78,15 +78,15 @@ fn without_a_server_there_is_no_session_and_the_addresses_are_named() -> Result<
         ensure!(output.status.code() == Some(3), "{output:?}");
         let words = "none of the 2 servers asked answers (127.0.0.1:7398, 127.0.0.1:7399)";
         ensure!(said.contains(words), "{said}");
-        ensure!(took >= Duration::from_millis(500), "after {took:?}");
+        ensure!(took >= Duration::from_millis(500), "it took {took:?}");
     }
     Ok(())
 }
 
-/// Servers with another list answer nothing.
-fn a_client_with_another_list_is_told_what_to_compare() -> Result<()> {
+/// Servers with another list do not answer.
+fn a_client_with_another_list_is_told_to_compare_the_lists() -> Result<()> {
     let stand = serve(1)?;
-    stand.ends_with(0, &["set", "t", "v"])?;
+    stand.expect_exit(0, &["set", "t", "v"])?;
     let list = stand.file("another");
     let lines = fs::read_to_string(stand.list())?;
     fs::write(&list, format!("{lines}127.0.0.1:7399\n"))?;

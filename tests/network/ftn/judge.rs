@@ -1,4 +1,4 @@
-//! What must be so of whatever servers and clients have sent (`docs/ftn.md`), judged by the frames alone.
+//! Checks the rules of `docs/ftn.md` on recorded frames.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -9,29 +9,24 @@ use anyhow::{Context, Result, ensure};
 use super::wire::{Body, Datagram, signature};
 use crate::record::{Record, Sent};
 
-mod made_up;
+mod self_tests;
 
-pub(super) use made_up::tests;
+pub(super) use self_tests::tests;
 
-/// Ids of sessions are not smaller.
 const MIN_SESSION: i64 = 1 << 20;
-/// DEASSIGN among the flags of RETURN.
-const LONGEST: usize = 1_232;
+const DATAGRAM_LEN_MAX: usize = 1_232;
 const DEASSIGN: i64 = 2;
-/// The state READY.
+/// State READY in a message.
 const READY: i64 = 2;
 
-/// The servers, and what follows from their options.
+/// Servers and values derived from their options.
 pub(super) struct Service {
-    /// The list, line by line.
     pub lines: Vec<String>,
-    /// The address of each.
     pub servers: Vec<SocketAddr>,
-    /// How long a lease lasts: three quarters of CT.
+    /// Length of a lease: three quarters of CT.
     pub lease: Duration,
 }
 
-/// A grant of a token.
 #[derive(Debug, Clone, Copy)]
 struct Grant {
     at: Duration,
@@ -40,39 +35,35 @@ struct Grant {
     fence: u64,
 }
 
-/// What was seen so far.
 #[derive(Default)]
 struct Judge {
-    /// How many datagrams each client has sent to each server, and how many CONFIGs to nobody it was answered with.
+    /// Datagrams from each client to each server without a session, and the CONFIGs that answered them.
     strangers: BTreeMap<(SocketAddr, SocketAddr), (u32, u32)>,
-    /// REQUESTs, by session and number: of which token, for whom alone.
+    /// REQUESTs by session and number: the token, and whether it is exclusive.
     requests: BTreeMap<(i64, i64), (Vec<u8>, i64)>,
-    /// RETURNs by session and number, with when they were sent, and whether they are renewals.
+    /// RETURNs by session and number: the time, and whether it is a renewal.
     returns: BTreeMap<(i64, i64), (Duration, bool)>,
-    /// When each session has last given each token back.
+    /// Time of the last release of each token by each session.
     given_back: BTreeMap<(i64, Vec<u8>), Duration>,
     logged_out: BTreeMap<i64, Duration>,
-    /// Until when each session's lease lasts.
     leases: BTreeMap<i64, Duration>,
-    /// The newest round of each server that led.
     rounds: BTreeMap<i64, i128>,
-    /// What each server has said last to be.
+    /// Last state that each server reported.
     states: BTreeMap<i64, i64>,
-    /// The last exclusive grant of each token.
+    /// Last exclusive grant of each token.
     grants: BTreeMap<Vec<u8>, Grant>,
     kinds: BTreeSet<&'static str>,
-    /// The parts of messages, by sender, receiver and number.
+    /// Parts of messages, by sender, receiver and number.
     parts: BTreeMap<(SocketAddr, SocketAddr, i64), BTreeMap<i64, Vec<u8>>>,
-    /// How many exclusive grants there were.
     granted: usize,
 }
 
-/// Reads all that was recorded, and judges it; how many exclusive grants there were.
+/// Checks a record. Returns the number of exclusive grants.
 pub(super) fn judge(record: &Record, service: &Service) -> Result<usize> {
     let port = service.servers.first().context("no servers")?.port();
     let mut judge = Judge::default();
     let ssig = signature(&service.lines);
-    for sent in record.exchanged(port) {
+    for sent in record.datagrams_both_ways(port) {
         let says = || format!("{sent:?}");
         let datagram = Datagram::read(&sent.bytes).with_context(says)?;
         ensure!(
@@ -81,17 +72,21 @@ pub(super) fn judge(record: &Record, service: &Service) -> Result<usize> {
             datagram.ssig
         );
         ensure!(
-            sent.bytes.len() <= LONGEST,
+            sent.bytes.len() <= DATAGRAM_LEN_MAX,
             "{} bytes in a datagram",
             sent.bytes.len()
         );
-        if let Some(whole) = judge.put_together(&sent, &datagram)? {
+        if let Some(whole) = judge.reassemble(&sent, &datagram)? {
             let datagram = Datagram::read(&whole).with_context(says)?;
-            judge.one(service, &sent, &datagram).with_context(says)?;
+            judge
+                .judge_datagram(service, &sent, &datagram)
+                .with_context(says)?;
         }
-        judge.one(service, &sent, &datagram).with_context(says)?;
+        judge
+            .judge_datagram(service, &sent, &datagram)
+            .with_context(says)?;
     }
-    // What every one of these runs has.
+    // Every such run has messages of these kinds.
     for kind in [
         "CONFIG",
         "REQUEST",
@@ -107,8 +102,8 @@ pub(super) fn judge(record: &Record, service: &Service) -> Result<usize> {
 }
 
 impl Judge {
-    /// A message of which this is the last part.
-    fn put_together(&mut self, sent: &Sent, datagram: &Datagram) -> Result<Option<Vec<u8>>> {
+    /// Adds a part of a message. Returns the message if it is complete.
+    fn reassemble(&mut self, sent: &Sent, datagram: &Datagram) -> Result<Option<Vec<u8>>> {
         let Body::Part {
             content,
             part,
@@ -127,7 +122,12 @@ impl Judge {
         Ok(is_whole.then(|| known.values().flatten().copied().collect()))
     }
 
-    fn one(&mut self, service: &Service, sent: &Sent, datagram: &Datagram) -> Result<()> {
+    fn judge_datagram(
+        &mut self,
+        service: &Service,
+        sent: &Sent,
+        datagram: &Datagram,
+    ) -> Result<()> {
         let from = SocketAddr::new(sent.from, sent.from_port);
         let to = SocketAddr::new(sent.to, sent.to_port);
         let index = |address: SocketAddr| -> Option<i64> {
@@ -139,25 +139,28 @@ impl Judge {
         };
         match (index(from), index(to)) {
             (Some(server), receiver) => {
-                ensure!(datagram.from == server, "it is from s{server}");
-                self.of_server(service, sent, (from, to), receiver, datagram)
+                ensure!(datagram.from == server, "the sender is s{server}");
+                self.on_server_message(service, sent, (from, to), receiver, datagram)
             }
             (None, Some(server)) => {
                 ensure!(datagram.to == server, "it is for s{server}");
                 self.strangers.entry((from, to)).or_default().0 += 1;
-                self.of_client(sent, datagram)
+                self.on_client_message(sent, datagram)
             }
-            (None, None) => anyhow::bail!("neither from a server nor to one"),
+            (None, None) => anyhow::bail!("neither sender nor receiver is a server"),
         }
     }
 
-    fn of_client(&mut self, sent: &Sent, datagram: &Datagram) -> Result<()> {
+    fn on_client_message(&mut self, sent: &Sent, datagram: &Datagram) -> Result<()> {
         let session = datagram.from;
         let has_session = session >= MIN_SESSION;
         match &datagram.body {
             Body::Login { p } => {
                 let own = format!(":{}", sent.from_port);
-                ensure!(*p == own.as_bytes() && session == 0, "LOGIN of another");
+                ensure!(
+                    *p == own.as_bytes() && session == 0,
+                    "LOGIN of another session"
+                );
                 return Ok(());
             }
             Body::Request {
@@ -168,7 +171,7 @@ impl Judge {
                 self.kinds.insert("REQUEST");
                 let request = (token.0.clone(), *access);
                 let known = self.requests.entry((session, *msgnum)).or_insert(request);
-                ensure!(known.0 == token.0, "a number for two tokens");
+                ensure!(known.0 == token.0, "one number for two tokens");
             }
             Body::Return {
                 msgnum,
@@ -189,17 +192,17 @@ impl Judge {
                 self.logged_out.entry(session).or_insert(sent.at);
             }
             Body::Catalog { holdings } => {
-                let first = holdings.first().context("without a marker")?;
-                ensure!(first.0.is_empty(), "it begins with a token");
+                let first = holdings.first().context("no begin marker")?;
+                ensure!(first.0.is_empty(), "the message begins with a token");
             }
             Body::Alive | Body::Part { .. } | Body::Parted { .. } => {}
-            _ => anyhow::bail!("a client has sent what servers send"),
+            _ => anyhow::bail!("a client sent a server's message"),
         }
         ensure!(has_session, "{session} is no session");
         Ok(())
     }
 
-    fn of_server(
+    fn on_server_message(
         &mut self,
         service: &Service,
         sent: &Sent,
@@ -219,16 +222,16 @@ impl Judge {
         );
         let by_both = matches!(datagram.body, Body::Part { .. } | Body::Parted { .. });
         if between_servers || by_both && receiver.is_some() {
-            ensure!(receiver == Some(datagram.to), "it is for another server");
+            ensure!(receiver == Some(datagram.to), "the receiver is wrong");
         } else {
-            ensure!(receiver.is_none(), "a server is told what clients are");
+            ensure!(receiver.is_none(), "a server got a message for clients");
         }
         match &datagram.body {
             Body::Config { leader, states } => {
                 self.kinds.insert("CONFIG");
                 ensure!(*leader > 0 && states.len() == count, "no configuration");
                 if session == 0 {
-                    ensure!(sent.bytes.len() <= 16 + count, "it is long");
+                    ensure!(sent.bytes.len() <= 16 + count, "the message is too long");
                     let (asked, told) = self.strangers.entry((to, from)).or_default();
                     *told += 1;
                     ensure!(told <= asked, "{told} for {asked}");
@@ -239,13 +242,11 @@ impl Judge {
                 token: (name, data),
             } if !name.is_empty() => {
                 self.kinds.insert("GRANT");
-                let said = self.states.get(&server);
-                ensure!(
-                    said.is_none_or(|state| *state == READY),
-                    "s{server} is not READY"
-                );
+                let state = self.states.get(&server);
+                let is_ready = state.is_none_or(|state| *state == READY);
+                ensure!(is_ready, "s{server} is not READY");
                 let request = self.requests.get(&(session, *msgnum));
-                let (asked, access) = request.context("nobody has asked")?;
+                let (asked, access) = request.context("no client has asked")?;
                 ensure!(asked == name, "another token was asked for");
                 if *access == -1 {
                     let fence = data.split(|byte| *byte == b' ').next().unwrap_or_default();
@@ -265,7 +266,7 @@ impl Judge {
             Body::Confirm { msgnum } => {
                 self.kinds.insert("CONFIRM");
                 let returned = self.returns.get(&(session, *msgnum));
-                let (at, is_renewal) = returned.context("nothing was returned")?;
+                let (at, is_renewal) = returned.context("no token was returned")?;
                 if *is_renewal {
                     let until = self.leases.entry(session).or_default();
                     *until = (*until).max(*at + service.lease);
@@ -278,10 +279,7 @@ impl Judge {
                 ..
             } => {
                 self.kinds.insert("STATE");
-                ensure!(
-                    seq >> 32 == i128::from(*leader),
-                    "seq and leader do not agree"
-                );
+                ensure!(seq >> 32 == i128::from(*leader), "seq of another leader");
                 let is_leader = leader % i64::try_from(count)? == server;
                 ensure!(
                     is_leader && states.len() == count,
@@ -304,13 +302,13 @@ impl Judge {
             | Body::Transferred { .. }
             | Body::Part { .. }
             | Body::Parted { .. } => {}
-            _ => anyhow::bail!("a server has sent what clients send"),
+            _ => anyhow::bail!("a server sent a client's message"),
         }
         Ok(())
     }
 
-    /// An exclusive grant: its number is larger than that of the one before, whose session has given the token back, or
-    /// has logged out, or is over by its lease.
+    /// Checks an exclusive grant. Its number must be larger than that of the previous grant, whose session must
+    /// have released the token, logged out or expired.
     fn granted(&mut self, name: &[u8], grant: Grant) -> Result<()> {
         let Some(before) = self.grants.insert(name.to_vec(), grant) else {
             self.granted += 1;

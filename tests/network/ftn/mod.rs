@@ -1,13 +1,16 @@
-//! The token service on real segments: servers, each on a node of its own, and `ringctl token`.
+//! The token service on real segments: one server per node, and `ringctl token`.
+//!
+//! `stand.rs` starts servers on a segment, and `judge.rs` checks their recorded messages. `client_stand.rs` starts
+//! servers on the loopback interface for tests of clients.
 
 mod client;
 mod client_crashes;
 mod client_page;
 mod client_stand;
 mod client_waits;
-mod crowd;
+mod fragments;
 mod judge;
-mod narrow;
+mod load;
 mod operation;
 mod servers;
 mod service;
@@ -17,15 +20,15 @@ mod wire;
 use ring_segment::Test;
 
 pub(crate) fn tests() -> Vec<Test> {
-    // The servers of these are killed and stopped by the tests themselves.
+    // These tests kill and stop their servers themselves.
     let clients = [
         client::tests(),
         client_waits::tests(),
         client_crashes::tests(),
         client_page::tests(),
-        crowd::tests(),
+        load::tests(),
         judge::tests(),
-        narrow::tests(),
+        fragments::tests(),
     ];
     let clients = clients.into_iter().flatten().map(Test::without_stalls);
     clients

@@ -1,4 +1,4 @@
-//! What operators do to servers, and strangers: names that are not resolved, planned stops, options that differ, floods.
+//! Operations on servers, and misbehaving clients: unresolved names, planned stops, differing options, floods.
 
 use std::fs;
 use std::net::{SocketAddr, UdpSocket};
@@ -8,9 +8,9 @@ use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
 use ring_codec::ftn::{Access, Datagram, Flags, Header, Kind, Message, Token};
 use ring_proto::ftn::{MAX_DATA, PART, Servers};
-use ring_segment::{PATIENCE, Test, tests};
+use ring_segment::{PATIENCE, Test, proc, tests};
 
-use super::stand::{PORT, Stand};
+use super::stand::{PORT, ServerStand};
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
@@ -21,8 +21,8 @@ pub(super) fn tests() -> Vec<Test> {
     ]
 }
 
-/// `ringctl token` on the node of a stand, run to its end.
-fn token(stand: &Stand, node: usize, arguments: &[&str]) -> Result<std::process::Output> {
+/// Runs `ringctl token` on a node, and waits for its end.
+fn run_token(stand: &ServerStand, node: usize, arguments: &[&str]) -> Result<std::process::Output> {
     let mut command = Command::new(ring_segment::program("ringctl"));
     command
         .arg("token")
@@ -32,9 +32,8 @@ fn token(stand: &Stand, node: usize, arguments: &[&str]) -> Result<std::process:
     Ok(stand.segment().node(node).ns().run(|| command.output())??)
 }
 
-/// Costs two seconds.
 fn a_name_that_is_not_resolved_is_a_server_that_is_down() -> Result<()> {
-    let mut stand = Stand::without_servers(2, 2)?;
+    let mut stand = ServerStand::without_servers(2, 2)?;
     let lines = fs::read_to_string(stand.list())?;
     fs::write(stand.list(), format!("{lines}nowhere.invalid:{PORT}\n"))?;
     for index in 0..2 {
@@ -49,14 +48,13 @@ fn a_name_that_is_not_resolved_is_a_server_that_is_down() -> Result<()> {
         "{status:#}"
     );
     ensure!(status["quorum"] == 2, "{status:#}");
-    let set = token(&stand, 0, &["set", "t", "v"])?;
+    let set = run_token(&stand, 0, &["set", "t", "v"])?;
     ensure!(set.status.success(), "{set:?}");
     Ok(())
 }
 
-/// Costs two seconds.
 fn a_server_with_other_options_is_named_and_clients_follow_it() -> Result<()> {
-    let mut stand = Stand::without_servers(2, 2)?;
+    let mut stand = ServerStand::without_servers(2, 2)?;
     stand.start(0, &[])?;
     stand.start(1, &[("--client-timeout", "2s"), ("--quorum", "2")])?;
     stand.wait_until_served_by(&[0, 1])?;
@@ -73,13 +71,13 @@ fn a_server_with_other_options_is_named_and_clients_follow_it() -> Result<()> {
     Ok(())
 }
 
-/// A token for each server, so that each stop is of one with data. Costs five seconds.
+/// Each server has a token, so each stop concerns one with data.
 fn data_that_no_client_holds_survive_the_stop_of_their_server() -> Result<()> {
-    let mut stand = Stand::new(3, 3, &[])?;
+    let mut stand = ServerStand::new(3, 3, &[])?;
     let leader = stand.wait_until_served_by(&[0, 1, 2])?;
     let names: Vec<String> = (0..8).map(|number| format!("t{number}")).collect();
     for name in &names {
-        let set = token(&stand, leader, &["set", name, name])?;
+        let set = run_token(&stand, leader, &["set", name, name])?;
         ensure!(set.status.success(), "{set:?}");
     }
     let stopped = (leader + 1) % 3;
@@ -90,7 +88,7 @@ fn data_that_no_client_holds_survive_the_stop_of_their_server() -> Result<()> {
         let others: Vec<usize> = (0..3).filter(|other| *other != index).collect();
         stand.wait_until_served_by(&others)?;
         for name in &names {
-            let get = token(&stand, others[0], &["get", name])?;
+            let get = run_token(&stand, others[0], &["get", name])?;
             ensure!(
                 get.status.success() && get.stdout == name.as_bytes(),
                 "{get:?}"
@@ -102,23 +100,15 @@ fn data_that_no_client_holds_survive_the_stop_of_their_server() -> Result<()> {
     Ok(())
 }
 
-/// Resident memory of a process, in KiB.
-fn resident(pid: nix::unistd::Pid) -> Result<usize> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let number = line.and_then(|line| line.split_whitespace().next());
-    Ok(number.context("no VmRSS")?.parse()?)
-}
-
-/// A client that speaks for itself.
-struct Flood {
+/// A client whose messages the test writes itself.
+struct ManualClient {
     socket: UdpSocket,
     ssig: i32,
     session: i32,
     sent: i64,
 }
 
-impl Flood {
+impl ManualClient {
     fn log_in(server: SocketAddr, ssig: i32) -> Result<Self> {
         let socket = UdpSocket::bind(("10.77.0.1", 0))?;
         socket.connect(server)?;
@@ -156,7 +146,7 @@ impl Flood {
         Ok(bytes)
     }
 
-    /// Sets the data of a token that is free, and waits for the grant and the confirmation.
+    /// Sets the data of a free token, and waits for the grant and the confirmation.
     fn fill(&mut self, name: &str, data: &[u8]) -> Result<()> {
         self.request(name, Access::Exclusive)?;
         self.wait_for(Kind::Grant)?;
@@ -182,7 +172,6 @@ impl Flood {
         }
     }
 
-    /// Sends the first parts of a message.
     fn send_parts(&mut self, content: i64, bytes: &[u8], count: usize) -> Result<()> {
         let parts = i32::try_from(bytes.len().div_ceil(PART))?;
         for (part, bytes) in (0..).zip(bytes.chunks(PART)).take(count) {
@@ -211,23 +200,22 @@ impl Flood {
     }
 }
 
-/// Costs two seconds.
 fn a_flood_of_waiting_clients_takes_a_quarter_more_than_is_allowed_at_most() -> Result<()> {
-    const ALLOWED_KIB: usize = 16 << 10;
-    /// The buffers of the loop, and of the datagrams that wait to be sent.
-    const ITSELF_KIB: usize = 4 << 10;
-    let mut stand = Stand::new(1, 1, &[("--max-memory", "16MiB")])?;
+    const ALLOWED_KIB: u64 = 16 << 10;
+    /// Memory of the loop's buffers and of outgoing datagrams.
+    const BUFFERS_KIB: u64 = 4 << 10;
+    let mut stand = ServerStand::new(1, 1, &[("--max-memory", "16MiB")])?;
     stand.wait_until_served_by(&[0])?;
     let pid = stand.server(0).pid();
-    let before = resident(pid)?;
+    let before = proc::resident_kib(pid)?;
     let lines = fs::read_to_string(stand.list())?;
     let address: SocketAddr = format!("10.77.0.1:{PORT}").parse()?;
     let servers = Servers::new(lines.lines().map(|line| (line, address))).context("a list")?;
     let ns = stand.segment().node(0).ns().clone();
     ns.run(|| -> Result<()> {
-        let floods = (0..80).map(|_| Flood::log_in(address, servers.signature()));
-        let mut floods: Vec<Flood> = floods.collect::<Result<_>>()?;
-        // Messages in parts that nobody acknowledges, and others that never end.
+        let floods = (0..80).map(|_| ManualClient::log_in(address, servers.signature()));
+        let mut floods: Vec<ManualClient> = floods.collect::<Result<_>>()?;
+        // Messages in parts that the client never acknowledges, and incomplete messages.
         let data = vec![7; MAX_DATA];
         for number in 0..8 {
             floods[0].fill(&format!("long {number}"), &data)?;
@@ -249,9 +237,9 @@ fn a_flood_of_waiting_clients_takes_a_quarter_more_than_is_allowed_at_most() -> 
     let is_full =
         |status: &serde_json::Value| status["counters"]["refused_memory"].as_u64() > Some(0);
     let status = stand.server(0).wait_for_status(PATIENCE, is_full)?;
-    let taken = resident(pid)?.saturating_sub(before);
+    let taken = proc::resident_kib(pid)?.saturating_sub(before);
     ensure!(
-        taken <= ALLOWED_KIB * 5 / 4 + ITSELF_KIB,
+        taken <= ALLOWED_KIB * 5 / 4 + BUFFERS_KIB,
         "{taken} KiB of {ALLOWED_KIB}: {status:#}"
     );
     ensure!(status["memory_bytes"].as_u64() <= status["max_memory_bytes"].as_u64());

@@ -1,4 +1,4 @@
-//! Servers alone: who leads, what becomes of a lost one, and why one does not start.
+//! Servers without clients: election of a leader, loss of a server, and errors at the start.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -10,7 +10,7 @@ use nix::sys::signal::Signal;
 use ring_segment::{Daemon, PATIENCE, Ringd, SLACK, Test, tests};
 use serde_json::Value;
 
-use super::stand::{HEARTBEAT, PORT, SERVER_TIMEOUT, Stand};
+use super::stand::{HEARTBEAT, PORT, SERVER_TIMEOUT, ServerStand};
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
@@ -18,10 +18,10 @@ pub(super) fn tests() -> Vec<Test> {
         exclusive another_leads_in_time_when_the_leader_is_killed,
         a_leader_that_is_cut_off_serves_nothing_and_follows_when_it_is_back,
         a_server_that_is_started_again_never_counts_configurations_back,
-        who_leaves_is_not_waited_for_and_watchers_see_it,
-        without_a_majority_it_says_what_a_cut_may_do,
-        what_cannot_start_says_why,
-        a_state_file_or_a_control_socket_that_another_has_is_told_of,
+        a_leaving_server_is_not_waited_for_and_watchers_see_it,
+        without_a_majority_a_server_warns_of_splits,
+        a_server_that_cannot_start_prints_the_reason,
+        a_state_file_or_control_socket_of_another_server_is_reported,
     ]
 }
 
@@ -29,9 +29,8 @@ fn majority() -> [(&'static str, &'static str); 1] {
     [("--quorum", "majority")]
 }
 
-/// Costs a second.
 fn three_servers_agree_on_a_leader_and_show_it() -> Result<()> {
-    let mut stand = Stand::new(3, 3, &majority())?;
+    let mut stand = ServerStand::new(3, 3, &majority())?;
     let leader = stand.wait_until_served_by(&[0, 1, 2])?;
     for index in 0..3 {
         let server = stand.server(index);
@@ -63,16 +62,15 @@ fn three_servers_agree_on_a_leader_and_show_it() -> Result<()> {
     Ok(())
 }
 
-/// The line of a server in the page of a status.
+/// Returns a server's line of the status page.
 fn line_of(page: &str, index: usize) -> Result<&str> {
     let name = format!("10.77.0.{}:{PORT}", index + 1);
     let found = page.lines().find(|line| line.contains(&name));
     found.with_context(|| format!("no {name} in {page}"))
 }
 
-/// Costs three seconds.
 fn another_leads_in_time_when_the_leader_is_killed() -> Result<()> {
-    let mut stand = Stand::new(3, 3, &[("--quorum", "1")])?;
+    let mut stand = ServerStand::new(3, 3, &[("--quorum", "1")])?;
     let leader = stand.wait_until_served_by(&[0, 1, 2])?;
     let others: Vec<usize> = (0..3).filter(|&other| other != leader).collect();
     stand.server(leader).kill()?;
@@ -87,7 +85,7 @@ fn another_leads_in_time_when_the_leader_is_killed() -> Result<()> {
                 found = Some(other);
             }
         }
-        ensure!(killed.elapsed() < PATIENCE, "nobody leads");
+        ensure!(killed.elapsed() < PATIENCE, "no node leads");
         if let Some(next) = found {
             break next;
         }
@@ -97,25 +95,24 @@ fn another_leads_in_time_when_the_leader_is_killed() -> Result<()> {
     ensure!(took <= bound, "{took:?}, not {bound:?}");
     ensure!(
         stand.wait_until_served_by(&others)? == next,
-        "another one leads"
+        "another server leads"
     );
     let status = stand.server(next).status()?;
     ensure!(status["servers"][leader]["state"] == "DOWN", "{status:#}");
-    // It is taken in again, and gives way.
+    // The old leader joins again, and follows.
     stand.server(leader).start()?;
     ensure!(
         stand.wait_until_served_by(&[0, 1, 2])? == next,
-        "another one leads"
+        "another server leads"
     );
     Ok(())
 }
 
-/// Costs four seconds.
 fn a_leader_that_is_cut_off_serves_nothing_and_follows_when_it_is_back() -> Result<()> {
-    let mut stand = Stand::new(3, 3, &majority())?;
+    let mut stand = ServerStand::new(3, 3, &majority())?;
     let leader = stand.wait_until_served_by(&[0, 1, 2])?;
     let others: Vec<usize> = (0..3).filter(|&other| other != leader).collect();
-    let link = |stand: &Stand, state: &str| {
+    let link = |stand: &ServerStand, state: &str| {
         let ns = stand.segment().node(leader).ns().clone();
         ns.ip(&format!("link set eth0 {state}\n"))
     };
@@ -128,14 +125,14 @@ fn a_leader_that_is_cut_off_serves_nothing_and_follows_when_it_is_back() -> Resu
     link(&stand, "up")?;
     ensure!(
         stand.wait_until_served_by(&[0, 1, 2])? == next,
-        "another one leads"
+        "another server leads"
     );
     Ok(())
 }
 
-/// Within 16 seconds only the state file tells it that there was a larger number. Costs a second.
+/// The test is over before the clock has passed the old number: only the state file prevents a smaller one.
 fn a_server_that_is_started_again_never_counts_configurations_back() -> Result<()> {
-    let mut stand = Stand::new(1, 1, &[])?;
+    let mut stand = ServerStand::new(1, 1, &[])?;
     let mut last = 0;
     for _ in 0..4 {
         stand.wait_until_served_by(&[0])?;
@@ -151,10 +148,10 @@ fn a_server_that_is_started_again_never_counts_configurations_back() -> Result<(
     Ok(())
 }
 
-/// No silence is as long as the test: what is DOWN has said so. Costs a second.
-fn who_leaves_is_not_waited_for_and_watchers_see_it() -> Result<()> {
+/// No silence lasts as long as a timeout, so a server that is DOWN has announced it.
+fn a_leaving_server_is_not_waited_for_and_watchers_see_it() -> Result<()> {
     let patient = [("--server-timeout", "1h"), ("--quorum", "1")];
-    let mut stand = Stand::new(2, 2, &patient)?;
+    let mut stand = ServerStand::new(2, 2, &patient)?;
     let leader = stand.wait_until_served_by(&[0, 1])?;
     let other = 1 - leader;
     let mut watch = UnixStream::connect(stand.server(leader).control())?;
@@ -176,16 +173,15 @@ fn who_leaves_is_not_waited_for_and_watchers_see_it() -> Result<()> {
             break;
         }
     }
-    // The last one has nobody to tell, and ends all the same.
+    // The last server can notify no other one, and must end too.
     let last = stand.server(leader);
     last.signal(Signal::SIGTERM)?;
     ensure!(last.wait_exit(PATIENCE)?.code() == Some(0));
     Ok(())
 }
 
-/// Costs a second.
-fn without_a_majority_it_says_what_a_cut_may_do() -> Result<()> {
-    let mut stand = Stand::new(2, 2, &[])?;
+fn without_a_majority_a_server_warns_of_splits() -> Result<()> {
+    let mut stand = ServerStand::new(2, 2, &[])?;
     stand.wait_until_served_by(&[0, 1])?;
     let server = stand.server(0);
     let says = |line: &str| line.contains("same token") && line.contains("--quorum majority");
@@ -202,8 +198,8 @@ fn without_a_majority_it_says_what_a_cut_may_do() -> Result<()> {
     Ok(())
 }
 
-/// It ends with this code and says this.
-fn refused(server: Ringd, code: i32, says: &str) -> Result<()> {
+/// Checks that a server does not start: with this exit code and this error.
+fn check_refused(server: Ringd, code: i32, says: &str) -> Result<()> {
     let mut server = server.spawn()?;
     let end = server.wait_exit(PATIENCE)?;
     server.wait_for_line(PATIENCE, |line| line.contains(says))?;
@@ -211,22 +207,22 @@ fn refused(server: Ringd, code: i32, says: &str) -> Result<()> {
     Ok(())
 }
 
-/// Costs half a second, and no name server: there is no route to one.
-fn what_cannot_start_says_why() -> Result<()> {
-    let stand = Stand::without_servers(2, 2)?;
+/// No name server is reachable: there is no route to one.
+fn a_server_that_cannot_start_prints_the_reason() -> Result<()> {
+    let stand = ServerStand::without_servers(2, 2)?;
     let server = |index| stand.server_options(index);
     let beyond = server(0)?.option("--index", "2");
-    refused(beyond, 2, "--index 2 names none of the 2 servers")?;
+    check_refused(beyond, 2, "--index 2 names none of the 2 servers")?;
     let quorum = server(0)?.option("--quorum", "3");
-    refused(
+    check_refused(
         quorum,
         2,
         "--quorum 3 is not between 1 and the number of servers, 2",
     )?;
     let hasty = server(0)?.option("--server-timeout", "200ms");
-    refused(hasty, 2, "less than three times --heartbeat")?;
+    check_refused(hasty, 2, "less than three times --heartbeat")?;
     let missing = server(0)?.option("--servers", "/nowhere/servers");
-    refused(
+    check_refused(
         missing,
         3,
         "cannot read /nowhere/servers, which is to list the servers",
@@ -237,33 +233,33 @@ fn what_cannot_start_says_why() -> Result<()> {
         format!("10.77.0.1:{PORT}\n\nnowhere.invalid:{PORT}\n"),
     )?;
     let unnamed = server(1)?.option("--servers", unnamed);
-    refused(unnamed, 3, "server 1 (nowhere.invalid:7301) has no address")?;
+    check_refused(unnamed, 3, "server 1 (nowhere.invalid:7301) has no address")?;
     let elsewhere = server(0)?.option("--index", "1");
-    refused(elsewhere, 4, "10.77.0.2:7301, the address of server 1 in ")?;
+    check_refused(elsewhere, 4, "10.77.0.2:7301, the address of server 1 in ")?;
     let ns = stand.segment().node(0).ns();
     let taken = ns.run(|| std::net::UdpSocket::bind(("10.77.0.1", PORT)))??;
-    refused(server(0)?, 6, "another process has it")?;
+    check_refused(server(0)?, 6, "another process has it")?;
     drop(taken);
     let plain = stand.folder().join("plain");
     fs::write(&plain, "")?;
-    refused(server(0)?.option("--state-dir", plain), 7, "cannot use ")
+    check_refused(server(0)?.option("--state-dir", plain), 7, "cannot use ")
 }
 
-/// Two lists, each with a server 0, on one machine. Costs a second.
-fn a_state_file_or_a_control_socket_that_another_has_is_told_of() -> Result<()> {
-    let mut stand = Stand::new(1, 1, &[])?;
+/// Two lists on one machine, each with a server 0.
+fn a_state_file_or_control_socket_of_another_server_is_reported() -> Result<()> {
+    let mut stand = ServerStand::new(1, 1, &[])?;
     stand.wait_until_served_by(&[0])?;
     let other = stand.folder().join("other");
     fs::write(&other, format!("10.77.0.1:{}\n", PORT + 1))?;
     let (state, control) = (stand.server(0).state_dir(), stand.server(0).control());
     let second = || Ok::<_, anyhow::Error>(stand.server_options(0)?.option("--servers", &other));
     let same_state = second()?.option("--state-dir", &state);
-    refused(same_state, 7, "server 0 of this list or of another")?;
-    refused(second()?.option("--control", &control), 8, "--control PATH")?;
+    check_refused(same_state, 7, "server 0 of this list or of another")?;
+    check_refused(second()?.option("--control", &control), 8, "--control PATH")?;
     let mut apart = second()?.spawn()?;
     apart.wait_for_status(PATIENCE, |status| status["health"] != "critical")?;
     apart.kill()?;
-    // What the list was before is said once it is another.
+    // The error shows the old list only after the list changed.
     stand.server(0).kill()?;
     let changed = stand.server_options(0)?.option("--servers", &other);
     let changed = changed.option("--state-dir", &state).spawn()?;

@@ -1,4 +1,4 @@
-//! The unit, as the page has it installed, under a live systemd.
+//! The systemd unit, installed as the page describes, under a live systemd.
 
 use anyhow::{Context, Result, ensure};
 use ring_segment::{Container, Layout, PATIENCE, Segment, Test, binaries, tests};
@@ -18,22 +18,22 @@ pub(super) fn tests() -> Vec<Test> {
     ]
 }
 
-/// A machine with a systemd, where the page was followed up to the start, for one server.
-struct Scene {
+/// A machine with systemd that runs the page's commands up to the start, for one server.
+struct ServiceScene {
     container: Container,
-    /// The start, and what asks the server how it is.
+    /// Commands that start the server and print its status.
     start: String,
     status: String,
     _segment: Segment,
 }
 
-impl Scene {
+impl ServiceScene {
     fn new(options: &str) -> Result<Self> {
         let segment = Layout::new(1).addresses().bridge()?;
         let container = Container::boot(segment.node(0), binaries())?;
         container.write("/usr/local/bin/sudo", 0o755, "#!/bin/sh\nexec \"$@\"\n")?;
         let recipe = block(FTN, "sudo install -m 644 systemd/ringd.sysusers")?;
-        let ip = segment.node(0).ip().context("it has an address")?;
+        let ip = segment.node(0).ip().context("the node has an address")?;
         ensure!(recipe.contains(" a:7301 b:7301 c:7301 "), "{recipe}");
         let recipe = recipe.replace(" a:7301 b:7301 c:7301 ", &format!(" {ip}:{PORT} "));
         let lines: Vec<&str> = recipe.lines().collect();
@@ -52,9 +52,8 @@ impl Scene {
     }
 }
 
-/// Costs three seconds: a boot.
 fn the_unit_serves_without_any_right_and_leaves_when_it_is_stopped() -> Result<()> {
-    let scene = Scene::new("--grace 0s")?;
+    let scene = ServiceScene::new("--grace 0s")?;
     let container = &scene.container;
     container.sh(&scene.start)?;
     container.wait_for(UNIT, "StatusText", PATIENCE, |text| text == "leads, READY")?;
@@ -88,7 +87,7 @@ fn the_unit_serves_without_any_right_and_leaves_when_it_is_stopped() -> Result<(
     ensure!(field("NoNewPrivs:")? == "1" && field("Seccomp:")? == "2");
     ensure!(!field("Uid:")?.split_whitespace().any(|uid| uid == "0"));
 
-    // Who may ask, and what is stored.
+    // Permissions of the control socket and of the state file.
     let ask =
         "setpriv --reuid=nobody --regid=ringd-ftn --clear-groups ringctl -i ftn-0 status --json";
     let status: Value = serde_json::from_str(&container.sh(ask)?)?;
@@ -103,12 +102,11 @@ fn the_unit_serves_without_any_right_and_leaves_when_it_is_stopped() -> Result<(
     Ok(())
 }
 
-/// Costs three seconds: a boot.
 fn a_list_without_this_server_is_not_tried_again() -> Result<()> {
-    let scene = Scene::new("--index 1")?;
+    let scene = ServiceScene::new("--index 1")?;
     let container = &scene.container;
     let started = container.output(&["systemctl", "start", UNIT])?;
-    ensure!(!started.status.success(), "it has started");
+    ensure!(!started.status.success(), "the service has started");
     container.wait_for(UNIT, "ActiveState", PATIENCE, |state| state == "failed")?;
     ensure!(container.show(UNIT, "ExecMainStatus")? == "2");
     ensure!(container.show(UNIT, "NRestarts")? == "0");
@@ -118,9 +116,8 @@ fn a_list_without_this_server_is_not_tried_again() -> Result<()> {
     Ok(())
 }
 
-/// Costs three seconds: a boot.
 fn the_state_of_an_earlier_version_is_missed_and_moved_by_the_recipe() -> Result<()> {
-    let scene = Scene::new("--grace 0s")?;
+    let scene = ServiceScene::new("--grace 0s")?;
     let container = &scene.container;
     let configuration = || -> Result<u64> {
         container.wait_for(UNIT, "StatusText", PATIENCE, |text| text == "leads, READY")?;
@@ -130,7 +127,7 @@ fn the_state_of_an_earlier_version_is_missed_and_moved_by_the_recipe() -> Result
     };
     container.sh(&scene.start)?;
     let before = configuration()?;
-    // As an earlier version has left it.
+    // Creates the state file of an earlier version.
     container.sh(&format!(
         "systemctl stop {UNIT} && mkdir -p /var/lib/ringd && mv /var/lib/ringd-ftn/ftn-0.state /var/lib/ringd \
          && rmdir /var/lib/ringd-ftn && chown -R ringd: /var/lib/ringd && chmod 750 /var/lib/ringd"
@@ -138,7 +135,7 @@ fn the_state_of_an_earlier_version_is_missed_and_moved_by_the_recipe() -> Result
     let started = container.output(&["systemctl", "start", UNIT])?;
     ensure!(
         !started.status.success(),
-        "it has started without its state"
+        "the service has started without its state"
     );
     let by_hand = container.output(&[
         "ringd",
@@ -156,9 +153,9 @@ fn the_state_of_an_earlier_version_is_missed_and_moved_by_the_recipe() -> Result
     );
     let recipe = CHANGELOG.split("```sh\n").nth(1);
     let recipe = recipe.and_then(|it| it.split("```").next());
-    container.sh(recipe.context("the page has it")?.trim_end())?;
+    container.sh(recipe.context("the page has the recipe")?.trim_end())?;
     container.run(&["systemctl", "start", UNIT])?;
     let after = configuration()?;
-    ensure!(after > before, "it went from {before} to {after}");
+    ensure!(after > before, "the number went from {before} to {after}");
     Ok(())
 }

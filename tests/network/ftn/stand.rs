@@ -9,23 +9,21 @@ use ring_segment::{Daemon, Layout, PATIENCE, Ringd, Segment, binaries};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Where servers listen.
 pub(super) const PORT: u16 = 7301;
-/// HB of a stand that was told nothing else.
+/// Default HB of a stand.
 pub(super) const HEARTBEAT: Duration = Duration::from_millis(100);
-/// ST: three quarters of it are longer than a server stands still under stalls.
+/// ST. Three quarters of it are longer than the stalls of servers.
 pub(super) const SERVER_TIMEOUT: Duration = Duration::from_millis(1_500);
 
-/// Servers, one on each of the first nodes of a segment.
-pub(super) struct Stand {
+/// Servers on the first nodes of a segment.
+pub(super) struct ServerStand {
     segment: Segment,
     folder: TempDir,
     servers: Vec<Daemon>,
 }
 
-impl Stand {
-    /// Starts `servers` servers with these options beside the times of this stand, on a segment of so many `nodes`.
-    /// What is given twice counts as given last.
+impl ServerStand {
+    /// Starts `servers` servers on a segment of `nodes` nodes. `options` override the stand's default times.
     pub(super) fn new(nodes: usize, servers: usize, options: &[(&str, &str)]) -> Result<Self> {
         let mut stand = Self::without_servers(nodes, servers)?;
         for index in 0..servers {
@@ -34,7 +32,6 @@ impl Stand {
         Ok(stand)
     }
 
-    /// Starts the next server, which is on the node of this place.
     pub(super) fn start(&mut self, index: usize, options: &[(&str, &str)]) -> Result<()> {
         let mut server = self.server_options(index)?;
         for (name, value) in options {
@@ -44,10 +41,10 @@ impl Stand {
         Ok(())
     }
 
-    /// A segment, and the list of the servers that could run on its first nodes.
+    /// Makes a segment, and a list of servers for its first nodes.
     pub(super) fn without_servers(nodes: usize, servers: usize) -> Result<Self> {
         let segment = Layout::new(nodes).addresses().bridge()?;
-        // A client on a server's machine reaches it by that.
+        // A client on a server's machine needs the loopback interface.
         for node in segment.nodes() {
             node.ns().ip("link set lo up\n")?;
         }
@@ -61,7 +58,7 @@ impl Stand {
         })
     }
 
-    /// A server that is to be started on the node of this place, with the times of this stand.
+    /// Returns a server for this node with the stand's default times.
     pub(super) fn server_options(&self, index: usize) -> Result<Ringd> {
         let node = self.segment.node(index);
         node.wait_for_link()?;
@@ -78,30 +75,27 @@ impl Stand {
             .option("--grace", "0s"))
     }
 
-    /// The segment.
     pub(super) fn segment(&self) -> &Segment {
         &self.segment
     }
 
-    /// A folder for whatever a test needs, which goes with the stand.
+    /// Returns a folder for the test's files, deleted with the stand.
     pub(super) fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// The list of servers.
     pub(super) fn list(&self) -> PathBuf {
         self.folder.path().join("servers")
     }
 
-    /// One of the servers.
     pub(super) fn server(&mut self, index: usize) -> &mut Daemon {
         &mut self.servers[index]
     }
 
-    /// Waits until all of these servers are READY, and agree on one of them as leader, on its configuration and on what the states
-    /// of all servers are. Returns the leader.
+    /// Waits until all of these servers are READY and agree on a leader, its configuration and the states of all
+    /// servers. Returns the leader.
     pub(super) fn wait_until_served_by(&self, those: &[usize]) -> Result<usize> {
-        let first = *those.first().context("there are none")?;
+        let first = *those.first().context("there are no servers")?;
         let is_served = |status: &Value| {
             let is_up = |index: &usize| status["servers"][*index]["state"] == "READY";
             let leads = |index: &usize| status["leader"] == *index;
@@ -126,8 +120,8 @@ impl Stand {
     }
 }
 
-/// The line of the server on a node.
+/// Returns a node's line in the list of servers.
 fn line(node: &ring_segment::Node) -> Result<String> {
-    let ip = node.ip().context("it has an address")?;
+    let ip = node.ip().context("the node has an address")?;
     Ok(format!("{ip}:{PORT}\n"))
 }

@@ -1,8 +1,8 @@
-//! A reader of the token service's bytes that shares nothing with the codec under test: `docs/wire-formats.md`, read anew.
+//! Decoder of the token service's messages, written from `docs/wire-formats.md` without the tested codec.
 
 use anyhow::{Context, Result, bail, ensure};
 
-/// A datagram: its head, and what is behind it.
+/// Datagram: its head and its body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Datagram {
     pub from: i64,
@@ -11,10 +11,8 @@ pub(super) struct Datagram {
     pub body: Body,
 }
 
-/// A token: its name and its data.
 pub(super) type Token = (Vec<u8>, Vec<u8>);
 
-/// A message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Body {
     Login {
@@ -86,9 +84,8 @@ pub(super) enum Body {
 }
 
 impl Datagram {
-    /// Reads a datagram, and all of it.
     pub(super) fn read(bytes: &[u8]) -> Result<Self> {
-        let mut rest = Rest(bytes);
+        let mut rest = UnreadBytes(bytes);
         let (kind, from, to, ssig) = (rest.int()?, rest.int()?, rest.int()?, rest.int()?);
         let body = rest.body(kind).with_context(|| format!("type {kind}"))?;
         if !rest.0.is_empty() {
@@ -104,17 +101,20 @@ impl Datagram {
     }
 }
 
-/// What is left to be read.
-struct Rest<'a>(&'a [u8]);
+/// Bytes that are not yet read.
+struct UnreadBytes<'a>(&'a [u8]);
 
-impl Rest<'_> {
+impl UnreadBytes<'_> {
     fn bytes(&mut self, count: usize) -> Result<&[u8]> {
-        let (bytes, rest) = self.0.split_at_checked(count).context("it is cut")?;
+        let (bytes, rest) = self
+            .0
+            .split_at_checked(count)
+            .context("the message is truncated")?;
         self.0 = rest;
         Ok(bytes)
     }
 
-    /// An integer of 64 bits, in the shortest form that it has.
+    /// Reads an integer of at most 64 bits, which must have its shortest form.
     fn long(&mut self) -> Result<i64> {
         let first = self.bytes(1)?[0];
         if first & 0x80 == 0 {
@@ -147,7 +147,7 @@ impl Rest<'_> {
         Ok(value)
     }
 
-    /// The number of a configuration and a round.
+    /// Reads the number of a configuration and a round.
     fn seq(&mut self) -> Result<i128> {
         let (configuration, round) = (self.long()?, self.long()?);
         ensure!(configuration >= 0, "a configuration below 0");
@@ -179,12 +179,12 @@ impl Rest<'_> {
         self.array(|rest| rest.one_of(&[0, 1, 2]))
     }
 
-    /// A server's options, behind those messages that may have them.
+    /// Reads the options of a server, at the end of messages that may have them.
     fn terms(&mut self, kind: i64) -> Result<()> {
         let pace = match kind {
             12 => 0,
             31..=33 => 3,
-            _ => bail!("nothing may be behind type {kind}"),
+            _ => bail!("no bytes may follow type {kind}"),
         };
         ensure!(
             self.long()? > 0 && self.int()? > 0,
@@ -270,7 +270,7 @@ impl Rest<'_> {
     }
 }
 
-/// The signature of a list of servers, by the document's formula.
+/// Returns the signature of a list of servers, by the formula of the document.
 pub(super) fn signature(lines: &[String]) -> i64 {
     let hash = |line: &String| {
         let bytes = line.bytes();

@@ -1,4 +1,4 @@
-//! A command under `ringctl run` that leaves signs of life, as late as its very last moment.
+//! A command under `ringctl run` that writes the time until its last moment.
 
 use std::env;
 use std::fs::{self, File};
@@ -19,18 +19,18 @@ use tempfile::TempDir;
 
 use crate::grades::PATIENCE;
 
-/// In the environment of the command: the file for its signs of life.
-const FILE: &str = "GRADES_SIGNS";
-const TURN: Duration = Duration::from_millis(1);
+/// Environment variable with the file that the command writes.
+const FILE_VARIABLE: &str = "GRADES_SIGNS";
+const WRITE_INTERVAL: Duration = Duration::from_millis(1);
 
-/// The machine's CLOCK_BOOTTIME, by which holders are told how long they may go on.
+/// Returns CLOCK_BOOTTIME, by which daemons tell holders the end of their leases.
 pub(super) fn boottime() -> Result<Duration> {
     Ok(Duration::from(clock_gettime(ClockId::CLOCK_BOOTTIME)?))
 }
 
-/// If this process is the command of a [`Holder`]: does its work, and gives its exit code.
+/// Runs the command of a [`Holder`] if this process was started as one. Returns its exit code.
 pub(crate) fn work_if_asked() -> Option<ExitCode> {
-    let file = env::var_os(FILE)?;
+    let file = env::var_os(FILE_VARIABLE)?;
     if let Err(error) = work(Path::new(&file)) {
         eprintln!("the command of a holder: {error:#}");
         return Some(ExitCode::FAILURE);
@@ -38,8 +38,7 @@ pub(crate) fn work_if_asked() -> Option<ExitCode> {
     Some(ExitCode::SUCCESS)
 }
 
-/// Writes when it began and when it was there last, until the file is taken away. SIGTERM does not
-/// impress it.
+/// Writes the time of its start, and again and again the present time, until the file is deleted. Ignores SIGTERM.
 fn work(path: &Path) -> Result<()> {
     SigSet::all().thread_block()?;
     let file = File::options().write(true).open(path)?;
@@ -50,7 +49,7 @@ fn work(path: &Path) -> Result<()> {
     sign(0)?;
     while path.exists() {
         sign(8)?;
-        thread::sleep(TURN);
+        thread::sleep(WRITE_INTERVAL);
     }
     Ok(())
 }
@@ -63,7 +62,6 @@ pub(super) struct Holder {
 }
 
 impl Holder {
-    /// Has it run with these options.
     pub(super) fn start(daemon: &Daemon, options: &[&str]) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         let file = folder.path().join("signs");
@@ -71,7 +69,7 @@ impl Holder {
         let mut command = Command::new(binaries().ringctl);
         command.arg("--socket").arg(daemon.control());
         command.arg("run").args(options).arg("--");
-        command.arg(env::current_exe()?).env(FILE, &file);
+        command.arg(env::current_exe()?).env(FILE_VARIABLE, &file);
         let ringctl = command.stdin(Stdio::null()).spawn()?;
         Ok(Self {
             ringctl,
@@ -80,8 +78,8 @@ impl Holder {
         })
     }
 
-    /// One that works already.
-    pub(super) fn at_work(daemon: &Daemon, options: &[&str]) -> Result<Self> {
+    /// Starts it, and waits until the command works.
+    pub(super) fn start_working(daemon: &Daemon, options: &[&str]) -> Result<Self> {
         let holder = Self::start(daemon, options)?;
         holder.wait_for_sign(Duration::ZERO)?;
         Ok(holder)
@@ -96,36 +94,42 @@ impl Holder {
         }
     }
 
-    /// When it began, if it has.
+    /// Returns when the command began, or `None`.
     pub(super) fn first(&self) -> Result<Option<Duration>> {
         self.sign(0)
     }
 
-    /// When it was there last.
+    /// Returns the last time that the command wrote.
     pub(super) fn last(&self) -> Result<Duration> {
-        self.sign(8)?.context("it has never worked")
+        self.sign(8)?.context("the command has never worked")
     }
 
-    /// Waits until it has worked later than at `time`.
+    /// Waits until the command has worked after `time`.
     pub(super) fn wait_for_sign(&self, time: Duration) -> Result<()> {
         let deadline = Instant::now() + PATIENCE;
         while self.sign(8)?.is_none_or(|last| last <= time) {
             let end = self.end()?;
-            ensure!(Instant::now() < deadline, "it does not work: {end:?}");
-            ensure!(end == WaitStatus::StillAlive, "it has ended: {end:?}");
-            thread::sleep(TURN);
+            ensure!(
+                Instant::now() < deadline,
+                "the command does not work: {end:?}"
+            );
+            ensure!(
+                end == WaitStatus::StillAlive,
+                "the command has ended: {end:?}"
+            );
+            thread::sleep(WRITE_INTERVAL);
         }
         Ok(())
     }
 
-    /// How `ringctl` ended, if it has; it stays for [`Holder::wait_exit`].
+    /// Returns the state of `ringctl` without collecting it: [`Holder::wait_exit`] does that.
     fn end(&self) -> Result<WaitStatus> {
         let id = Id::Pid(Pid::from_raw(i32::try_from(self.ringctl.id())?));
         let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
         Ok(waitid(id, flags)?)
     }
 
-    /// Waits for `ringctl`'s end: its exit code.
+    /// Waits for the end of `ringctl`. Returns its exit code.
     pub(super) fn wait_exit(&mut self) -> Result<Option<i32>> {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -135,22 +139,22 @@ impl Holder {
             if Instant::now() > deadline {
                 bail!("ringctl does not end");
             }
-            thread::sleep(TURN);
+            thread::sleep(WRITE_INTERVAL);
         }
     }
 
-    /// Lets the command end by itself: it has not lost anything until then.
+    /// Ends the command, and checks that it still held the token.
     pub(super) fn finish(mut self) -> Result<()> {
         fs::remove_file(&self.file)?;
         let code = self.wait_exit()?;
-        ensure!(code == Some(0), "it ended with {code:?}");
+        ensure!(code == Some(0), "the command exited with {code:?}");
         Ok(())
     }
 }
 
 impl Drop for Holder {
     fn drop(&mut self) {
-        // The keeper ends the command then.
+        // `ringctl`'s keeper then ends the command.
         let _ = self.ringctl.kill();
         let _ = self.ringctl.wait();
     }

@@ -1,9 +1,9 @@
-//! Grades and pauses on real daemons: what a user of `ringctl` gets, and when it is taken away.
+//! Grades and pauses of real daemons, as users of `ringctl` see them.
 
+mod display;
 mod holder;
 mod pausing;
 mod quorum;
-mod shown;
 
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
@@ -17,46 +17,46 @@ use holder::Holder;
 pub(crate) use holder::work_if_asked;
 
 const HEARTBEAT: Duration = Duration::from_millis(100);
-/// `ringctl run` has lost the token.
-const LOST: i32 = 75;
-/// `ringctl run` shall end so if the token is not to be had.
-const REFUSED: i32 = 9;
-/// A command that needs a quorum, and does not wait for ever.
-const QUORUM: &[&str] = &["--require", "quorum", "-w", WAIT];
+/// Exit code of `ringctl run` that lost the token.
+const LOST_CODE: i32 = 75;
+/// Exit code that the tests choose for a refused token.
+const REFUSED_CODE: i32 = 9;
+/// Options of a command that needs a quorum, and waits for a limited time.
+const QUORUM_OPTIONS: &[&str] = &["--require", "quorum", "-w", WAIT];
 
 pub(crate) fn tests() -> Vec<Test> {
-    let mut tests = shown::tests();
+    let mut tests = display::tests();
     tests.extend(quorum::tests());
     tests.extend(pausing::tests());
     tests
 }
 
-/// A command goes on even if its daemon is stalled for half a second.
+/// Long enough that a command survives a stall of its daemon of half a second.
 fn timing() -> Timing {
-    Timing::forbearing(HEARTBEAT)
+    Timing::stall_tolerant(HEARTBEAT)
 }
 
-/// The same for a test that nothing runs beside, and that can wait for half as long therefore.
-fn timing_alone() -> Timing {
-    Timing::forbearing(HEARTBEAT / 2)
+/// Shorter, for exclusive tests.
+fn exclusive_timing() -> Timing {
+    Timing::stall_tolerant(HEARTBEAT / 2)
 }
 
-/// A ring of daemons that were told how many they are to be, for a test that harms none of them.
+/// Returns a shared ring of daemons with `--expect`, for tests that harm none of them.
 fn shared_ring(count: usize) -> Result<SharedRing> {
     let layout = Layout::new(count).addresses();
     let expect = [("--expect", count.to_string())];
     SharedRing::on(layout, timing(), binaries(), &expect)
 }
 
-/// The same for a test of its own.
+/// Forms a ring with `--expect` for one test.
 fn form<const N: usize>(segment: Segment) -> Result<Ring> {
     form_with(segment, N, |ringd| ringd.option("--expect", N.to_string()))
 }
 
-/// The same for a test that runs alone.
-fn form_alone<const N: usize>(segment: Segment) -> Result<Ring> {
+/// Forms a ring with shorter times for an exclusive test.
+fn form_exclusive<const N: usize>(segment: Segment) -> Result<Ring> {
     let expect = |ringd: Ringd| ringd.option("--expect", N.to_string());
-    form_by(segment, N, timing_alone(), expect)
+    form_by(segment, N, exclusive_timing(), expect)
 }
 
 fn form_with(segment: Segment, count: usize, options: fn(Ringd) -> Ringd) -> Result<Ring> {
@@ -78,7 +78,6 @@ fn bridge(count: usize) -> Result<Segment> {
     Layout::new(count).addresses().bridge()
 }
 
-/// `ringctl` with its arguments, for a daemon.
 fn ringctl(daemon: &Daemon, arguments: &[&str]) -> Result<Output> {
     let mut command = Command::new(binaries().ringctl);
     command.arg("--socket").arg(daemon.control());
@@ -86,35 +85,39 @@ fn ringctl(daemon: &Daemon, arguments: &[&str]) -> Result<Output> {
     Ok(command.output()?)
 }
 
-/// What a command under `ringctl run` with these options says.
-fn says(daemon: &Daemon, options: &[&str], script: &str) -> Result<String> {
+/// Returns the output of a script under `ringctl run` with these options.
+fn output_of(daemon: &Daemon, options: &[&str], script: &str) -> Result<String> {
     let arguments = [&["run"], options, &["-c", script]].concat();
     let output = ringctl(daemon, &arguments)?;
     ensure!(output.status.success(), "{options:?}: {output:?}");
     Ok(String::from_utf8(output.stdout)?.trim().to_owned())
 }
 
-/// Nobody here gets a quorum, and is told so, within the time in which a ring of this timing has its owner.
-fn no_quorum(daemon: &Daemon, timing: Timing) -> Result<String> {
-    // What was promised to the tenure before may be granted until it runs out.
+/// Checks that the daemon refuses a quorum within the time in which a ring of this timing has its owner. Returns
+/// the error.
+fn check_no_quorum(daemon: &Daemon, timing: Timing) -> Result<String> {
+    // A grade of the tenure before may be shown until it expires.
     daemon.wait_for_status(PATIENCE, |status| status["grade"] != "quorum")?;
     let seconds = timing.one_owner_bound().as_secs() + 1;
     let wait = seconds.to_string();
     let refused = ["run", "-r", "quorum", "-w", &wait, "-E", "9", "true"];
     let output = ringctl(daemon, &refused)?;
-    ensure!(output.status.code() == Some(REFUSED), "{output:?}");
+    ensure!(output.status.code() == Some(REFUSED_CODE), "{output:?}");
     let why = String::from_utf8_lossy(&output.stderr);
     let told = format!("timed out after {seconds} s: no quorum: ");
     ensure!(why.contains(&told), "{why}");
     Ok(why.into_owned())
 }
 
-/// Of two commands the first must have ended before the second began.
-fn check_apart(first: &Holder, second: &Holder) -> Result<()> {
-    let (ended, begun) = (first.last()?, second.first()?.context("it never began")?);
+/// Checks that the first command ended before the second began.
+fn check_disjoint(first: &Holder, second: &Holder) -> Result<()> {
+    let (ended, begun) = (
+        first.last()?,
+        second.first()?.context("the command never began")?,
+    );
     ensure!(
         ended < begun,
-        "one until {ended:?}, the next from {begun:?}"
+        "the first ended at {ended:?}, the next began at {begun:?}"
     );
     Ok(())
 }

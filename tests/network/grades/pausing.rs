@@ -1,4 +1,4 @@
-//! `ringctl pause` and `resume`: maintenance.
+//! `ringctl pause` and `resume`.
 
 use std::io::{BufRead, BufReader, Lines};
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -9,11 +9,13 @@ use ring_segment::{Daemon, Message, Ring, Seen, Test, WAIT, binaries, is_claim, 
 use serde_json::Value;
 
 use super::holder::boottime;
-use super::{Holder, LOST, PATIENCE, bridge, form_with, ringctl, says, shared_ring, timing};
+use super::{
+    Holder, LOST_CODE, PATIENCE, bridge, form_with, output_of, ringctl, shared_ring, timing,
+};
 
-/// The exit code of a pause that is not complete.
-const PENDING: i32 = 6;
-/// How often an offer is made at the most.
+/// Exit code of an incomplete pause.
+const PENDING_CODE: i32 = 6;
+/// Maximum number of offers in a handover.
 const TAKE_ATTEMPTS: usize = 3;
 
 pub(super) fn tests() -> Vec<Test> {
@@ -21,7 +23,7 @@ pub(super) fn tests() -> Vec<Test> {
         a_paused_node_owns_nothing_and_the_others_go_on,
         a_pause_of_all_ends_with_the_first_that_resumes,
         a_pause_is_pending_while_nobody_takes_the_token_and_can_be_waited_for,
-        what_runs_may_end_in_its_own_time_and_nothing_follows_it,
+        a_running_command_may_end_during_a_pause_and_no_other_follows,
         a_pause_that_is_to_persist_survives_the_daemon_and_another_does_not,
     ]
 }
@@ -32,7 +34,7 @@ fn tell(daemon: &Daemon, what: &str) -> Result<()> {
     Ok(())
 }
 
-/// What the others' tables say of a member.
+/// Returns what a daemon's table shows for a member.
 fn penalty_column(daemon: &Daemon, member: &str) -> Result<String> {
     let text = String::from_utf8(ringctl(daemon, &["status"])?.stdout)?;
     let row = text
@@ -41,17 +43,23 @@ fn penalty_column(daemon: &Daemon, member: &str) -> Result<String> {
     Ok(row.unwrap_or_default().to_owned())
 }
 
-/// Since that time a daemon has claimed no token, and was offered hardly one: an offer may cross
-/// what it says of its pause.
+/// Checks that a daemon has claimed no token since `since`, and got at most one round of offers: an offer may cross
+/// its announcement.
 fn check_left_out(ring: &Ring, at: usize, since: Duration) -> Result<()> {
     let frames = ring.frames_since(since);
     let claim = frames.iter().find(|seen| seen.port == at && is_claim(seen));
-    ensure!(claim.is_none(), "it owns the token: {claim:?}");
+    ensure!(
+        claim.is_none(),
+        "the paused member owns the token: {claim:?}"
+    );
     let mac = ring.daemons[at].node().mac();
     let is_offer = |seen: &&Seen| matches!(seen.message, Message::TakeToken { .. });
     let offers = frames.iter().filter(|seen| seen.dst == mac);
     let offers = offers.filter(is_offer).count();
-    ensure!(offers <= TAKE_ATTEMPTS, "it was offered {offers} times");
+    ensure!(
+        offers <= TAKE_ATTEMPTS,
+        "the paused member got {offers} offers"
+    );
     Ok(())
 }
 
@@ -59,11 +67,11 @@ fn a_paused_node_owns_nothing_and_the_others_go_on() -> Result<()> {
     let ring = shared_ring(3)?;
     let daemon = &ring.daemons[1];
     let mac = daemon.node().mac().to_string();
-    let mut holder = Holder::at_work(daemon, &["-w", WAIT])?;
+    let mut holder = Holder::start_working(daemon, &["-w", WAIT])?;
     let waiting = Holder::start(daemon, &["-w", WAIT])?;
     tell(daemon, "pause")?;
     let code = holder.wait_exit()?;
-    ensure!(code == Some(LOST), "{code:?}");
+    ensure!(code == Some(LOST_CODE), "{code:?}");
     daemon.wait_for_status(PATIENCE, |status| {
         status["paused"] == true && status["state"] == "WAITER"
     })?;
@@ -80,11 +88,14 @@ fn a_paused_node_owns_nothing_and_the_others_go_on() -> Result<()> {
     let since = now();
     for _ in 0..10 {
         for other in [0, 2] {
-            says(&ring.daemons[other], &["-w", WAIT, "-r", "quorum"], "true")?;
+            output_of(&ring.daemons[other], &["-w", WAIT, "-r", "quorum"], "true")?;
         }
     }
     check_left_out(&ring, 1, since)?;
-    ensure!(waiting.first()?.is_none(), "nobody is granted it here");
+    ensure!(
+        waiting.first()?.is_none(),
+        "the paused member grants no lock"
+    );
     tell(daemon, "resume")?;
     waiting.wait_for_sign(Duration::ZERO)?;
     waiting.finish()?;
@@ -92,11 +103,11 @@ fn a_paused_node_owns_nothing_and_the_others_go_on() -> Result<()> {
         let row = penalty_column(&ring.daemons[other], &mac)?;
         ensure!(!row.contains("paused"), "{row}");
     }
-    says(daemon, &["-w", WAIT], "true").map(drop)
+    output_of(daemon, &["-w", WAIT], "true").map(drop)
 }
 
-/// `ringctl`, which must end so; what it says of errors.
-fn ends_with(daemon: &Daemon, arguments: &[&str], code: i32) -> Result<String> {
+/// Checks the exit code of `ringctl`. Returns its errors.
+fn check_exit(daemon: &Daemon, arguments: &[&str], code: i32) -> Result<String> {
     let output = ringctl(daemon, arguments)?;
     ensure!(
         output.status.code() == Some(code),
@@ -109,8 +120,8 @@ fn a_pause_is_pending_while_nobody_takes_the_token_and_can_be_waited_for() -> Re
     let mut ring = form_with(bridge(2)?, 1, |ringd| {
         ringd.option("--idle-hold", "forever")
     })?;
-    let mut watch = Watch::of(&ring.daemons[0])?;
-    let said = ends_with(&ring.daemons[0], &["pause", "--wait", "0"], PENDING)?;
+    let mut watch = PauseWatch::of(&ring.daemons[0])?;
+    let said = check_exit(&ring.daemons[0], &["pause", "--wait", "0"], PENDING_CODE)?;
     ensure!(
         said.contains("pending: no other member has taken"),
         "{said}"
@@ -125,7 +136,11 @@ fn a_pause_is_pending_while_nobody_takes_the_token_and_can_be_waited_for() -> Re
         text.contains("pausing: no other member has taken"),
         "{text}"
     );
-    let quiet = ends_with(&ring.daemons[0], &["pause", "-q", "-w", "0.1"], PENDING)?;
+    let quiet = check_exit(
+        &ring.daemons[0],
+        &["pause", "-q", "-w", "0.1"],
+        PENDING_CODE,
+    )?;
     ensure!(quiet.is_empty(), "{quiet}");
     let mut command = Command::new(binaries().ringctl);
     command.arg("--socket").arg(ring.daemons[0].control());
@@ -144,9 +159,12 @@ fn a_pause_is_pending_while_nobody_takes_the_token_and_can_be_waited_for() -> Re
             .count()
     };
     let early = complete(&ring.daemons[0]);
-    ensure!(early == 0, "it is said to own nothing while it does");
-    watch.tells("pausing")?;
-    // Another member takes it, though an idle token is to stay where it is.
+    ensure!(
+        early == 0,
+        "status shows no owner while the member owns the token"
+    );
+    watch.expect_event("pausing")?;
+    // Another member takes the token, though an idle token normally rests.
     ring.join()?;
     let output = waits.wait_with_output()?;
     ensure!(output.status.success(), "{output:?}");
@@ -156,26 +174,25 @@ fn a_pause_is_pending_while_nobody_takes_the_token_and_can_be_waited_for() -> Re
         "{status:#}"
     );
     ensure!(status["state"] != "OWNER", "{status:#}");
-    says(&ring.daemons[1], &["-w", WAIT], "true")?;
-    ends_with(&ring.daemons[0], &["pause"], 0)?;
+    output_of(&ring.daemons[1], &["-w", WAIT], "true")?;
+    check_exit(&ring.daemons[0], &["pause"], 0)?;
     ring.daemons[0].wait_for_line(PATIENCE, |line| {
         line.contains("paused: owns nothing until ringctl resume")
     })?;
     let told = complete(&ring.daemons[0]);
-    ensure!(told == 1, "it is said {told} times");
-    watch.tells("paused")?;
+    ensure!(told == 1, "the event came {told} times");
+    watch.expect_event("paused")?;
     tell(&ring.daemons[0], "resume")?;
-    watch.tells("resumed")
+    watch.expect_event("resumed")
 }
 
-/// What a watch tells of pauses.
-struct Watch {
+struct PauseWatch {
     child: Child,
     lines: Lines<BufReader<ChildStdout>>,
 }
 
-impl Watch {
-    /// It has begun.
+impl PauseWatch {
+    /// Starts a watch, and waits until it has begun.
     fn of(daemon: &Daemon) -> Result<Self> {
         let mut command = Command::new(binaries().ringctl);
         command.arg("--socket").arg(daemon.control());
@@ -187,10 +204,10 @@ impl Watch {
         Ok(Self { child, lines })
     }
 
-    /// The next event of a pause is this one.
-    fn tells(&mut self, event: &str) -> Result<()> {
+    /// Checks that the next event of a pause is this one.
+    fn expect_event(&mut self, event: &str) -> Result<()> {
         loop {
-            let line = self.lines.next().context("it goes on")??;
+            let line = self.lines.next().context("the watch continues")??;
             let told: Value = serde_json::from_str(&line)?;
             let told = told["event"]["event"].as_str().unwrap_or_default();
             if ["pausing", "paused", "resumed"].contains(&told) {
@@ -201,29 +218,32 @@ impl Watch {
     }
 }
 
-impl Drop for Watch {
+impl Drop for PauseWatch {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-fn what_runs_may_end_in_its_own_time_and_nothing_follows_it() -> Result<()> {
+fn a_running_command_may_end_during_a_pause_and_no_other_follows() -> Result<()> {
     let ring = shared_ring(2)?;
     let daemon = &ring.daemons[0];
-    let holder = Holder::at_work(daemon, &["-w", WAIT])?;
+    let holder = Holder::start_working(daemon, &["-w", WAIT])?;
     let waiting = Holder::start(daemon, &["-w", WAIT])?;
-    let said = ends_with(daemon, &["pause", "--drain", "--wait", "0"], PENDING)?;
+    let said = check_exit(daemon, &["pause", "--drain", "--wait", "0"], PENDING_CODE)?;
     ensure!(
         said.contains("pending: a program of this machine"),
         "{said}"
     );
     ensure!(daemon.status()?["pausing"] == "holder");
-    // It goes on, with renewals, for longer than its lease.
+    // The holder continues with renewals for longer than its lease.
     holder.wait_for_sign(boottime()? + 2 * timing().waiter_timeout())?;
     holder.finish()?;
-    ends_with(daemon, &["pause", "--drain", "--wait"], 0)?;
-    ensure!(waiting.first()?.is_none(), "nothing is granted here");
+    check_exit(daemon, &["pause", "--drain", "--wait"], 0)?;
+    ensure!(
+        waiting.first()?.is_none(),
+        "the paused member grants no lock"
+    );
     tell(daemon, "resume")?;
     waiting.wait_for_sign(Duration::ZERO)?;
     waiting.finish()
@@ -231,7 +251,7 @@ fn what_runs_may_end_in_its_own_time_and_nothing_follows_it() -> Result<()> {
 
 fn a_pause_that_is_to_persist_survives_the_daemon_and_another_does_not() -> Result<()> {
     let mut ring = form_with(bridge(2)?, 2, |ringd| ringd)?;
-    ends_with(&ring.daemons[0], &["pause", "--persist"], 0)?;
+    check_exit(&ring.daemons[0], &["pause", "--persist"], 0)?;
     for _ in 0..2 {
         ring.daemons[0].kill()?;
         let since = now();
@@ -239,24 +259,24 @@ fn a_pause_that_is_to_persist_survives_the_daemon_and_another_does_not() -> Resu
         ring.daemons[0].wait_for_status(PATIENCE, |status| {
             status["paused"] == true && status["state"] == "WAITER"
         })?;
-        says(&ring.daemons[1], &["-w", WAIT, "-r", "quorum"], "true")?;
+        output_of(&ring.daemons[1], &["-w", WAIT, "-r", "quorum"], "true")?;
         check_left_out(&ring, 0, since)?;
     }
     tell(&ring.daemons[0], "resume")?;
-    says(&ring.daemons[0], &["-w", WAIT], "true")?;
-    ends_with(&ring.daemons[0], &["pause"], 0)?;
+    output_of(&ring.daemons[0], &["-w", WAIT], "true")?;
+    check_exit(&ring.daemons[0], &["pause"], 0)?;
     ring.daemons[0].kill()?;
     ring.daemons[0].start()?;
     ring.daemons[0].wait_for_status(PATIENCE, |status| status["paused"] == false)?;
-    says(&ring.daemons[0], &["-w", WAIT], "true").map(drop)
+    output_of(&ring.daemons[0], &["-w", WAIT], "true").map(drop)
 }
 
 fn a_pause_of_all_ends_with_the_first_that_resumes() -> Result<()> {
     let ring = shared_ring(3)?;
     for daemon in &ring.daemons {
-        // Whoever is left with the token is not done.
+        // A member that still has the token has not finished its pause.
         let code = ringctl(daemon, &["pause", "-w", "1"])?.status.code();
-        ensure!([Some(0), Some(PENDING)].contains(&code), "{code:?}");
+        ensure!([Some(0), Some(PENDING_CODE)].contains(&code), "{code:?}");
     }
     let waiting = Holder::start(&ring.daemons[2], &["-w", WAIT])?;
     for daemon in &ring.daemons {
@@ -265,12 +285,12 @@ fn a_pause_of_all_ends_with_the_first_that_resumes() -> Result<()> {
             members.is_some_and(|members| members.iter().all(|it| it["paused"] == true))
         })?;
     }
-    // Again makes no difference.
+    // A second pause has no effect.
     let again = ringctl(&ring.daemons[1], &["pause", "-w", "0"])?
         .status
         .code();
-    ensure!([Some(0), Some(PENDING)].contains(&again), "{again:?}");
-    ensure!(waiting.first()?.is_none(), "nobody is granted it");
+    ensure!([Some(0), Some(PENDING_CODE)].contains(&again), "{again:?}");
+    ensure!(waiting.first()?.is_none(), "no client gets the lock");
     tell(&ring.daemons[2], "resume")?;
     tell(&ring.daemons[2], "resume")?;
     waiting.wait_for_sign(Duration::ZERO)?;

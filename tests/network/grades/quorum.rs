@@ -1,4 +1,4 @@
-//! A quorum is never had twice: cuts, stops and deaths.
+//! Two holders never have a quorum at the same time: during splits, stalls and deaths.
 
 use std::time::Duration;
 
@@ -8,25 +8,24 @@ use ring_segment::{Case, Layout, SLACK, Segment, Test, Timing, WAIT, side_by_sid
 
 use super::holder::boottime;
 use super::{
-    Holder, LOST, PATIENCE, QUORUM, bridge, check_apart, form, form_alone, no_quorum, says, timing,
-    timing_alone,
+    Holder, LOST_CODE, PATIENCE, QUORUM_OPTIONS, bridge, check_disjoint, check_no_quorum,
+    exclusive_timing, form, form_exclusive, output_of, timing,
 };
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
-        exclusive a_holder_that_is_cut_off_or_whose_daemon_stands_still_ends_before_the_next_begins,
+        exclusive a_holder_that_is_cut_off_or_whose_daemon_is_stopped_ends_before_the_next_begins,
         exclusive two_halves_have_a_view_each_and_no_quorum,
         three_of_five_are_a_quorum_and_two_are_none,
-        a_member_that_stands_still_is_not_missed,
-        a_holder_goes_on_when_a_machine_that_was_alone_comes_back,
-        // The one that hears both sides of the cut must object to an election before it is over.
+        a_stopped_member_is_not_missed,
+        a_holder_continues_when_an_isolated_machine_comes_back,
+        // The member that hears both sides must object to an election before its end.
         exclusive a_member_that_was_started_again_does_not_help_two_holders,
     ]
 }
 
-/// The three rings wait at one time.
-fn a_holder_that_is_cut_off_or_whose_daemon_stands_still_ends_before_the_next_begins() -> Result<()>
-{
+/// The three rings wait at the same time.
+fn a_holder_that_is_cut_off_or_whose_daemon_is_stopped_ends_before_the_next_begins() -> Result<()> {
     let cases: [Case; 3] = [
         ("cut off", || {
             a_lost_holder_ends_in_time(Segment::cut, Segment::heal)
@@ -34,7 +33,7 @@ fn a_holder_that_is_cut_off_or_whose_daemon_stands_still_ends_before_the_next_be
         ("without carrier", || {
             a_lost_holder_ends_in_time(Segment::lose_carrier, Segment::regain_carrier)
         }),
-        ("standing still", a_holder_whose_daemon_stands_still),
+        ("standing still", check_holder_with_stopped_daemon),
     ];
     side_by_side(&cases)
 }
@@ -42,57 +41,60 @@ fn a_holder_that_is_cut_off_or_whose_daemon_stands_still_ends_before_the_next_be
 type Wire = fn(&Segment, usize) -> Result<()>;
 
 fn a_lost_holder_ends_in_time(cut: Wire, heal: Wire) -> Result<()> {
-    let ring = form_alone::<3>(bridge(3)?)?;
-    let mut first = Holder::at_work(&ring.daemons[0], QUORUM)?;
-    let second = Holder::start(&ring.daemons[1], QUORUM)?;
+    let ring = form_exclusive::<3>(bridge(3)?)?;
+    let mut first = Holder::start_working(&ring.daemons[0], QUORUM_OPTIONS)?;
+    let second = Holder::start(&ring.daemons[1], QUORUM_OPTIONS)?;
     let at = boottime()?;
     cut(&ring.segment, 0)?;
     let code = first.wait_exit()?;
-    ensure!(code == Some(LOST), "{code:?}");
+    ensure!(code == Some(LOST_CODE), "{code:?}");
     second.wait_for_sign(at)?;
-    check_apart(&first, &second)?;
-    wait_was_short(at, &second)?;
+    check_disjoint(&first, &second)?;
+    check_short_wait(at, &second)?;
     heal(&ring.segment, 0)?;
     second.finish()?;
     for daemon in &ring.daemons {
-        says(daemon, QUORUM, "true")?;
+        output_of(daemon, QUORUM_OPTIONS, "true")?;
     }
     Ok(())
 }
 
-/// An election takes its time, and so do promises that end no sooner.
-fn wait_was_short(from: Duration, next: &Holder) -> Result<()> {
+/// Checks that the next holder waited only for an election and the confirmations, which end no later.
+fn check_short_wait(from: Duration, next: &Holder) -> Result<()> {
     let waited = next
         .first()?
-        .context("it never began")?
+        .context("the command never began")?
         .saturating_sub(from);
-    let timing = timing_alone();
+    let timing = exclusive_timing();
     let bound = timing.one_owner_bound() + timing.waiter_timeout() + SLACK;
-    ensure!(waited < bound, "it took {waited:?}");
+    ensure!(waited < bound, "the wait took {waited:?}");
     Ok(())
 }
 
 fn two_halves_have_a_view_each_and_no_quorum() -> Result<()> {
-    let ring = form_alone::<4>(Layout::new(4).addresses().switch(4)?)?;
-    let mut before = Holder::at_work(&ring.daemons[0], QUORUM)?;
+    let ring = form_exclusive::<4>(Layout::new(4).addresses().switch(4)?)?;
+    let mut before = Holder::start_working(&ring.daemons[0], QUORUM_OPTIONS)?;
     ring.segment
         .rules()
-        .set(|rules| rules.side = vec![0, 0, 1, 1]);
+        .set(|rules| rules.partition = vec![0, 0, 1, 1]);
     let code = before.wait_exit()?;
-    ensure!(code == Some(LOST), "{code:?}");
+    ensure!(code == Some(LOST_CODE), "{code:?}");
     std::thread::scope(|scope| {
         let sides = [0, 2].map(|at| {
             let daemon = &ring.daemons[at];
-            scope.spawn(move || no_quorum(daemon, timing_alone()))
+            scope.spawn(move || check_no_quorum(daemon, exclusive_timing()))
         });
-        sides
-            .into_iter()
-            .try_for_each(|side| side.join().expect("it does not panic").map(drop))
+        sides.into_iter().try_for_each(|partition| {
+            partition
+                .join()
+                .expect("the thread does not panic")
+                .map(drop)
+        })
     })?;
     let view = &["--require", "view", "-w", WAIT];
     let mut halves = Vec::new();
     for at in [1, 3] {
-        halves.push(Holder::at_work(&ring.daemons[at], view)?);
+        halves.push(Holder::start_working(&ring.daemons[at], view)?);
         ensure!(ring.daemons[at].status()?["grade"] == "view");
     }
     let both = boottime()?;
@@ -100,17 +102,19 @@ fn two_halves_have_a_view_each_and_no_quorum() -> Result<()> {
         half.wait_for_sign(both)?;
         half.finish()?;
     }
-    ring.segment.rules().set(|rules| rules.side = vec![0; 4]);
+    ring.segment
+        .rules()
+        .set(|rules| rules.partition = vec![0; 4]);
     let healed = boottime()?;
-    let after = Holder::at_work(&ring.daemons[2], QUORUM)?;
-    wait_was_short(healed, &after)?;
+    let after = Holder::start_working(&ring.daemons[2], QUORUM_OPTIONS)?;
+    check_short_wait(healed, &after)?;
     after.finish()
 }
 
-/// It has elected itself, and its token is the stronger one.
-fn a_holder_goes_on_when_a_machine_that_was_alone_comes_back() -> Result<()> {
+/// The returning machine has elected itself, and its token is stronger.
+fn a_holder_continues_when_an_isolated_machine_comes_back() -> Result<()> {
     let ring = form::<3>(bridge(3)?)?;
-    let holder = Holder::at_work(&ring.daemons[0], QUORUM)?;
+    let holder = Holder::start_working(&ring.daemons[0], QUORUM_OPTIONS)?;
     ring.segment.cut(2)?;
     let alone = &ring.daemons[2];
     let progress = |status: &serde_json::Value| status["token"]["progress"].as_u64();
@@ -121,84 +125,84 @@ fn a_holder_goes_on_when_a_machine_that_was_alone_comes_back() -> Result<()> {
     alone.wait_for_status(PATIENCE, |status| {
         status["state"] == "WAITER" && stronger(status)
     })?;
-    works_on(&holder, timing())?;
+    check_works_on(&holder, timing())?;
     ensure!(ring.daemons[0].status()?["grade"] == "quorum");
     holder.finish()?;
-    says(alone, QUORUM, "true").map(drop)
+    output_of(alone, QUORUM_OPTIONS, "true").map(drop)
 }
 
-/// Works on for so long that everything that was promised before has run out.
-fn works_on(holder: &Holder, timing: Timing) -> Result<()> {
+/// Checks that the holder works longer than all earlier confirmations.
+fn check_works_on(holder: &Holder, timing: Timing) -> Result<()> {
     holder.wait_for_sign(boottime()? + 3 * timing.waiter_timeout())
 }
 
 fn three_of_five_are_a_quorum_and_two_are_none() -> Result<()> {
     let mut ring = form::<5>(bridge(5)?)?;
-    let mut holder = Holder::at_work(&ring.daemons[1], QUORUM)?;
+    let mut holder = Holder::start_working(&ring.daemons[1], QUORUM_OPTIONS)?;
     for at in [0, 4] {
         ring.daemons[at].kill()?;
     }
-    works_on(&holder, timing())?;
+    check_works_on(&holder, timing())?;
     ensure!(ring.daemons[1].status()?["grade"] == "quorum");
     ring.daemons[2].kill()?;
     let code = holder.wait_exit()?;
-    ensure!(code == Some(LOST), "{code:?}");
+    ensure!(code == Some(LOST_CODE), "{code:?}");
     for at in [1, 3] {
-        no_quorum(&ring.daemons[at], timing())?;
+        check_no_quorum(&ring.daemons[at], timing())?;
     }
     ring.daemons[2].start()?;
-    let grade = says(&ring.daemons[3], QUORUM, "echo $RINGD_GRADE")?;
+    let grade = output_of(&ring.daemons[3], QUORUM_OPTIONS, "echo $RINGD_GRADE")?;
     ensure!(grade == "quorum", "{grade}");
     Ok(())
 }
 
-fn a_member_that_stands_still_is_not_missed() -> Result<()> {
+fn a_stopped_member_is_not_missed() -> Result<()> {
     let ring = form::<3>(bridge(3)?)?;
-    let holder = Holder::at_work(&ring.daemons[0], QUORUM)?;
+    let holder = Holder::start_working(&ring.daemons[0], QUORUM_OPTIONS)?;
     ring.daemons[1].signal(Signal::SIGSTOP)?;
-    works_on(&holder, timing())?;
+    check_works_on(&holder, timing())?;
     ensure!(ring.daemons[0].status()?["grade"] == "quorum");
     ring.daemons[1].signal(Signal::SIGCONT)?;
-    works_on(&holder, timing())?;
+    check_works_on(&holder, timing())?;
     holder.finish()
 }
 
-/// Nobody tells the command: its keeper knows by when it must have ended.
-fn a_holder_whose_daemon_stands_still() -> Result<()> {
-    let ring = form_alone::<3>(bridge(3)?)?;
-    let mut first = Holder::at_work(&ring.daemons[0], QUORUM)?;
-    let second = Holder::start(&ring.daemons[1], QUORUM)?;
+/// The command gets no message: its keeper ends it in time.
+fn check_holder_with_stopped_daemon() -> Result<()> {
+    let ring = form_exclusive::<3>(bridge(3)?)?;
+    let mut first = Holder::start_working(&ring.daemons[0], QUORUM_OPTIONS)?;
+    let second = Holder::start(&ring.daemons[1], QUORUM_OPTIONS)?;
     let at = boottime()?;
     ring.daemons[0].signal(Signal::SIGSTOP)?;
     second.wait_for_sign(at)?;
     let code = first.wait_exit()?;
-    ensure!(code == Some(LOST), "{code:?}");
-    check_apart(&first, &second)?;
-    wait_was_short(at, &second)?;
+    ensure!(code == Some(LOST_CODE), "{code:?}");
+    check_disjoint(&first, &second)?;
+    check_short_wait(at, &second)?;
     ring.daemons[0].signal(Signal::SIGCONT)?;
-    works_on(&second, timing_alone())?;
+    check_works_on(&second, exclusive_timing())?;
     second.finish()
 }
 
-/// The holder relies on the promise of a member that dies and comes back without a memory of it,
-/// while the third, which has not heard the holder for long, is elected.
+/// The holder was confirmed by a member that dies and comes back without its memory. Meanwhile the third member,
+/// which has not heard the holder for long, is elected.
 fn a_member_that_was_started_again_does_not_help_two_holders() -> Result<()> {
     let segment = Layout::new(3).addresses().switch(3)?;
-    // Its promises last for longer than an election takes.
-    let mut ring = form_alone::<3>(segment)?;
-    let mut first = Holder::at_work(&ring.daemons[0], QUORUM)?;
+    // Its confirmations last longer than an election.
+    let mut ring = form_exclusive::<3>(segment)?;
+    let mut first = Holder::start_working(&ring.daemons[0], QUORUM_OPTIONS)?;
     let rules = ring.segment.rules();
     rules.set(|rules| rules.blocked.extend([(0, 2), (2, 0)]));
     ring.daemons[2].wait_for_status(PATIENCE, |status| status["state"] == "LOOSER")?;
-    let second = Holder::start(&ring.daemons[2], QUORUM)?;
-    works_on(&first, timing_alone())?;
+    let second = Holder::start(&ring.daemons[2], QUORUM_OPTIONS)?;
+    check_works_on(&first, exclusive_timing())?;
     ring.daemons[1].kill()?;
     ring.segment.cut(0)?;
     let at = boottime()?;
     ring.daemons[1].start()?;
     second.wait_for_sign(at)?;
     let code = first.wait_exit()?;
-    ensure!(code == Some(LOST), "{code:?}");
-    check_apart(&first, &second)?;
+    ensure!(code == Some(LOST_CODE), "{code:?}");
+    check_disjoint(&first, &second)?;
     second.finish()
 }

@@ -1,17 +1,30 @@
-//! Hooks that do not end, or not alone, and daemons that do.
+//! Hooks that do not end, hooks that leave processes behind, and daemons that end.
 
 use std::fs;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use nix::sys::signal::Signal;
-use ring_segment::{Message, Seen, Segment, Timing, invariants};
+use ring_segment::{Message, Seen, Segment, Test, Timing, invariants, tests};
 
-use crate::hooks::place::{HEARTBEAT, PATIENCE, Place, at_rest, at_rest_alone, lives, wait_until};
+use crate::hooks::hook_dir::{
+    HEARTBEAT, HookDir, PATIENCE, exclusive_resting_timing, is_alive, resting_timing, wait_until,
+};
 
-pub(super) fn a_hook_that_hangs_is_ended_with_all_that_it_has_started() -> Result<()> {
-    let (segment, place) = (Segment::bridge(1)?, Place::new()?);
-    // It and its child ignore SIGTERM; another child says that it has heard it.
+pub(super) fn tests() -> Vec<Test> {
+    tests![
+        a_hook_that_hangs_is_ended_with_all_that_it_has_started,
+        a_hook_that_hangs_does_not_affect_the_ring,
+        processes_of_a_hook_end_with_it_unless_they_left_its_group,
+        exclusive a_stop_ends_the_running_hook_and_runs_the_hooks_of_the_stop,
+        exclusive a_second_signal_ends_the_hooks_at_once,
+        a_killed_daemon_takes_its_hook_along,
+    ]
+}
+
+fn a_hook_that_hangs_is_ended_with_all_that_it_has_started() -> Result<()> {
+    let (segment, place) = (Segment::bridge(1)?, HookDir::new()?);
+    // The hook and one child ignore SIGTERM; another child reports it.
     let script = format!(
         "echo $RINGD_STATE >>$R; [ $RINGD_STATE = LOOSER ] || exit 0; \
          (trap 'echo told >>$R; exit' TERM; sleep 1000 & wait) & \
@@ -19,14 +32,14 @@ pub(super) fn a_hook_that_hangs_is_ended_with_all_that_it_has_started() -> Resul
         place.path("pids").display()
     );
     place.hook("hangs", &script)?;
-    let ringd = place.ringd(segment.node(0), &at_rest());
+    let ringd = place.ringd(segment.node(0), &resting_timing());
     let daemon = ringd.option("--hook-timeout", "700ms").spawn()?;
     daemon.wait_for_line(PATIENCE, |line| {
         line.contains("hooks.d/hangs") && line.contains("700 ms")
     })?;
     place.wait_for_line(|line| line == "OWNER")?;
     for pid in fs::read_to_string(place.path("pids"))?.split_whitespace() {
-        ensure!(!lives(pid), "process {pid} is still there");
+        ensure!(!is_alive(pid), "process {pid} still lives");
     }
     let told = place.lines();
     ensure!(
@@ -37,10 +50,10 @@ pub(super) fn a_hook_that_hangs_is_ended_with_all_that_it_has_started() -> Resul
     Ok(())
 }
 
-pub(super) fn a_hook_that_hangs_leaves_the_ring_alone() -> Result<()> {
-    let (segment, place) = (Segment::bridge(2)?, Place::new()?);
+fn a_hook_that_hangs_does_not_affect_the_ring() -> Result<()> {
+    let (segment, place) = (Segment::bridge(2)?, HookDir::new()?);
     place.hook("hangs", "echo $$ >>$R; exec sleep 1000")?;
-    let timing = Timing::forbearing(HEARTBEAT);
+    let timing = Timing::stall_tolerant(HEARTBEAT);
     let start = |n| {
         let ringd = place.ringd(segment.node(n), &timing);
         ringd.option("--hook-timeout", "1h").spawn()
@@ -66,18 +79,21 @@ pub(super) fn a_hook_that_hangs_leaves_the_ring_alone() -> Result<()> {
         (invariants::tenures(&frames[since..]).len() > 20).then_some(())
     };
     segment.capture().wait_until(PATIENCE, goes_round)?;
-    ensure!(place.lines().iter().all(|pid| lives(pid)), "they hang");
+    ensure!(
+        place.lines().iter().all(|pid| is_alive(pid)),
+        "the hooks hang"
+    );
     Ok(())
 }
 
-pub(super) fn what_a_hook_leaves_behind_is_ended_unless_it_has_left() -> Result<()> {
-    let (segment, place) = (Segment::bridge(1)?, Place::new()?);
-    // Both hold the hook's output open.
+fn processes_of_a_hook_end_with_it_unless_they_left_its_group() -> Result<()> {
+    let (segment, place) = (Segment::bridge(1)?, HookDir::new()?);
+    // Both processes keep the hook's output open.
     let script = "sleep 1000 & echo stays $! $RINGD_STATE >>$R; \
          setsid sh -c 'echo left $$ $RINGD_STATE >>$R; exec sleep 1000' & \
          until grep -q \"^left .* $RINGD_STATE\" $R; do sleep 0.01; done";
     place.hook("leaves", script)?;
-    let mut daemon = place.ringd(segment.node(0), &at_rest()).spawn()?;
+    let mut daemon = place.ringd(segment.node(0), &resting_timing()).spawn()?;
     place.wait_for_line(|line| line.starts_with("left ") && line.ends_with(" OWNER"))?;
     daemon.wait_for_line(PATIENCE, |line| line.contains("setsid"))?;
     let pids = |word: &str| -> Vec<String> {
@@ -88,27 +104,30 @@ pub(super) fn what_a_hook_leaves_behind_is_ended_unless_it_has_left() -> Result<
     };
     let (stays, left) = (pids("stays "), pids("left "));
     ensure!(stays.len() == 3 && left.len() == 3, "{stays:?} {left:?}");
-    // Each before the next hook began.
-    let earlier = stays.iter().take(2).find(|pid| lives(pid));
+    // Each left process must have ended before the next hook began.
+    let earlier = stays.iter().take(2).find(|pid| is_alive(pid));
     ensure!(earlier.is_none(), "{earlier:?} runs beside a later hook");
-    wait_until("the last one ends", || !lives(&stays[2]))?;
-    let survive = left.iter().all(|pid| lives(pid));
+    wait_until("the last hook ends", || !is_alive(&stays[2]))?;
+    let survive = left.iter().all(|pid| is_alive(pid));
     daemon.signal(Signal::SIGTERM)?;
     ensure!(daemon.wait_exit(PATIENCE)?.success());
     for pid in pids("left ") {
         let pid = nix::unistd::Pid::from_raw(pid.parse()?);
         nix::sys::signal::kill(pid, Signal::SIGKILL)?;
     }
-    ensure!(survive, "what has left is no business of the daemon's");
+    ensure!(
+        survive,
+        "the daemon must not end processes that left the hook's group"
+    );
     Ok(())
 }
 
-pub(super) fn a_stop_ends_the_hook_that_runs_and_is_told() -> Result<()> {
-    let (segment, place) = (Segment::bridge(1)?, Place::new()?);
+fn a_stop_ends_the_running_hook_and_runs_the_hooks_of_the_stop() -> Result<()> {
+    let (segment, place) = (Segment::bridge(1)?, HookDir::new()?);
     let script = "echo $RINGD_EVENT $RINGD_OLD_STATE $RINGD_STATE $RINGD_MERGED >>$R; \
          [ $RINGD_STATE != LOOSER ] || { trap '' TERM; echo $$ >>$R; while :; do sleep 1; done; }";
     place.hook("hangs", script)?;
-    let ringd = place.ringd(segment.node(0), &at_rest_alone());
+    let ringd = place.ringd(segment.node(0), &exclusive_resting_timing());
     let mut daemon = ringd.option("--hook-timeout", "1h").spawn()?;
     daemon.wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
     let pid = place.wait_for(|lines| lines.get(1).cloned())?;
@@ -117,48 +136,48 @@ pub(super) fn a_stop_ends_the_hook_that_runs_and_is_told() -> Result<()> {
     ensure!(daemon.wait_exit(PATIENCE)?.success());
     let took = asked.elapsed();
     ensure!(took < Duration::from_secs(9), "it took {took:?}");
-    ensure!(!lives(&pid), "the hook is still there");
+    ensure!(!is_alive(&pid), "the hook still runs");
     let told = place.lines();
     let last = "stopped LOOSER none 2";
     ensure!(told == ["started none LOOSER 0", &pid, last], "{told:?}");
     Ok(())
 }
 
-pub(super) fn a_second_signal_ends_the_hooks_at_once() -> Result<()> {
-    let (segment, place) = (Segment::bridge(1)?, Place::new()?);
+fn a_second_signal_ends_the_hooks_at_once() -> Result<()> {
+    let (segment, place) = (Segment::bridge(1)?, HookDir::new()?);
     let script = "trap '' TERM; echo $RINGD_STATE $$ >>$R; while :; do sleep 1; done";
     place.hook("hangs", script)?;
-    let ringd = place.ringd(segment.node(0), &at_rest_alone());
+    let ringd = place.ringd(segment.node(0), &exclusive_resting_timing());
     let mut daemon = ringd.option("--hook-timeout", "1h").spawn()?;
     daemon.wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
     let line = place.wait_for_line(|line| line.starts_with("LOOSER "))?;
     daemon.signal(Signal::SIGTERM)?;
     daemon.wait_for_line(PATIENCE, |line| line.contains("shutting down"))?;
-    // Together the two would count as one.
+    // Sent too close together, the two signals would merge.
     std::thread::sleep(Duration::from_millis(200));
     let asked = Instant::now();
     daemon.signal(Signal::SIGTERM)?;
     daemon.wait_exit(PATIENCE)?;
     let took = asked.elapsed();
     ensure!(took < Duration::from_millis(1500), "it took {took:?}");
-    ensure!(!lives(&line["LOOSER ".len()..]), "the hook is still there");
+    ensure!(!is_alive(&line["LOOSER ".len()..]), "the hook still runs");
     let told = place.lines();
     ensure!(told.len() == 1, "{told:?}");
     Ok(())
 }
 
-pub(super) fn a_killed_daemon_takes_its_hook_along() -> Result<()> {
-    let (segment, place) = (Segment::bridge(1)?, Place::new()?);
+fn a_killed_daemon_takes_its_hook_along() -> Result<()> {
+    let (segment, place) = (Segment::bridge(1)?, HookDir::new()?);
     let script = "echo $RINGD_OLD_STATE $RINGD_STATE $$ >>$R; [ $RINGD_STATE != OWNER ] || \
          while :; do sleep 0.1; done";
     place.hook("hangs", script)?;
-    let mut daemon = place.ringd(segment.node(0), &at_rest()).spawn()?;
+    let mut daemon = place.ringd(segment.node(0), &resting_timing()).spawn()?;
     let line = place.wait_for_line(|line| line.contains(" OWNER "))?;
     let pid = line.rsplit(' ').next().unwrap_or_default();
-    ensure!(lives(pid), "it hangs");
+    ensure!(is_alive(pid), "the hook hangs");
     daemon.kill()?;
-    wait_until("the hook ends", || !lives(pid))?;
-    // Who comes after is told that it is no owner, whatever the hooks were told last.
+    wait_until("the hook ends", || !is_alive(pid))?;
+    // The next daemon must report that it is not the owner, whatever its predecessor's hooks were told last.
     daemon.start()?;
     place.wait_for(|lines| {
         let starts = lines.iter().filter(|line| line.starts_with("none LOOSER "));

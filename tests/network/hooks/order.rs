@@ -1,20 +1,29 @@
-//! What hooks are told, and when.
+//! Events that hooks get, and their order.
 
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
-use ring_segment::{Daemon, Segment, Timing, binaries};
+use ring_segment::{Daemon, Segment, Test, Timing, binaries, tests};
 use serde_json::Value;
 
-use crate::hooks::place::{HEARTBEAT, PATIENCE, Place, Watch, at_rest, value};
+use crate::hooks::hook_dir::{EventWatch, HEARTBEAT, HookDir, PATIENCE, resting_timing, value};
 
-/// All that is told, in a line.
-const TELL: &str = "echo event=$RINGD_EVENT number=$RINGD_EVENT_NUMBER time=$RINGD_TIME_MS \
+pub(super) fn tests() -> Vec<Test> {
+    tests![
+        hooks_and_watchers_get_the_same_events,
+        slow_hooks_run_one_at_a_time_in_order_and_get_the_last_state,
+        hooks_run_in_the_order_of_their_names_after_that_of_the_command_line,
+        a_drop_in_needs_no_restart,
+    ]
+}
+
+/// Line that prints all variables of an event.
+const PRINT_EVENT: &str = "echo event=$RINGD_EVENT number=$RINGD_EVENT_NUMBER time=$RINGD_TIME_MS \
      old=$RINGD_OLD_STATE state=$RINGD_STATE reason=$RINGD_REASON token=$RINGD_TOKEN \
      progress=$RINGD_PROGRESS owner=$RINGD_OWNER grade=$RINGD_GRADE merged=$RINGD_MERGED \
      interface=$RINGD_INTERFACE ring=$RINGD_RING >>$R";
 
-/// Lets an owner hand its token over, again if the other one was stalled for too long to take it.
-fn gives_away(daemon: &Daemon) -> Result<()> {
+/// Makes an owner hand its token over. Repeats it if the other node was stalled and did not take it.
+fn hand_over(daemon: &Daemon) -> Result<()> {
     let is_given = || daemon.wait_for_status(PATIENCE / 6, |status| status["state"] == "WAITER");
     for _ in 0..5 {
         ensure!(daemon.ringctl(&["yield"])?.status.success());
@@ -25,12 +34,12 @@ fn gives_away(daemon: &Daemon) -> Result<()> {
     is_given().map(drop)
 }
 
-pub(super) fn what_hooks_are_told_is_what_watchers_are_told() -> Result<()> {
-    let (segment, place) = (Segment::bridge(2)?, Place::new()?);
-    place.hook("tell", TELL)?;
-    let timing = at_rest();
+fn hooks_and_watchers_get_the_same_events() -> Result<()> {
+    let (segment, place) = (Segment::bridge(2)?, HookDir::new()?);
+    place.hook("tell", PRINT_EVENT)?;
+    let timing = resting_timing();
     let mut daemon = place.ringd(segment.node(0), &timing).spawn()?;
-    let watch = Watch::start(&daemon, &place)?;
+    let watch = EventWatch::start(&daemon, &place)?;
     place.wait_for_line(|line| line.contains(" state=OWNER "))?;
     let other = segment.node(1).ringd(binaries()).timing(&timing).spawn()?;
     daemon.wait_for_status(PATIENCE, |status| {
@@ -38,11 +47,11 @@ pub(super) fn what_hooks_are_told_is_what_watchers_are_told() -> Result<()> {
             .as_array()
             .is_some_and(|all| all.len() == 2)
     })?;
-    gives_away(&daemon)?;
+    hand_over(&daemon)?;
     place.wait_for_line(|line| line.contains(" old=OWNER state=WAITER "))?;
-    gives_away(&other)?;
+    hand_over(&other)?;
     let last = place.wait_for_line(|line| line.contains(" old=WAITER state=OWNER "))?;
-    let mut changes = watch.told_until(&last)?;
+    let mut changes = watch.hook_events_until(&last)?;
     changes.retain(|event| event["event"] == "state_changed");
     daemon.signal(Signal::SIGTERM)?;
     ensure!(daemon.wait_exit(PATIENCE)?.success());
@@ -84,7 +93,7 @@ pub(super) fn what_hooks_are_told_is_what_watchers_are_told() -> Result<()> {
             ensure!(value(line, "progress")? == text("progress"), "{line}");
             tokens += 1;
         }
-        // Whoever owns it owns it from the change on.
+        // The holder of an OWNER event owns the token from the change on.
         if event["state"] == "OWNER" {
             let own = daemon.node().mac().to_string();
             ensure!(value(line, "owner")? == own, "{line}");
@@ -94,16 +103,16 @@ pub(super) fn what_hooks_are_told_is_what_watchers_are_told() -> Result<()> {
     Ok(())
 }
 
-pub(super) fn slow_hooks_run_one_at_a_time_in_order_and_are_told_the_last_state() -> Result<()> {
-    const SLOW: &str = "echo begin number=$RINGD_EVENT_NUMBER old=$RINGD_OLD_STATE \
+fn slow_hooks_run_one_at_a_time_in_order_and_get_the_last_state() -> Result<()> {
+    const SLOW_HOOK: &str = "echo begin number=$RINGD_EVENT_NUMBER old=$RINGD_OLD_STATE \
          state=$RINGD_STATE merged=$RINGD_MERGED >>$R; sleep 0.1; \
          echo end number=$RINGD_EVENT_NUMBER >>$R";
-    let (segment, place) = (Segment::bridge(2)?, Place::new()?);
-    place.hook("slow", SLOW)?;
-    // Some fifty changes a second, until the token has come to rest.
-    let timing = Timing::forbearing(HEARTBEAT);
+    let (segment, place) = (Segment::bridge(2)?, HookDir::new()?);
+    place.hook("slow", SLOW_HOOK)?;
+    // About fifty changes per second, until the token rests.
+    let timing = Timing::stall_tolerant(HEARTBEAT);
     let daemon = place.ringd(segment.node(0), &timing).spawn()?;
-    let watch = Watch::start(&daemon, &place)?;
+    let watch = EventWatch::start(&daemon, &place)?;
     let mut other = segment.node(1).ringd(binaries()).timing(&timing).spawn()?;
     let merged = |line: &&String| line.starts_with("begin ") && !line.ends_with("merged=0");
     place.wait_for(|lines| (lines.iter().filter(merged).count() >= 3).then_some(()))?;
@@ -114,7 +123,7 @@ pub(super) fn slow_hooks_run_one_at_a_time_in_order_and_are_told_the_last_state(
     let counts = counts.context("counts")?.values();
     let in_all: u64 = counts.filter_map(Value::as_u64).sum();
     let (told, changes) = place.wait_for(|lines| {
-        let changes = watch.told().ok()?;
+        let changes = watch.hook_events().ok()?;
         let of_state = changes
             .iter()
             .filter(|event| event["event"] == "state_changed");
@@ -146,17 +155,17 @@ pub(super) fn slow_hooks_run_one_at_a_time_in_order_and_are_told_the_last_state(
         status["state"] == state.as_str(),
         "the last told is {state}: {status}"
     );
-    // With the start.
+    // One more: the start event is included.
     ensure!(changes.len() + 1 == all, "{all} were told, or counted");
     Ok(())
 }
 
-pub(super) fn hooks_run_in_the_order_of_their_names_after_that_of_the_command_line() -> Result<()> {
-    let (segment, place) = (Segment::bridge(1)?, Place::new()?);
+fn hooks_run_in_the_order_of_their_names_after_that_of_the_command_line() -> Result<()> {
+    let (segment, place) = (Segment::bridge(1)?, HookDir::new()?);
     for name in ["b", "10-a.sh", "9", "a~", ".a", "a.bak"] {
         place.hook(name, "echo $(basename $0) $RINGD_STATE >>$R")?;
     }
-    let timing = at_rest();
+    let timing = resting_timing();
     let line = format!("echo line \"$RINGD_STATE\" >>{}", place.record().display());
     let ringd = place.ringd(segment.node(0), &timing);
     let _daemon = ringd.option("--on-change", line).spawn()?;
@@ -169,10 +178,10 @@ pub(super) fn hooks_run_in_the_order_of_their_names_after_that_of_the_command_li
     Ok(())
 }
 
-pub(super) fn a_drop_in_needs_no_restart() -> Result<()> {
-    let (segment, place) = (Segment::bridge(2)?, Place::new()?);
+fn a_drop_in_needs_no_restart() -> Result<()> {
+    let (segment, place) = (Segment::bridge(2)?, HookDir::new()?);
     std::fs::remove_dir(place.hooks())?;
-    let timing = at_rest();
+    let timing = resting_timing();
     let daemon = place.ringd(segment.node(0), &timing).spawn()?;
     daemon.wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
     let other = segment.node(1).ringd(binaries()).timing(&timing).spawn()?;
@@ -181,25 +190,25 @@ pub(super) fn a_drop_in_needs_no_restart() -> Result<()> {
             .as_array()
             .is_some_and(|all| all.len() == 2)
     })?;
-    // Neither the directory nor a hook was there until now: the very next change is told.
+    // Until now neither directory nor hook existed: the next change must run it.
     std::fs::create_dir(place.hooks())?;
     place.hook("first", "echo first $RINGD_STATE >>$R")?;
-    gives_away(&daemon)?;
+    hand_over(&daemon)?;
     place.wait_for_line(|line| line == "first WAITER")?;
     place.hook("second", "echo second $RINGD_STATE >>$R")?;
-    gives_away(&other)?;
+    hand_over(&other)?;
     place.wait_for_line(|line| line == "second OWNER")?;
     std::fs::remove_file(place.hooks().join("first"))?;
-    gives_away(&daemon)?;
+    hand_over(&daemon)?;
     place.wait_for_line(|line| line == "second WAITER")?;
     let firsts = place.lines();
     let mut firsts: Vec<_> = firsts
         .iter()
         .filter(|line| line.starts_with("first "))
         .collect();
-    // An owner whose members stand still is told of once more when it has its grade.
+    // If members are stalled, the owner gets its grade later, which is another event.
     firsts.dedup();
-    // Before them, perhaps, what happened within the last second.
+    // Events of the last second may precede them.
     ensure!(
         firsts.ends_with(&[&"first WAITER".to_owned(), &"first OWNER".to_owned()]),
         "{firsts:?}"

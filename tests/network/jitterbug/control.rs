@@ -1,4 +1,4 @@
-//! `ringctl` with a node of Jitterbug: what it does as with Lab2, and what it refuses in words.
+//! `ringctl` with a node of Jitterbug: commands that work as with Lab2, and refusals of the others.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -9,47 +9,44 @@ use nix::sys::signal::Signal;
 use ring_segment::{PATIENCE, Test, WAIT, binaries, tests};
 use serde_json::Value;
 
-use super::stand::{Kind, Stand, count, counter};
+use super::stand::{Kind, NodeStand, count, counter};
 
 pub(super) fn tests() -> Vec<Test> {
     let all = tests![
         the_status_is_a_page_and_json_with_the_keys_of_its_page,
-        watchers_see_what_happens,
+        watchers_see_the_events,
         states_can_be_waited_for_and_others_are_refused,
         one_command_at_a_time_runs_in_the_ring,
         a_lock_is_held_for_a_script_and_given_back,
         a_token_that_is_held_is_handed_on_by_yield_and_its_command_ended,
         a_command_ends_with_its_node_and_before_the_end_of_its_lease,
-        what_does_not_apply_is_refused_in_words,
-        what_cannot_start_says_why,
+        commands_of_other_systems_are_refused_with_a_reason,
+        a_node_that_cannot_start_prints_the_reason,
         hooks_hear_of_changes_of_state,
         a_node_without_programs_cannot_get_rights_back,
     ];
     all.into_iter().map(Test::without_stalls).collect()
 }
 
-/// A lease of two seconds: a keeper on a busy machine may be late by more than those of other stands.
-const UNHURRIED: [(&str, &str); 1] = [("--tr-interval", "400ms")];
+/// A lease of two seconds: on a busy machine a keeper may be later than the leases of other stands allow.
+const LONG_LEASE: [(&str, &str); 1] = [("--tr-interval", "400ms")];
 
-/// What a `ringctl` has said.
-struct Said {
+struct CommandOutput {
     code: Option<i32>,
     text: String,
 }
 
-/// Runs `ringctl` beside a node.
-fn ringctl(stand: &mut Stand, index: usize, arguments: &[&str]) -> Result<Said> {
+fn ringctl(stand: &mut NodeStand, index: usize, arguments: &[&str]) -> Result<CommandOutput> {
     let output = stand.node(index).ringctl(arguments)?;
     let text = [output.stdout, output.stderr].concat();
-    Ok(Said {
+    Ok(CommandOutput {
         code: output.status.code(),
         text: String::from_utf8_lossy(&text).into_owned(),
     })
 }
 
-/// Costs a second.
 fn the_status_is_a_page_and_json_with_the_keys_of_its_page() -> Result<()> {
-    let mut stand = Stand::new(Kind::Bridge, 2, &[])?;
+    let mut stand = NodeStand::new(Kind::Bridge, 2, &[])?;
     stand.wait_for_ring(&[0, 1])?;
     stand.wait_for_count(0, 3)?;
     let json = ringctl(&mut stand, 0, &["status", "--json"])?;
@@ -94,11 +91,10 @@ fn the_status_is_a_page_and_json_with_the_keys_of_its_page() -> Result<()> {
     Ok(())
 }
 
-/// Costs a second.
-fn watchers_see_what_happens() -> Result<()> {
-    let mut stand = Stand::new(Kind::Bridge, 2, &[])?;
+fn watchers_see_the_events() -> Result<()> {
+    let mut stand = NodeStand::new(Kind::Bridge, 2, &[])?;
     stand.wait_for_ring(&[0, 1])?;
-    let watch = |stand: &mut Stand, request: &str| -> Result<_> {
+    let watch = |stand: &mut NodeStand, request: &str| -> Result<_> {
         let mut stream = UnixStream::connect(stand.node(0).control())?;
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.write_all(request.as_bytes())?;
@@ -128,9 +124,8 @@ fn watchers_see_what_happens() -> Result<()> {
     Ok(())
 }
 
-/// Costs a second.
 fn states_can_be_waited_for_and_others_are_refused() -> Result<()> {
-    let mut stand = Stand::new(Kind::Bridge, 2, &[])?;
+    let mut stand = NodeStand::new(Kind::Bridge, 2, &[])?;
     stand.wait_for_ring(&[0, 1])?;
     for state in ["leader", "waiter", "Leader"] {
         let said = ringctl(&mut stand, 0, &["wait", "-w", WAIT, state])?;
@@ -149,10 +144,10 @@ fn states_can_be_waited_for_and_others_are_refused() -> Result<()> {
     Ok(())
 }
 
-/// Each command marks its beginning and its end in one file. Costs four seconds.
+/// Each command writes its begin and its end into one file.
 fn one_command_at_a_time_runs_in_the_ring() -> Result<()> {
     const RUNS: usize = 3;
-    let stand = Stand::new(Kind::Bridge, 3, &UNHURRIED)?;
+    let stand = NodeStand::new(Kind::Bridge, 3, &LONG_LEASE)?;
     stand.wait_for_ring(&[0, 1, 2])?;
     let folder = tempfile::tempdir_in("/run")?;
     let marks = folder.path().join("marks");
@@ -167,7 +162,7 @@ fn one_command_at_a_time_runs_in_the_ring() -> Result<()> {
             })
             .collect();
         for run in runs {
-            let output = run.join().expect("it does not panic")?;
+            let output = run.join().expect("the thread does not panic")?;
             ensure!(
                 output.status.success(),
                 "{}",
@@ -178,14 +173,13 @@ fn one_command_at_a_time_runs_in_the_ring() -> Result<()> {
     })?;
     let marks = fs::read_to_string(&marks)?;
     ensure!(marks == "+\n-\n".repeat(3 * RUNS), "{marks}");
-    // The nodes have had their turns meanwhile.
+    // Meanwhile the nodes have led once more.
     stand.wait_for_rounds(&[0, 1, 2])?;
     stand.judge().map(drop)
 }
 
-/// Costs four seconds.
 fn a_lock_is_held_for_a_script_and_given_back() -> Result<()> {
-    let mut stand = Stand::new(Kind::Bridge, 2, &UNHURRIED)?;
+    let mut stand = NodeStand::new(Kind::Bridge, 2, &LONG_LEASE)?;
     stand.wait_for_ring(&[0, 1])?;
     let pid = std::process::id().to_string();
     let lock = ringctl(&mut stand, 0, &["lock", "-w", WAIT, "--pid", &pid])?;
@@ -222,9 +216,8 @@ fn a_lock_is_held_for_a_script_and_given_back() -> Result<()> {
     Ok(())
 }
 
-/// Costs four seconds.
 fn a_token_that_is_held_is_handed_on_by_yield_and_its_command_ended() -> Result<()> {
-    let stand = Stand::new(Kind::Bridge, 2, &UNHURRIED)?;
+    let stand = NodeStand::new(Kind::Bridge, 2, &LONG_LEASE)?;
     stand.wait_for_ring(&[0, 1])?;
     std::thread::scope(|scope| -> Result<()> {
         let stand = &stand;
@@ -244,7 +237,7 @@ fn a_token_that_is_held_is_handed_on_by_yield_and_its_command_ended() -> Result<
             "{}",
             String::from_utf8_lossy(&yields.stderr)
         );
-        let ended = run.join().expect("it does not panic")?;
+        let ended = run.join().expect("the thread does not panic")?;
         let said = String::from_utf8_lossy(&ended.stderr);
         ensure!(
             ended.status.code() == Some(75) && said.contains("ringctl yield"),
@@ -257,9 +250,9 @@ fn a_token_that_is_held_is_handed_on_by_yield_and_its_command_ended() -> Result<
     Ok(())
 }
 
-/// The daemon is stopped: nobody renews the lease. Costs six seconds.
+/// The daemon is stopped, so no node renews the lease.
 fn a_command_ends_with_its_node_and_before_the_end_of_its_lease() -> Result<()> {
-    let mut stand = Stand::new(Kind::Bridge, 2, &UNHURRIED)?;
+    let mut stand = NodeStand::new(Kind::Bridge, 2, &LONG_LEASE)?;
     stand.wait_for_ring(&[0, 1])?;
     let folder = tempfile::tempdir_in("/run")?;
     let begun = folder.path().join("begun");
@@ -269,7 +262,7 @@ fn a_command_ends_with_its_node_and_before_the_end_of_its_lease() -> Result<()> 
         let run = scope.spawn(move || stand.ringctl(0, &["run", "-w", WAIT, "-c", line]));
         ring_segment::limit::until("the command runs", || begun.exists());
         stand.signal(0, Signal::SIGSTOP)?;
-        let ended = run.join().expect("it does not panic")?;
+        let ended = run.join().expect("the thread does not panic")?;
         stand.signal(0, Signal::SIGCONT)?;
         ensure!(ended.status.code() == Some(75), "{ended:?}");
         Ok(())
@@ -281,9 +274,8 @@ fn a_command_ends_with_its_node_and_before_the_end_of_its_lease() -> Result<()> 
     stand.judge().map(drop)
 }
 
-/// Costs four seconds.
-fn what_does_not_apply_is_refused_in_words() -> Result<()> {
-    let mut stand = Stand::new(Kind::Bridge, 2, &UNHURRIED)?;
+fn commands_of_other_systems_are_refused_with_a_reason() -> Result<()> {
+    let mut stand = NodeStand::new(Kind::Bridge, 2, &LONG_LEASE)?;
     stand.wait_for_ring(&[0, 1])?;
     let cases: [(&[&str], &str); 8] = [
         (
@@ -330,9 +322,8 @@ fn what_does_not_apply_is_refused_in_words() -> Result<()> {
     Ok(())
 }
 
-/// Costs half a second.
-fn what_cannot_start_says_why() -> Result<()> {
-    let stand = Stand::without_nodes(Kind::Bridge, 1)?;
+fn a_node_that_cannot_start_prints_the_reason() -> Result<()> {
+    let stand = NodeStand::without_nodes(Kind::Bridge, 1)?;
     let refused = |options: &[(&str, &str)], code: i32, words: &str| -> Result<()> {
         let mut node = stand.options(0)?;
         for (name, value) in options {
@@ -385,7 +376,6 @@ fn what_cannot_start_says_why() -> Result<()> {
     Ok(())
 }
 
-/// Costs a second.
 fn hooks_hear_of_changes_of_state() -> Result<()> {
     let folder = tempfile::tempdir_in("/run")?;
     let told = folder.path().join("told");
@@ -393,7 +383,7 @@ fn hooks_hear_of_changes_of_state() -> Result<()> {
         "echo $RINGD_EVENT $RINGD_OLD_STATE $RINGD_STATE >>{}",
         told.display()
     );
-    let mut stand = Stand::new(Kind::Bridge, 1, &[("--on-change", &hook)])?;
+    let mut stand = NodeStand::new(Kind::Bridge, 1, &[("--on-change", &hook)])?;
     stand.wait_for_count(0, 2)?;
     stand.node(0).signal(Signal::SIGTERM)?;
     ensure!(stand.node(0).wait_exit(PATIENCE)?.code() == Some(0));
@@ -406,7 +396,7 @@ fn hooks_hear_of_changes_of_state() -> Result<()> {
 }
 
 fn a_node_without_programs_cannot_get_rights_back() -> Result<()> {
-    let mut stand = Stand::new(Kind::Bridge, 1, &[])?;
+    let mut stand = NodeStand::new(Kind::Bridge, 1, &[])?;
     stand.wait_for_count(0, 2)?;
     for set in ["CapPrm", "CapEff", "CapBnd"] {
         let bits = stand.node(0).capabilities(set)?;

@@ -1,10 +1,10 @@
-//! Leaders that die or stand still, in whatever phase of their turn.
+//! Leaders that die or stall in each phase of their tenure.
 
 use anyhow::{Result, ensure};
 use nix::sys::signal::Signal;
 use ring_segment::{PATIENCE, Test, tests};
 
-use super::stand::{Kind, RENEW_TIMEOUT, Stand, count, counter};
+use super::stand::{Kind, NodeStand, RENEW_TIMEOUT, count, counter};
 
 pub(super) fn tests() -> Vec<Test> {
     let all = tests![
@@ -13,20 +13,20 @@ pub(super) fn tests() -> Vec<Test> {
         leaders_that_are_killed_while_they_pass_lose_no_more_than_a_step,
         all_nodes_but_one_may_be_killed_and_come_back,
         a_third_of_all_datagrams_may_be_lost_in_a_restore,
-        a_leader_that_stood_still_asks_before_it_leads_again,
-        who_is_told_to_end_hands_the_token_on,
+        a_leader_that_was_stopped_asks_before_it_leads_again,
+        a_node_that_gets_sigterm_passes_the_token,
     ];
-    // These kill and stop daemons themselves.
+    // These tests kill and stop daemons themselves.
     all.into_iter().map(Test::without_stalls).collect()
 }
 
-/// The numbers of all but one of so many nodes.
+/// Returns the numbers from 0 to `count` without `but`.
 fn others(count: usize, but: usize) -> Vec<usize> {
     (0..count).filter(|&index| index != but).collect()
 }
 
-/// How many restores these nodes have won together.
-fn restores_won(stand: &mut Stand, those: &[usize]) -> Result<u64> {
+/// Returns the number of restores that these nodes have won together.
+fn restores_won(stand: &mut NodeStand, those: &[usize]) -> Result<u64> {
     let won = those.iter().map(|&index| {
         let status = stand.node(index).wait_for_status(PATIENCE, |_| true)?;
         Ok(counter(&status, "restores_won"))
@@ -34,23 +34,23 @@ fn restores_won(stand: &mut Stand, those: &[usize]) -> Result<u64> {
     won.sum()
 }
 
-/// Kills who leads. Returns which, and how far it had counted.
-fn kill_the_leader(stand: &mut Stand, those: &[usize]) -> Result<(usize, u64)> {
+/// Kills the leader. Returns its number and its count.
+fn kill_the_leader(stand: &mut NodeStand, those: &[usize]) -> Result<(usize, u64)> {
     let leader = stand.leader_of(those)?;
     let reached = stand.count(leader)?;
     stand.node(leader).kill()?;
     Ok((leader, reached))
 }
 
-/// Costs two seconds. A long hold makes sure that it is killed as leader.
+/// With a long hold it is killed while it leads.
 fn a_leader_that_is_killed_is_replaced_and_the_count_goes_on() -> Result<()> {
-    let mut stand = Stand::new(Kind::Bridge, 3, &[("--hold", "100ms")])?;
+    let mut stand = NodeStand::new(Kind::Bridge, 3, &[("--hold", "100ms")])?;
     stand.wait_for_ring(&[0, 1, 2])?;
     stand.wait_for_count(0, 4)?;
     let (leader, reached) = kill_the_leader(&mut stand, &[0, 1, 2])?;
     let left = others(3, leader);
     for &index in &left {
-        // Its last step may have died with it.
+        // Its last step may be lost.
         stand.wait_for_count(index, reached + 3)?;
     }
     stand.node(leader).start()?;
@@ -60,15 +60,15 @@ fn a_leader_that_is_killed_is_replaced_and_the_count_goes_on() -> Result<()> {
     stand.judge().map(drop)
 }
 
-/// Its command never ends, and must not outlive it for long. Costs two seconds.
+/// Its command never ends, and must end soon after it.
 fn a_leader_that_is_killed_while_it_computes_is_replaced() -> Result<()> {
-    // The first step of each node hangs once the ring has counted to 5.
+    // Each node's first step hangs once the ring has counted to 5.
     let command =
         r#"read n || :; [ "${n:-0}" -ne 5 ] || exec sleep 1000; printf %s $((${n:-0} + 1))"#;
     let options = [("--compute", command), ("--compute-timeout", "300ms")];
-    let mut stand = Stand::new(Kind::Bridge, 3, &options)?;
+    let mut stand = NodeStand::new(Kind::Bridge, 3, &options)?;
     stand.wait_for_ring(&[0, 1, 2])?;
-    // Whoever computes holds the token for the whole time that a command has.
+    // A node holds the token until its command times out.
     let mut hangs = None;
     while hangs.is_none() {
         for index in 0..3 {
@@ -89,10 +89,10 @@ fn a_leader_that_is_killed_while_it_computes_is_replaced() -> Result<()> {
     stand.judge().map(drop)
 }
 
-/// With data that takes a while to write, most of a turn is the pass. Costs six seconds.
+/// With large data a tenure mostly consists of the pass.
 fn leaders_that_are_killed_while_they_pass_lose_no_more_than_a_step() -> Result<()> {
     const LINES: u64 = 40_000;
-    // A counter of fixed length with a long tail: the tail must come whole, or not at all.
+    // A counter of fixed length with a long tail. The tail must arrive complete or not at all.
     let command = format!(
         r#"read n || n=0; n=$((n + 1)); yes 0123456789 | head -n {LINES} | sed "1s/.*/$n/""#
     );
@@ -101,7 +101,7 @@ fn leaders_that_are_killed_while_they_pass_lose_no_more_than_a_step() -> Result<
         ("--decide", "greater"),
         ("--hold", "0ms"),
     ];
-    let mut stand = Stand::new(Kind::Bridge, 3, &options)?;
+    let mut stand = NodeStand::new(Kind::Bridge, 3, &options)?;
     stand.wait_for_ring(&[0, 1, 2])?;
     for _ in 0..4 {
         let leader = stand.leader_of(&[0, 1, 2])?;
@@ -121,9 +121,8 @@ fn leaders_that_are_killed_while_they_pass_lose_no_more_than_a_step() -> Result<
     Ok(())
 }
 
-/// Costs four seconds.
 fn all_nodes_but_one_may_be_killed_and_come_back() -> Result<()> {
-    let mut stand = Stand::new(Kind::Bridge, 5, &[])?;
+    let mut stand = NodeStand::new(Kind::Bridge, 5, &[])?;
     let all: Vec<usize> = (0..5).collect();
     stand.wait_for_ring(&all)?;
     stand.wait_for_count(0, 10)?;
@@ -142,19 +141,18 @@ fn all_nodes_but_one_may_be_killed_and_come_back() -> Result<()> {
     stand.wait_for_ring(&all)?;
     stand.wait_for_rounds(&all)?;
     for &index in &all {
-        ensure!(stand.count(index)? > reached, "the count has gone back");
+        ensure!(stand.count(index)? > reached, "the count went back");
     }
     stand.judge().map(drop)
 }
 
-/// Costs two seconds.
 fn a_third_of_all_datagrams_may_be_lost_in_a_restore() -> Result<()> {
-    let mut stand = Stand::new(Kind::Switch(7), 4, &[("--hold", "100ms")])?;
+    let mut stand = NodeStand::new(Kind::Switch(7), 4, &[("--hold", "100ms")])?;
     stand.wait_for_ring(&[0, 1, 2, 3])?;
     stand.wait_for_count(0, 4)?;
     let (leader, reached) = kill_the_leader(&mut stand, &[0, 1, 2, 3])?;
     let left = others(4, leader);
-    // There is no leader: datagrams alone are sent.
+    // Without a leader nodes only send datagrams.
     stand.segment().rules().set(|rules| rules.loss = 0.3);
     stand.leader_of(&left)?;
     stand.segment().rules().set(|rules| rules.loss = 0.0);
@@ -165,17 +163,18 @@ fn a_third_of_all_datagrams_may_be_lost_in_a_restore() -> Result<()> {
     Ok(())
 }
 
-/// It has been replaced meanwhile. Costs three seconds.
-fn a_leader_that_stood_still_asks_before_it_leads_again() -> Result<()> {
-    let mut stand = Stand::new(Kind::Bridge, 3, &[("--hold", "300ms")])?;
+/// Another leader has replaced it meanwhile.
+fn a_leader_that_was_stopped_asks_before_it_leads_again() -> Result<()> {
+    let mut stand = NodeStand::new(Kind::Bridge, 3, &[("--hold", "300ms")])?;
     stand.wait_for_ring(&[0, 1, 2])?;
-    // Stopped as leader, and not just before or after.
+    // Stops it while it leads.
     let leader = loop {
         let leader = stand.leader_of(&[0, 1, 2])?;
         stand.node(leader).signal(Signal::SIGSTOP)?;
         let left = others(3, leader);
         let before = restores_won(&mut stand, &left)?;
-        // Whoever has the token passes it on within this time; if it was stopped with it, somebody wins a restore.
+        // A node with the token passes it within this time. If it was stopped with the token, another node wins a
+        // restore.
         let until = std::time::Instant::now() + 2 * RENEW_TIMEOUT;
         let mut is_replaced = false;
         while !is_replaced && std::time::Instant::now() < until {
@@ -196,13 +195,13 @@ fn a_leader_that_stood_still_asks_before_it_leads_again() -> Result<()> {
     stand.wait_for_ring(&[0, 1, 2])?;
     stand.wait_for_count(leader, reached + 1)?;
     let won = restores_won(&mut stand, &[leader])?;
-    ensure!(won <= 1, "it has made a token though another one was there");
+    ensure!(won <= 1, "the node made a token though one existed");
     stand.judge().map(drop)
 }
 
-/// No restore is needed. Costs a second.
-fn who_is_told_to_end_hands_the_token_on() -> Result<()> {
-    let mut stand = Stand::new(
+/// Needs no restore.
+fn a_node_that_gets_sigterm_passes_the_token() -> Result<()> {
+    let mut stand = NodeStand::new(
         Kind::Bridge,
         3,
         &[("--renew-timeout", "1h"), ("--hold", "100ms")],
@@ -217,7 +216,7 @@ fn who_is_told_to_end_hands_the_token_on() -> Result<()> {
     for &index in &left {
         stand.wait_for_count(index, reached + 3)?;
     }
-    // The last one has nobody to hand it to, and ends all the same.
+    // The last node has no successor, and must end too.
     for &index in &left {
         stand.node(index).signal(Signal::SIGTERM)?;
         ensure!(stand.node(index).wait_exit(PATIENCE)?.code() == Some(0));

@@ -1,4 +1,4 @@
-//! The worked example of the page: a ring that computes digits of pi, and loses none of them with its leaders.
+//! The example of the page: a ring that computes digits of pi, and loses none when leaders die.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +8,7 @@ use ring_segment::{PATIENCE, Test, tests};
 use serde_json::Value;
 
 use super::judge::judge;
-use super::stand::{Kind, Stand};
+use super::stand::{Kind, NodeStand};
 use crate::recipes::pages::{JITTERBUG, block};
 
 pub(super) fn tests() -> Vec<Test> {
@@ -18,11 +18,10 @@ pub(super) fn tests() -> Vec<Test> {
         .collect()
 }
 
-/// The first digits, from a book.
+/// First digits, from a book.
 const PI: &str =
     "3.14159265358979323846264338327950288419716939937510582097494459230781640628620899";
 
-/// Costs seven seconds.
 fn digits_of_pi_go_on_though_leaders_are_killed() -> Result<()> {
     let recipe = block(JITTERBUG, "ringd jitterbug eth0 --compute")?;
     let line = recipe.lines().next().context("no line")?;
@@ -37,7 +36,7 @@ fn digits_of_pi_go_on_though_leaders_are_killed() -> Result<()> {
     let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts");
     let compute = compute.replace("/usr/local/bin", &scripts.display().to_string());
     let options = [("--compute", compute.as_str()), ("--decide", "longer")];
-    let mut stand = Stand::new(Kind::Bridge, 3, &options)?;
+    let mut stand = NodeStand::new(Kind::Bridge, 3, &options)?;
     stand.wait_for_ring(&[0, 1, 2])?;
     let has =
         |least: usize| move |status: &Value| status["data_len"].as_u64() >= Some(least as u64);
@@ -47,7 +46,7 @@ fn digits_of_pi_go_on_though_leaders_are_killed() -> Result<()> {
         let leader = stand.leader_of(&[0, 1, 2])?;
         let status = stand.node(leader).wait_for_status(PATIENCE, |_| true)?;
         stand.node(leader).kill()?;
-        // Its last step may have died with it, and nothing else.
+        // Only its last step may be lost.
         let reached = status["data_len"].as_u64().context("no length")?;
         known = usize::try_from(reached)? - 10;
         for index in (0..3).filter(|&index| index != leader) {
@@ -77,7 +76,7 @@ fn digits_of_pi_go_on_though_leaders_are_killed() -> Result<()> {
     Ok(())
 }
 
-/// The page shows what is shown of so many digits, and of fewer a moment before.
+/// Checks the status page: it may show the data of a moment before.
 fn check_shown(digits: &str) -> Result<()> {
     let shown = block(JITTERBUG, "$ ringctl -i jitterbug-eth0 data get")?;
     let lines: Vec<&str> = shown.lines().collect();
@@ -90,7 +89,7 @@ fn check_shown(digits: &str) -> Result<()> {
     Ok(())
 }
 
-/// As many digits, computed at once.
+/// Computes this many digits at once.
 fn pi(scripts: &Path, length: usize) -> Result<String> {
     let more = (length - 2).to_string();
     let output = Command::new(scripts.join("pi-digits")).arg(more).output()?;

@@ -1,4 +1,4 @@
-//! Rings that are ill: each says so to a monitor.
+//! Rings with troubles, and what a monitor reports.
 
 use std::process::Command;
 
@@ -6,18 +6,18 @@ use anyhow::{Result, ensure};
 use ring_segment::{Test, tests};
 use serde_json::Value;
 
-use super::stand::{Kind, Stand};
+use super::stand::{Kind, NodeStand};
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
-        nodes_whose_netmasks_differ_are_alone_and_say_so,
+        nodes_with_different_netmasks_report_that_they_are_alone,
         a_node_whose_tcp_is_blocked_is_named,
         a_node_without_an_address_is_critical,
     ]
 }
 
-/// Waits until a node's health is `health`, for a reason with `words` in it, and tries what a monitor then sees.
-fn becomes(stand: &Stand, index: usize, health: &str, words: &str) -> Result<()> {
+/// Waits until a node's health is `health` for a reason that contains `words`. Then checks the monitor's output.
+fn wait_for_health(stand: &NodeStand, index: usize, health: &str, words: &str) -> Result<()> {
     let says = |trouble: &Value| trouble.as_str().is_some_and(|it| it.contains(words));
     stand.status_when(index, |status| {
         let mut troubles = status["troubles"].as_array().into_iter().flatten();
@@ -37,13 +37,13 @@ fn becomes(stand: &Stand, index: usize, health: &str, words: &str) -> Result<()>
     Ok(())
 }
 
-fn is_healthy(stand: &Stand, index: usize) -> Result<()> {
+fn is_healthy(stand: &NodeStand, index: usize) -> Result<()> {
     stand.status_when(index, |status| status["health"] == "healthy")?;
     Ok(())
 }
 
-fn nodes_whose_netmasks_differ_are_alone_and_say_so() -> Result<()> {
-    let mut stand = Stand::without_nodes(Kind::Bridge, 2)?;
+fn nodes_with_different_netmasks_report_that_they_are_alone() -> Result<()> {
+    let mut stand = NodeStand::without_nodes(Kind::Bridge, 2)?;
     let (ip, ns) = (stand.address(1), stand.segment().node(1).ns().clone());
     let set_prefix = |prefix: u8| {
         ns.ip(&format!(
@@ -54,7 +54,7 @@ fn nodes_whose_netmasks_differ_are_alone_and_say_so() -> Result<()> {
     stand.add(0, &[])?;
     stand.add(1, &[])?;
     for index in [0, 1] {
-        becomes(
+        wait_for_health(
             &stand,
             index,
             "degraded",
@@ -68,15 +68,15 @@ fn nodes_whose_netmasks_differ_are_alone_and_say_so() -> Result<()> {
 }
 
 fn a_node_whose_tcp_is_blocked_is_named() -> Result<()> {
-    let stand = Stand::new(Kind::Bridge, 2, &[])?;
+    let stand = NodeStand::new(Kind::Bridge, 2, &[])?;
     stand.wait_for_ring(&[0, 1])?;
     is_healthy(&stand, 0)?;
     tc(&stand, 1, "qdisc add dev eth0 clsact")?;
-    // Dropped is what has 6, TCP, as its protocol.
+    // This filter drops packets with protocol 6, TCP.
     let protocol_is_tcp = "4,48 0 0 23,21 0 1 6,6 0 0 2,6 0 0 4294967295,";
     let filter = "filter add dev eth0 egress bpf direct-action bytecode";
     tc_with(&stand, 1, filter, &[protocol_is_tcp])?;
-    // One of them leads, and the other hears that and waits for the token.
+    // One node leads; the other one hears it and waits for the token.
     for index in [0, 1] {
         stand.status_when(index, |status| {
             let troubles = status["troubles"].to_string();
@@ -88,11 +88,11 @@ fn a_node_whose_tcp_is_blocked_is_named() -> Result<()> {
     is_healthy(&stand, 1)
 }
 
-fn tc(stand: &Stand, index: usize, arguments: &str) -> Result<()> {
+fn tc(stand: &NodeStand, index: usize, arguments: &str) -> Result<()> {
     tc_with(stand, index, arguments, &[])
 }
 
-fn tc_with(stand: &Stand, index: usize, arguments: &str, more: &[&str]) -> Result<()> {
+fn tc_with(stand: &NodeStand, index: usize, arguments: &str, more: &[&str]) -> Result<()> {
     let mut tc = Command::new("tc");
     tc.args(arguments.split_whitespace()).args(more);
     let ended = stand.segment().node(index).ns().spawn(&mut tc)?.wait()?;
@@ -101,8 +101,8 @@ fn tc_with(stand: &Stand, index: usize, arguments: &str, more: &[&str]) -> Resul
 }
 
 fn a_node_without_an_address_is_critical() -> Result<()> {
-    let stand = Stand::new(Kind::Bridge, 1, &[])?;
+    let stand = NodeStand::new(Kind::Bridge, 1, &[])?;
     let ns = stand.segment().node(0).ns().clone();
     ns.ip("addr flush dev eth0\n")?;
-    becomes(&stand, 0, "critical", "eth0 has no address")
+    wait_for_health(&stand, 0, "critical", "eth0 has no address")
 }

@@ -1,4 +1,4 @@
-//! What must be so of whatever a ring has sent (`docs/jitterbug.md`, "Always"), judged by the frames alone.
+//! Checks the rules of `docs/jitterbug.md`, "Always", on recorded frames.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
@@ -8,10 +8,10 @@ use anyhow::{Context, Result, anyhow, ensure};
 use ring_segment::{Test, tests};
 
 use super::stand::UDP_PORT;
-use super::wire::{Datagram, Given};
+use super::wire::{Datagram, GiverMessages};
 use crate::record::{Record, Sent, Stream};
 
-/// A token that was given away, and taken.
+/// A token that a node passed and another took.
 #[derive(Debug, Clone)]
 pub(super) struct Pass {
     pub at: Duration,
@@ -21,15 +21,14 @@ pub(super) struct Pass {
     pub data: Vec<u8>,
 }
 
-/// All that was seen, read.
+/// All recorded messages.
 #[derive(Debug)]
 pub(super) struct Seen {
     pub datagrams: Vec<(Sent, Datagram)>,
-    /// Passes that ended done, in the order of their ends.
+    /// Completed passes, in the order of their ends.
     pub passes: Vec<Pass>,
 }
 
-/// Reads all that was recorded, and judges it.
 pub(super) fn judge(record: &Record) -> Result<Seen> {
     let mut datagrams = Vec::new();
     for sent in record.datagrams(UDP_PORT) {
@@ -39,14 +38,16 @@ pub(super) fn judge(record: &Record) -> Result<Seen> {
     check_answers(&datagrams)?;
     let (mut passes, streams) = (Vec::new(), record.streams());
     for stream in &streams {
-        passes.extend(done(stream).with_context(|| format!("{} to {}", stream.from, stream.to))?);
+        passes.extend(
+            completed_pass(stream).with_context(|| format!("{} to {}", stream.from, stream.to))?,
+        );
     }
     passes.sort_by_key(|pass| pass.at);
-    check_chains(&passes).map_err(|broken| anyhow!("{broken:#}{}", all_ends(&streams)))?;
+    check_chains(&passes).map_err(|broken| anyhow!("{broken:#}{}", describe_ends(&streams)))?;
     Ok(Seen { datagrams, passes })
 }
 
-/// Nobody answers more than it is asked: a TR1 causes one datagram of each node at most.
+/// Checks that a TR1 causes at most one datagram of each node.
 fn check_answers(datagrams: &[(Sent, Datagram)]) -> Result<()> {
     let mut asked: HashMap<IpAddr, usize> = HashMap::new();
     for (sent, read) in datagrams {
@@ -74,19 +75,19 @@ fn check_answers(datagrams: &[(Sent, Datagram)]) -> Result<()> {
     Ok(())
 }
 
-/// The pass that a connection was, if it ended done.
-fn done(stream: &Stream) -> Result<Option<Pass>> {
+/// Returns the pass of a connection, if it was completed.
+fn completed_pass(stream: &Stream) -> Result<Option<Pass>> {
     let with_list = match stream.candidate.bytes[..] {
         [] => return Ok(None),
         [0x31] => true,
         [0x41] => false,
         ref other => anyhow::bail!("{other:02x?} instead of TP2 or TP3"),
     };
-    let given = Given::read(&stream.giver.bytes, with_list)?;
+    let given = GiverMessages::read(&stream.giver.bytes, with_list)?;
     let (Some(id), Some(data)) = (given.id, given.data) else {
         return Ok(None);
     };
-    // The end of the candidate's side says "taken", whatever is sent then.
+    // The end of the candidate's side means "taken", whatever follows.
     let is_whole = stream.giver.ended.is_some();
     let Some(at) = stream.candidate.ended.filter(|_| is_whole) else {
         return Ok(None);
@@ -107,8 +108,8 @@ fn done(stream: &Stream) -> Result<Option<Pass>> {
     }))
 }
 
-/// How each connection ended, a line each.
-fn all_ends(streams: &[Stream]) -> String {
+/// Describes the end of each connection, one per line.
+fn describe_ends(streams: &[Stream]) -> String {
     let line = |it: &Stream| {
         let ends = (it.giver.ended, it.candidate.ended);
         let lengths = (it.giver.bytes.len(), it.candidate.bytes.len());
@@ -120,14 +121,14 @@ fn all_ends(streams: &[Stream]) -> String {
     streams.iter().map(line).collect()
 }
 
-/// The passes of one id form one chain: a token has at most one holder.
+/// Checks that the passes of one id form one chain: a token has at most one holder.
 fn check_chains(passes: &[Pass]) -> Result<()> {
     let mut holders: BTreeMap<i32, IpAddr> = BTreeMap::new();
     for pass in passes {
         if let Some(&holder) = holders.get(&pass.id) {
             ensure!(
                 holder == pass.from,
-                "token {} was at {holder}, and is given away by {} to {}",
+                "token {} was at {holder}, but {} passed it to {}",
                 pass.id,
                 pass.from,
                 pass.to
@@ -139,7 +140,7 @@ fn check_chains(passes: &[Pass]) -> Result<()> {
 }
 
 impl Seen {
-    /// The data of each id never goes back. `rank` says how far it is.
+    /// Checks that the data of each id never goes back. `rank` returns the progress of data.
     pub(super) fn check_data(&self, rank: impl Fn(&[u8]) -> Result<u64>) -> Result<()> {
         let mut ranks: BTreeMap<i32, u64> = BTreeMap::new();
         for pass in &self.passes {
@@ -154,15 +155,15 @@ impl Seen {
         Ok(())
     }
 
-    /// How many of the passes went from one node to another one.
-    pub(super) fn passed(&self, from: IpAddr, to: IpAddr) -> usize {
+    /// Counts the passes from one node to another.
+    pub(super) fn count_passes(&self, from: IpAddr, to: IpAddr) -> usize {
         let all = self.passes.iter();
         all.filter(|pass| (pass.from, pass.to) == (from, to))
             .count()
     }
 }
 
-/// Data of a ring that counts.
+/// Returns the data of a ring that counts.
 pub(super) fn number(data: &[u8]) -> Result<u64> {
     match data {
         [] => Ok(0),
@@ -174,13 +175,13 @@ pub(super) fn tests() -> Vec<Test> {
     let all = tests![
         a_token_that_two_nodes_give_away_is_seen,
         data_that_goes_back_is_seen,
-        who_answers_more_than_it_was_asked_is_seen,
+        a_node_that_answers_more_than_once_is_found,
     ];
     all.into_iter().map(Test::without_stalls).collect()
 }
 
-/// A pass of token 7 at a time, from one node to another, by the last bytes of their addresses.
-fn made_up(at: u64, from: u8, to: u8, data: &[u8]) -> Pass {
+/// Returns a pass of token 7 between two nodes, which are the last bytes of their addresses.
+fn test_pass(at: u64, from: u8, to: u8, data: &[u8]) -> Pass {
     let address = |last| IpAddr::from([10, 77, 0, last]);
     Pass {
         at: Duration::from_secs(at),
@@ -191,11 +192,10 @@ fn made_up(at: u64, from: u8, to: u8, data: &[u8]) -> Pass {
     }
 }
 
-/// Costs nothing, as the others below.
 fn a_token_that_two_nodes_give_away_is_seen() -> Result<()> {
-    let chain = [made_up(1, 1, 2, b"1"), made_up(2, 2, 3, b"2")];
+    let chain = [test_pass(1, 1, 2, b"1"), test_pass(2, 2, 3, b"2")];
     check_chains(&chain)?;
-    let twice = [made_up(1, 1, 2, b"1"), made_up(2, 1, 3, b"2")];
+    let twice = [test_pass(1, 1, 2, b"1"), test_pass(2, 1, 3, b"2")];
     ensure!(check_chains(&twice).is_err());
     Ok(())
 }
@@ -203,14 +203,14 @@ fn a_token_that_two_nodes_give_away_is_seen() -> Result<()> {
 fn data_that_goes_back_is_seen() -> Result<()> {
     let seen = |last: &[u8]| Seen {
         datagrams: Vec::new(),
-        passes: vec![made_up(1, 1, 2, b"9"), made_up(2, 2, 1, last)],
+        passes: vec![test_pass(1, 1, 2, b"9"), test_pass(2, 2, 1, last)],
     };
     seen(b"10").check_data(number)?;
     ensure!(seen(b"8").check_data(number).is_err());
     Ok(())
 }
 
-fn who_answers_more_than_it_was_asked_is_seen() -> Result<()> {
+fn a_node_that_answers_more_than_once_is_found() -> Result<()> {
     let sent = |from: u8, to: u8, datagram: Datagram| {
         let address = |last| IpAddr::from([10, 77, 0, last]);
         let sent = Sent {

@@ -4,36 +4,35 @@ use anyhow::{Context, Result, ensure};
 use ring_segment::{PATIENCE, Test, WAIT, limit, tests};
 use serde_json::Value;
 
-use super::stand::{Kind, Stand, count, counter};
+use super::stand::{Kind, NodeStand, count, counter};
 
 pub(super) fn tests() -> Vec<Test> {
     let all = tests![
         two_rings_become_one_when_a_cut_heals,
-        a_node_that_was_cut_off_knows_what_the_others_know_afterwards,
+        a_node_that_was_cut_off_learns_what_the_others_know,
         when_rings_meet_the_command_under_the_weaker_token_is_ended,
     ];
     all.into_iter().map(Test::without_stalls).collect()
 }
 
-/// Costs seven seconds.
 fn two_rings_become_one_when_a_cut_heals() -> Result<()> {
-    let mut stand = Stand::new(Kind::Switch(3), 4, &[])?;
+    let mut stand = NodeStand::new(Kind::Switch(3), 4, &[])?;
     stand.wait_for_ring(&[0, 1, 2, 3])?;
-    let side = |stand: &Stand, sides: [usize; 4]| {
+    let partition = |stand: &NodeStand, sides: [usize; 4]| {
         stand
             .segment()
             .rules()
-            .set(|rules| rules.side = sides.to_vec());
+            .set(|rules| rules.partition = sides.to_vec());
     };
-    side(&stand, [0, 0, 1, 1]);
-    // Each side has a token of its own, and counts.
+    partition(&stand, [0, 0, 1, 1]);
+    // Each side has its own token, and counts.
     let reached = stand.count(0)?.max(stand.count(2)?);
     for index in 0..4 {
         stand.wait_for_count(index, reached + 20)?;
     }
     let apart = stand.count(0)?.max(stand.count(2)?);
-    side(&stand, [0; 4]);
-    // One token is left: all count on from the larger of the two.
+    partition(&stand, [0; 4]);
+    // One token remains, with the larger of the two counts.
     let mut ids = Vec::new();
     for index in 0..4 {
         stand.wait_for_count(index, apart + 10)?;
@@ -49,7 +48,7 @@ fn two_rings_become_one_when_a_cut_heals() -> Result<()> {
         })
         .sum::<Result<u64>>()?;
     ensure!(met > 0, "no two tokens have met");
-    // An id moves only with the token: once round, all have the same.
+    // An id moves only with the token: after a rotation all nodes have the same id.
     stand.wait_for_rounds(&[0, 1, 2, 3])?;
     let id = stand.node(0).status()?["token_id"].clone();
     for index in 1..4 {
@@ -60,14 +59,13 @@ fn two_rings_become_one_when_a_cut_heals() -> Result<()> {
     stand.judge().map(drop)
 }
 
-/// Costs four seconds.
-fn a_node_that_was_cut_off_knows_what_the_others_know_afterwards() -> Result<()> {
-    let mut stand = Stand::new(Kind::Bridge, 3, &[])?;
+fn a_node_that_was_cut_off_learns_what_the_others_know() -> Result<()> {
+    let mut stand = NodeStand::new(Kind::Bridge, 3, &[])?;
     stand.wait_for_ring(&[0, 1, 2])?;
     let reached = stand.count(2)?;
     stand.segment().cut(2)?;
     stand.wait_for_count(0, reached + 30)?;
-    // It may have had the token when it was cut off, and then goes on with that.
+    // If it had the token when it was cut off, it continues with it.
     let is_alone =
         |status: &Value| status["state"] == "leader" && counter(status, "passes_failed") > 1;
     let alone = stand.node(2).wait_for_status(PATIENCE, is_alone)?;
@@ -82,13 +80,13 @@ fn a_node_that_was_cut_off_knows_what_the_others_know_afterwards() -> Result<()>
     stand.judge().map(drop)
 }
 
-/// The lease is two and a half seconds: a machine that stands still for longer ends both commands.
+/// The lease is 2.5 s: a machine that is stalled for longer ends both commands.
 fn when_rings_meet_the_command_under_the_weaker_token_is_ended() -> Result<()> {
-    let stand = Stand::new(Kind::Switch(5), 2, &[("--tr-interval", "500ms")])?;
+    let stand = NodeStand::new(Kind::Switch(5), 2, &[("--tr-interval", "500ms")])?;
     stand.wait_for_ring(&[0, 1])?;
     let sides = |sides: [usize; 2]| {
         let rules = stand.segment().rules();
-        rules.set(|rules| rules.side = sides.to_vec());
+        rules.set(|rules| rules.partition = sides.to_vec());
     };
     sides([0, 1]);
     let folder = tempfile::tempdir_in("/run")?;
@@ -106,16 +104,19 @@ fn when_rings_meet_the_command_under_the_weaker_token_is_ended() -> Result<()> {
                 .is_some_and(std::thread::ScopedJoinHandle::is_finished)
         };
         limit::until("a command is ended", || runs.iter().any(is_over));
-        let weaker = runs.iter().position(is_over).context("none is")?;
-        let run = runs[weaker].take().context("it was run")?;
-        let ended = run.join().expect("it does not panic")?;
+        let weaker = runs
+            .iter()
+            .position(is_over)
+            .context("no command is ended")?;
+        let run = runs[weaker].take().context("the command was run")?;
+        let ended = run.join().expect("the thread does not panic")?;
         let said = String::from_utf8_lossy(&ended.stderr);
         ensure!(
             ended.status.code() == Some(75) && said.contains("stronger token"),
             "{said}"
         );
         let stronger = 1 - weaker;
-        ensure!(!is_over(&runs[stronger]), "its command goes on");
+        ensure!(!is_over(&runs[stronger]), "the other command continues");
         let yields = stand.ringctl(stronger, &["yield"])?;
         ensure!(yields.status.success(), "{yields:?}");
         Ok(())

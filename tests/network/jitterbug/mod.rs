@@ -1,17 +1,19 @@
-//! Jitterbug on real segments: nodes, each in a network of its own, judged by what they send.
+//! Jitterbug on real segments: one node per network namespace, judged by its messages.
+//!
+//! `stand.rs` starts the nodes and records their messages, `wire.rs` decodes them, and `judge.rs` checks the rules.
 
-mod big;
 mod control;
 mod crashes;
 mod example;
 mod health;
+mod hostile_peers;
 mod judge;
+mod limits;
 mod merging;
 mod peer;
 mod rings;
 mod service;
 mod stand;
-mod strangers;
 mod wire;
 
 use ring_segment::Test;
@@ -22,8 +24,8 @@ pub(crate) fn tests() -> Vec<Test> {
         merging::tests(),
         example::tests(),
         rings::tests(),
-        big::tests(),
-        strangers::tests(),
+        limits::tests(),
+        hostile_peers::tests(),
         control::tests(),
         health::tests(),
         service::tests(),

@@ -1,4 +1,4 @@
-//! A node of the test's own: it speaks the bytes of the protocol as it is told, and takes part in nothing else.
+//! A peer that sends the bytes that a test gives it, and nothing else.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -12,23 +12,21 @@ use socket2::{Domain, Socket, Type};
 use super::stand::UDP_PORT;
 use super::wire::{Datagram, Entry, hash, list_on_wire};
 
-/// A place from which the test speaks.
 pub(super) struct Peer {
     node: Node,
     socket: UdpSocket,
 }
 
-/// What has become of an offer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// The candidate has the token.
+    /// The candidate took the token.
     Taken,
-    /// It has reset the connection.
+    /// The candidate reset the connection.
     Reset,
 }
 
 impl Peer {
-    /// On a node where no other runs.
+    /// Makes a peer on a node without a daemon.
     pub(super) fn on(node: &Node) -> Result<Self> {
         let socket = node.ns().run(|| UdpSocket::bind(("0.0.0.0", UDP_PORT)))??;
         socket.set_broadcast(true)?;
@@ -39,13 +37,12 @@ impl Peer {
         })
     }
 
-    /// Sends bytes to a node.
     pub(super) fn send(&self, to: IpAddr, bytes: &[u8]) -> Result<()> {
         self.socket.send_to(bytes, (to, UDP_PORT))?;
         Ok(())
     }
 
-    /// Waits for a datagram as wanted.
+    /// Waits for a datagram that `wanted` accepts.
     pub(super) fn expect(
         &self,
         wanted: impl Fn(IpAddr, Datagram) -> bool,
@@ -60,26 +57,26 @@ impl Peer {
         }
     }
 
-    /// Offers a token with this list and data to the node at an address.
-    pub(super) fn give(
+    /// Offers a token with this list and data to a node.
+    pub(super) fn offer_token(
         &self,
         to: SocketAddr,
         id: i32,
         list: &[Entry],
         data: &[u8],
     ) -> Result<Outcome> {
-        give_over(self.connect(to)?, id, list, data, TcpStream::write_all)
+        offer_with(self.connect(to)?, id, list, data, TcpStream::write_all)
     }
 
-    /// Offers a token as [`Peer::give`] does, but sends one byte per millisecond.
-    pub(super) fn dribble(
+    /// Offers a token, but sends one byte per millisecond.
+    pub(super) fn offer_slowly(
         &self,
         to: SocketAddr,
         id: i32,
         list: &[Entry],
         data: &[u8],
     ) -> Result<Outcome> {
-        give_over(self.connect(to)?, id, list, data, |stream, bytes| {
+        offer_with(self.connect(to)?, id, list, data, |stream, bytes| {
             bytes.iter().try_for_each(|&byte| {
                 thread::sleep(Duration::from_millis(1));
                 stream.write_all(&[byte])
@@ -87,17 +84,17 @@ impl Peer {
         })
     }
 
-    /// A connection to a node, for bytes as the test likes.
+    /// Connects to a node, for bytes of the test.
     pub(super) fn connect(&self, to: SocketAddr) -> Result<TcpStream> {
         let connect = || TcpStream::connect_timeout(&to, Duration::from_secs(10));
-        let stream = self.node.ns().run(connect)?.context("nobody listens")?;
+        let stream = self.node.ns().run(connect)?.context("no process listens")?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;
         Ok(stream)
     }
 
-    /// Connects from another address of its machine. `None`: the node has reset the connection at once.
+    /// Connects from another address of this machine. Returns `None` if the node resets the connection at once.
     pub(super) fn connect_from(&self, from: Ipv4Addr, to: SocketAddr) -> Result<Option<TcpStream>> {
         let connect = || -> io::Result<TcpStream> {
             let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
@@ -113,7 +110,6 @@ impl Peer {
         Ok(Some(stream))
     }
 
-    /// Listens for connections of nodes.
     pub(super) fn listen(&self, port: u16) -> Result<TcpListener> {
         Ok(self
             .node
@@ -121,14 +117,13 @@ impl Peer {
             .run(|| TcpListener::bind((self.address(), port)))??)
     }
 
-    /// Its address.
     pub(super) fn address(&self) -> IpAddr {
-        self.node.ip().expect("it has one").into()
+        self.node.ip().expect("the node has an address").into()
     }
 }
 
-/// Offers a token with this list and data, with `send` for the bytes.
-fn give_over(
+/// Offers a token with this list and data; `send` writes the bytes.
+fn offer_with(
     mut stream: TcpStream,
     id: i32,
     list: &[Entry],
@@ -152,6 +147,6 @@ fn give_over(
     match stream.read(&mut answer) {
         Ok(0) => Ok(Outcome::Taken),
         Err(error) if error.kind() == ErrorKind::ConnectionReset => Ok(Outcome::Reset),
-        other => anyhow::bail!("neither an end nor a reset: {other:?}"),
+        other => anyhow::bail!("neither the end of the stream nor a reset: {other:?}"),
     }
 }

@@ -1,4 +1,4 @@
-//! The unit, as the page has it installed, under a live systemd.
+//! The systemd unit, installed as the page describes, under a live systemd.
 
 use anyhow::{Context, Result, ensure};
 use ring_segment::{Container, Layout, PATIENCE, Test, binaries, tests};
@@ -13,7 +13,6 @@ pub(super) fn tests() -> Vec<Test> {
     tests![the_unit_leads_without_any_right_and_ends_when_it_is_stopped]
 }
 
-/// Costs three seconds: a boot.
 fn the_unit_leads_without_any_right_and_ends_when_it_is_stopped() -> Result<()> {
     let segment = Layout::new(1).addresses().bridge()?;
     let container = Container::boot(segment.node(0), binaries())?;

@@ -1,4 +1,4 @@
-//! Nodes of a Jitterbug ring on a segment, and a record of what they send.
+//! Nodes of a Jitterbug ring on a segment, and a record of their messages.
 
 use std::fs;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
@@ -14,38 +14,36 @@ use serde_json::Value;
 use super::judge::{Seen, judge, number};
 use crate::record::Record;
 
-/// Where nodes speak.
 pub(super) const UDP_PORT: u16 = 57_700;
-/// Times of a stand that was told nothing else: a restore takes 180 ms, and a stall 150 ms.
-const TIMES: [(&str, &str); 3] = [
+/// Default times of a stand: a restore takes 180 ms, and a stall 150 ms.
+const DEFAULT_TIMES: [(&str, &str); 3] = [
     ("--tr-interval", "30ms"),
     ("--renew-timeout", "1s"),
     ("--hold", "20ms"),
 ];
-/// The renew timeout of [`TIMES`].
+/// Renew timeout of [`DEFAULT_TIMES`].
 pub(super) const RENEW_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What a stand's segment is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// The kernel's bridge, with IPv4.
     Bridge,
-    /// The same, with link-local IPv6 alone.
-    Six,
-    /// The tests' own switch with IPv4, by this seed.
+    /// The kernel's bridge, only with link-local IPv6.
+    Ipv6,
+    /// The tests' switch with IPv4 and this seed.
     Switch(u64),
 }
 
-/// Nodes, one on each node of a segment, unless they are to be started later.
-pub(super) struct Stand {
+/// Nodes of Jitterbug on the nodes of a segment.
+pub(super) struct NodeStand {
     segment: Segment,
     kind: Kind,
     record: Record,
     nodes: Vec<Daemon>,
 }
 
-impl Stand {
-    /// Starts nodes with these options beside the times of this stand. What is given twice counts as given last.
+impl NodeStand {
+    /// Starts nodes. `options` override the stand's default times.
     pub(super) fn new(kind: Kind, nodes: usize, options: &[(&str, &str)]) -> Result<Self> {
         let mut stand = Self::without_nodes(kind, nodes)?;
         for index in 0..nodes {
@@ -54,13 +52,13 @@ impl Stand {
         Ok(stand)
     }
 
-    /// A segment where nodes could be.
+    /// Makes a segment on which no daemon runs yet.
     pub(super) fn without_nodes(kind: Kind, nodes: usize) -> Result<Self> {
         let layout = Layout::new(nodes);
         let segment = match kind {
             Kind::Bridge => layout.addresses().bridge()?,
             Kind::Switch(seed) => layout.addresses().switch(seed)?,
-            Kind::Six => {
+            Kind::Ipv6 => {
                 let segment = layout.bridge()?;
                 segment.nodes().iter().try_for_each(give_ipv6)?;
                 segment
@@ -74,7 +72,7 @@ impl Stand {
         })
     }
 
-    /// A node that is to be started, with the times of this stand.
+    /// Returns the daemon of a node with the stand's default times.
     pub(super) fn options(&self, index: usize) -> Result<Ringd> {
         let node = self.segment.node(index);
         node.wait_for_link()?;
@@ -83,13 +81,13 @@ impl Stand {
             .subcommand("jitterbug")
             .without_state()
             .flag("eth0");
-        for (name, value) in TIMES {
+        for (name, value) in DEFAULT_TIMES {
             ringd = ringd.option(name, value);
         }
         Ok(ringd)
     }
 
-    /// Starts the next node, on the segment's node of this place.
+    /// Starts the next daemon, on node `index`.
     pub(super) fn add(&mut self, index: usize, options: &[(&str, &str)]) -> Result<()> {
         let mut node = self.options(index)?;
         for (name, value) in options {
@@ -99,54 +97,50 @@ impl Stand {
         Ok(())
     }
 
-    /// The segment.
     pub(super) const fn segment(&self) -> &Segment {
         &self.segment
     }
 
-    /// What was sent.
     pub(super) const fn record(&self) -> &Record {
         &self.record
     }
 
-    /// One of the nodes.
     pub(super) fn node(&mut self, index: usize) -> &mut Daemon {
         &mut self.nodes[index]
     }
 
-    /// Runs `ringctl` beside a node.
     pub(super) fn ringctl(&self, index: usize, arguments: &[&str]) -> Result<Output> {
         self.nodes[index].ringctl(arguments)
     }
 
-    /// A node's control socket.
     pub(super) fn control(&self, index: usize) -> PathBuf {
         self.nodes[index].control()
     }
 
-    /// Sends a node a signal.
     pub(super) fn signal(&self, index: usize, signal: Signal) -> Result<()> {
         self.nodes[index].signal(signal)
     }
 
-    /// The address of a place.
     pub(super) fn address(&self, index: usize) -> IpAddr {
         match self.kind {
-            Kind::Six => link_local(index),
-            Kind::Bridge | Kind::Switch(_) => {
-                self.segment.node(index).ip().expect("it has one").into()
-            }
+            Kind::Ipv6 => link_local(index),
+            Kind::Bridge | Kind::Switch(_) => self
+                .segment
+                .node(index)
+                .ip()
+                .expect("the node has an address")
+                .into(),
         }
     }
 
-    /// Returns where a node takes the token.
+    /// Returns the address at which a node accepts the token.
     pub(super) fn listener(&self, index: usize) -> Result<SocketAddr> {
         let status = self.status_when(index, |status| status["tcp_port"].is_u64())?;
         let port = status["tcp_port"].as_u64().context("no port")?;
         Ok(SocketAddr::new(self.address(index), u16::try_from(port)?))
     }
 
-    /// Waits until the lists of these nodes have all of them in one order, and none is an orphan.
+    /// Waits until the lists of these nodes contain all of them in the same order, and none is an orphan.
     pub(super) fn wait_for_ring(&self, those: &[usize]) -> Result<()> {
         let wanted: Vec<String> = those
             .iter()
@@ -156,7 +150,7 @@ impl Stand {
             let has = |address: &String| addresses(status).contains(address);
             status["state"] != "orphan" && wanted.iter().all(has)
         };
-        let (&first, others) = those.split_first().context("there are none")?;
+        let (&first, others) = those.split_first().context("there are no servers")?;
         loop {
             let status = self.nodes[first].wait_for_status(PATIENCE, in_ring)?;
             let mut agree = true;
@@ -170,7 +164,7 @@ impl Stand {
         }
     }
 
-    /// Waits until each of these nodes has led once more, and counted.
+    /// Waits until each of these nodes has led and counted once more.
     pub(super) fn wait_for_rounds(&self, those: &[usize]) -> Result<()> {
         for &index in those {
             let before = self.count(index)?;
@@ -179,13 +173,13 @@ impl Stand {
         Ok(())
     }
 
-    /// The data of a node of a ring that counts.
+    /// Returns the data of a node of a ring that counts.
     pub(super) fn count(&self, index: usize) -> Result<u64> {
         let status = self.nodes[index].wait_for_status(PATIENCE, |_| true)?;
         count(&status)
     }
 
-    /// Waits until a node's status is so.
+    /// Waits until a node's status satisfies `is_so`.
     pub(super) fn status_when(
         &self,
         index: usize,
@@ -194,13 +188,13 @@ impl Stand {
         self.nodes[index].wait_for_status(PATIENCE, is_so)
     }
 
-    /// Waits until a node has counted so far.
+    /// Waits until a node's count is at least `least`.
     pub(super) fn wait_for_count(&self, index: usize, least: u64) -> Result<Value> {
         let is_there = |status: &Value| count(status).is_ok_and(|count| count >= least);
         self.nodes[index].wait_for_status(PATIENCE, is_there)
     }
 
-    /// Waits until one of these nodes leads. Returns which.
+    /// Waits until one of these nodes leads, and returns it.
     pub(super) fn leader_of(&self, those: &[usize]) -> Result<usize> {
         let deadline = std::time::Instant::now() + PATIENCE;
         loop {
@@ -210,11 +204,11 @@ impl Stand {
                     return Ok(index);
                 }
             }
-            ensure!(std::time::Instant::now() < deadline, "nobody leads");
+            ensure!(std::time::Instant::now() < deadline, "no node leads");
         }
     }
 
-    /// What was sent, judged, of a ring that counts.
+    /// Judges the messages of a ring that counts.
     pub(super) fn judge(&self) -> Result<Seen> {
         let seen = judge(&self.record)?;
         seen.check_data(number)?;
@@ -222,31 +216,28 @@ impl Stand {
     }
 }
 
-/// The addresses of a status's list.
 pub(super) fn addresses(status: &Value) -> Vec<String> {
     let nodes = status["nodes"].as_array().into_iter().flatten();
     let addresses = nodes.filter_map(|node| node["address"].as_str());
     addresses.map(str::to_owned).collect()
 }
 
-/// The data of a status, as a number.
+/// Returns the data of a status as a number.
 pub(super) fn count(status: &Value) -> Result<u64> {
     let data = status["data"].as_str().context("no data")?;
     number(data.as_bytes())
 }
 
-/// A counter of a status.
 pub(super) fn counter(status: &Value, name: &str) -> u64 {
     status["counters"][name].as_u64().unwrap_or(0)
 }
 
-/// The link-local address of a place.
 fn link_local(index: usize) -> IpAddr {
     let last = u16::try_from(index + 1).expect("there are few");
     Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, last).into()
 }
 
-/// Gives a node a link-local address that it may use at once, and no other.
+/// Gives a node a link-local address that it can use at once, and no other.
 fn give_ipv6(node: &Node) -> Result<()> {
     node.ns().enable_ipv6()?;
     node.ns()

@@ -1,20 +1,18 @@
-//! A reader of Jitterbug's bytes that shares nothing with the codec under test: `docs/wire-formats.md`, read anew.
+//! Decoder of Jitterbug's messages, written from `docs/wire-formats.md` without the tested codec.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use anyhow::{Context, Result, ensure};
 
-/// An entry of a list.
 pub(super) type Entry = (IpAddr, u16);
 
-/// A datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Datagram {
     Tr1 {
         id: i32,
         port: u16,
     },
-    /// TR1 that asks for one.
+    /// TR1 that asks for an answer.
     Ask {
         id: i32,
     },
@@ -24,7 +22,6 @@ pub(super) enum Datagram {
 }
 
 impl Datagram {
-    /// Reads a datagram, and all of it.
     pub(super) fn read(bytes: &[u8]) -> Result<Self> {
         let id = || id(bytes.get(1..5).context("too short")?);
         let flags = terms(bytes)?;
@@ -41,12 +38,11 @@ impl Datagram {
     }
 }
 
-/// The length of terms.
-const TERMS: usize = 33;
+const TERMS_LEN: usize = 33;
 
-/// The flags of the terms at the end of a datagram; 0 if it has none.
+/// Returns the flags of the terms at the end of a datagram; 0 if it has no terms.
 fn terms(bytes: &[u8]) -> Result<u8> {
-    let flags = bytes.last().filter(|_| bytes.len() > TERMS);
+    let flags = bytes.last().filter(|_| bytes.len() > TERMS_LEN);
     let flags = flags.copied().unwrap_or_default();
     ensure!(flags <= 3, "reserved flags of terms");
     Ok(flags)
@@ -58,24 +54,24 @@ fn id(bytes: &[u8]) -> Result<i32> {
     Ok(id)
 }
 
-/// What a giver has sent on a stream, as far as it came.
+/// Messages of a giver on a stream, as far as they arrived.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Given {
+pub(super) struct GiverMessages {
     pub id: Option<i32>,
     pub hash: i32,
     pub list: Option<Vec<Entry>>,
-    /// What came behind TP5's header; `None`: not even that.
+    /// Data after TP5's header; `None`: the header did not arrive.
     pub data: Option<Vec<u8>>,
 }
 
-impl Given {
-    /// Reads what a giver has sent, with TP4 if it was asked for that. It may end anywhere.
+impl GiverMessages {
+    /// Reads the bytes of a giver, which may end anywhere. `with_list`: the candidate asked for TP4.
     pub(super) fn read(bytes: &[u8], with_list: bool) -> Result<Self> {
         let mut given = Self::default();
-        // TP6 comes first, or nothing.
+        // TP6 is the first message, or missing.
         let is_first = bytes.first() == Some(&0x71);
         let bytes = if is_first {
-            bytes.get(1 + TERMS..).unwrap_or_default()
+            bytes.get(1 + TERMS_LEN..).unwrap_or_default()
         } else {
             bytes
         };
@@ -107,7 +103,7 @@ impl Given {
     }
 }
 
-/// The list of a TP4, and what is behind it. `None`: it is not whole.
+/// Returns the list of a TP4 and the rest. Returns `None` if it is incomplete.
 fn read_list(bytes: &[u8]) -> Result<Option<(Vec<Entry>, &[u8])>> {
     let Some((head, mut rest)) = bytes.split_at_checked(5) else {
         return Ok(None);
@@ -141,7 +137,6 @@ fn read_list(bytes: &[u8]) -> Result<Option<(Vec<Entry>, &[u8])>> {
     Ok(Some((list, rest)))
 }
 
-/// A list as it lies on the wire, count included.
 pub(super) fn list_on_wire(list: &[Entry]) -> Vec<u8> {
     let count = u32::try_from(list.len()).expect("lists are short");
     let mut bytes = count.to_be_bytes().to_vec();
@@ -161,7 +156,6 @@ pub(super) fn list_on_wire(list: &[Entry]) -> Vec<u8> {
     bytes
 }
 
-/// The hash of a list on the wire.
 pub(super) fn hash(list: &[u8]) -> i32 {
     list.iter().fold(0_i32, |hash, &byte| {
         hash.wrapping_mul(577)

@@ -17,20 +17,19 @@ pub(crate) struct Client {
 
 impl Client {
     pub(crate) fn connect(socket: &Path) -> Result<Self> {
-        let stream = UnixStream::connect(socket).context("nobody listens")?;
+        let stream = UnixStream::connect(socket).context("no process listens")?;
         stream.set_read_timeout(Some(PATIENCE))?;
         Ok(Self {
             reader: BufReader::new(stream),
         })
     }
 
-    pub(crate) fn say(&mut self, request: &Value) -> Result<()> {
+    pub(crate) fn send(&mut self, request: &Value) -> Result<()> {
         let line = format!("{request}\n");
         Ok(self.reader.get_mut().write_all(line.as_bytes())?)
     }
 
-    /// The same, with the descriptor of a file.
-    pub(crate) fn say_with(&mut self, request: &Value, file: &File) -> Result<()> {
+    pub(crate) fn send_with_file(&mut self, request: &Value, file: &File) -> Result<()> {
         let line = format!("{request}\n");
         let descriptors = [file.as_raw_fd()];
         let sent = sendmsg::<()>(
@@ -40,23 +39,26 @@ impl Client {
             MsgFlags::empty(),
             None,
         )?;
-        ensure!(sent == line.len(), "it takes {sent} bytes of {line}");
+        ensure!(
+            sent == line.len(),
+            "the socket takes only {sent} bytes of {line}"
+        );
         Ok(())
     }
 
-    /// The next line, whatever it is; an error if there is no further one.
-    pub(crate) fn hear(&mut self) -> Result<Value> {
+    /// Returns the next line. Fails at the end of the connection.
+    pub(crate) fn receive(&mut self) -> Result<Value> {
         let mut line = String::new();
         let read = self.reader.read_line(&mut line);
-        read.context("it says nothing")?;
-        ensure!(!line.is_empty(), "it hung up");
+        read.context("the daemon sends no line")?;
+        ensure!(!line.is_empty(), "the daemon closed the connection");
         Ok(serde_json::from_str(&line)?)
     }
 
-    /// The next line that is no renewal; it must be of this kind.
-    pub(crate) fn hears(&mut self, kind: &str) -> Result<Value> {
+    /// Returns the next line that is not a renewal, and checks its kind.
+    pub(crate) fn expect(&mut self, kind: &str) -> Result<Value> {
         loop {
-            let mut said = self.hear()?;
+            let mut said = self.receive()?;
             if let Some(value) = said.get_mut(kind) {
                 return Ok(value.take());
             }
@@ -64,21 +66,21 @@ impl Client {
         }
     }
 
-    /// Asks for the lock, for as long as it takes.
+    /// Requests the lock without a time limit.
     pub(crate) fn lock(&mut self, label: &str) -> Result<()> {
-        self.say(&json!({"request": "lock", "label": label}))
+        self.send(&json!({"request": "lock", "label": label}))
     }
 
     pub(crate) fn unlock(&mut self) -> Result<()> {
-        self.say(&json!({"request": "unlock"}))?;
-        self.hears("unlocked").map(drop)
+        self.send(&json!({"request": "unlock"}))?;
+        self.expect("unlocked").map(drop)
     }
 
-    /// Gives the lock back, unless the ring has taken it first.
+    /// Releases the lock. It may already be lost.
     pub(crate) fn unlock_or_lose(&mut self) -> Result<()> {
-        self.say(&json!({"request": "unlock"}))?;
+        self.send(&json!({"request": "unlock"}))?;
         loop {
-            let said = self.hear()?;
+            let said = self.receive()?;
             if said.get("unlocked").is_some() {
                 return Ok(());
             }

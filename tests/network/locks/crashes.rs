@@ -1,46 +1,46 @@
-//! Sudden deaths: of `ringctl`, of what holds the token for it, and of the command.
+//! Crashes of `ringctl`, of its keeper and of the command.
 
 use std::fs;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use ring_segment::{Daemon, Test, tests};
+use ring_segment::{Daemon, Test, proc, tests};
 
 use crate::locks::program::Running;
-use crate::locks::scene::{Scene, holder};
-use crate::locks::{LOST, PATIENCE};
+use crate::locks::scene::{LockScene, holder};
+use crate::locks::{LOST_CODE, PATIENCE};
 
-/// Neither it nor what it has started ends when it is told to.
-const STUBBORN: &str = "trap '' TERM; sleep 1000 & echo ready; wait; sleep 1000";
+/// Command that ignores SIGTERM, as does its child.
+const STUBBORN_COMMAND: &str = "trap '' TERM; sleep 1000 & echo ready; wait; sleep 1000";
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
         the_death_of_ringctl_ends_its_work_before_another_begins,
         the_death_of_the_keeper_ends_its_work_before_another_begins,
         the_death_of_the_command_gives_the_token_back_at_once,
-        what_left_the_process_group_does_not_outlive_ringctl_and_its_keeper,
-        what_closed_its_descriptors_does_not_outlive_ringctl_and_its_keeper,
-        a_keeper_is_favoured_on_a_busy_machine_as_its_daemon_is,
+        processes_outside_the_process_group_end_with_ringctl_and_its_keeper,
+        processes_without_descriptors_end_with_ringctl_and_its_keeper,
+        a_keeper_is_favored_on_a_busy_machine_as_its_daemon_is,
     ]
 }
 
 fn the_death_of_ringctl_ends_its_work_before_another_begins() -> Result<()> {
-    let scene = Scene::new()?;
-    let mut run = scene.work(&["--grace", "200ms"], STUBBORN)?;
-    let next = scene.next()?;
+    let scene = LockScene::new()?;
+    let mut run = scene.start_work(&["--grace", "200ms"], STUBBORN_COMMAND)?;
+    let next = scene.start_next()?;
     run.signal(Signal::SIGKILL)?;
-    run.killed_by(Signal::SIGKILL)?;
-    next.begins_alone()
+    run.expect_signal(Signal::SIGKILL)?;
+    next.check_begins_alone()
 }
 
-/// It is the one that the daemon knows. The kernel and `ringctl` end the work then.
+/// The daemon knows only the keeper. The kernel and `ringctl` end the work.
 fn the_death_of_the_keeper_ends_its_work_before_another_begins() -> Result<()> {
-    let scene = Scene::new()?;
-    let mut run = scene.work(&[], STUBBORN)?;
-    let next = scene.next()?;
+    let scene = LockScene::new()?;
+    let mut run = scene.start_work(&[], STUBBORN_COMMAND)?;
+    let next = scene.start_next()?;
     let keeper = holder(scene.first())?;
-    ensure!(keeper != run.pid(), "it is a process of its own");
+    ensure!(keeper != run.pid(), "the keeper is another process");
     let lost = |daemon: &Daemon| -> Result<u64> {
         let status = daemon.status()?;
         let count = status["locks"]["lost"]["gone"].as_u64();
@@ -49,99 +49,91 @@ fn the_death_of_the_keeper_ends_its_work_before_another_begins() -> Result<()> {
     let before = lost(scene.first())?;
     let said = format!("process {keeper} ");
     kill(keeper, Signal::SIGKILL)?;
-    next.begins_alone()?;
-    run.ends_with(LOST)?;
+    next.check_begins_alone()?;
+    run.expect_code(LOST_CODE)?;
     scene.first().wait_for_line(PATIENCE, |line| {
         line.contains(&said) && line.contains(": it was killed, or ended, before")
     })?;
-    ensure!(lost(scene.first())? == before + 1, "it is not counted");
+    ensure!(
+        lost(scene.first())? == before + 1,
+        "the release is not counted"
+    );
     Ok(())
 }
 
-/// What it has started is gone with it, though nobody has told that to end.
+/// Processes that the command started end too, though nothing signaled them.
 fn the_death_of_the_command_gives_the_token_back_at_once() -> Result<()> {
-    let scene = Scene::new()?;
-    let mut run = scene.work(&[], "sleep 1000 & echo ready; echo $$; wait")?;
-    let next = scene.next()?;
+    let scene = LockScene::new()?;
+    let mut run = scene.start_work(&[], "sleep 1000 & echo ready; echo $$; wait")?;
+    let next = scene.start_next()?;
     let command = Pid::from_raw(run.line().parse()?);
     kill(command, Signal::SIGKILL)?;
-    next.begins_alone()?;
-    run.ends_with(128 + Signal::SIGKILL as i32)
+    next.check_begins_alone()?;
+    run.expect_code(128 + Signal::SIGKILL as i32)
 }
 
-/// Neither `ringctl` nor its keeper can end the work: one is killed, and the other is as well, or is
-/// stopped before.
-fn nothing_outlives_both(line: &str, check: impl Fn(&mut Running) -> Result<()>) -> Result<()> {
-    let scene = Scene::new()?;
+/// Checks that work ends when neither `ringctl` nor its keeper can end it: `check` kills or stops one, and the
+/// other is killed.
+fn check_nothing_outlives_both(
+    line: &str,
+    check: impl Fn(&mut Running) -> Result<()>,
+) -> Result<()> {
+    let scene = LockScene::new()?;
     for keeper_is_killed in [true, false] {
-        let mut run = scene.work(&[], line)?;
+        let mut run = scene.start_work(&[], line)?;
         check(&mut run)?;
-        let next = scene.next()?;
+        let next = scene.start_next()?;
         let keeper = holder(scene.first())?;
         kill(keeper, Signal::SIGSTOP)?;
         run.signal(Signal::SIGKILL)?;
-        run.killed_by(Signal::SIGKILL)?;
+        run.expect_signal(Signal::SIGKILL)?;
         if keeper_is_killed {
             kill(keeper, Signal::SIGKILL)?;
         }
-        next.begins_alone()?;
+        next.check_begins_alone()?;
     }
     Ok(())
 }
 
-fn what_left_the_process_group_does_not_outlive_ringctl_and_its_keeper() -> Result<()> {
+fn processes_outside_the_process_group_end_with_ringctl_and_its_keeper() -> Result<()> {
     let line = "setsid sh -c 'echo ready; grep -c /ringctl- /proc/self/cgroup; exec sleep 1000' & \
         wait; sleep 1000";
-    nothing_outlives_both(line, |run| {
+    check_nothing_outlives_both(line, |run| {
         let group = run.line();
         ensure!(
             group == "1",
-            "no control group can be made here: run the tests as root"
+            "cannot make a control group: run the tests as root"
         );
         Ok(())
     })
 }
 
-/// Says that it is ready, and has none of the descriptors that `ringctl` lets it inherit. Only the mark that it
-/// is there.
+/// Command that prints "ready" and closes all descriptors of `ringctl`. Only the test's mark stays open.
 pub(super) const CLOSES_ALL: &str = "exec python3 -c 'import os, time
 os.closerange(3, 9)
 os.closerange(10, 1000)
 print(\"ready\", flush=True)
 time.sleep(1000)'";
 
-/// A daemon does.
-fn what_closed_its_descriptors_does_not_outlive_ringctl_and_its_keeper() -> Result<()> {
-    nothing_outlives_both(CLOSES_ALL, |_| Ok(()))
+/// A daemonized process does this.
+fn processes_without_descriptors_end_with_ringctl_and_its_keeper() -> Result<()> {
+    check_nothing_outlives_both(CLOSES_ALL, |_| Ok(()))
 }
 
-/// The kernel's file of a process.
-fn proc_file(process: Pid, name: &str) -> Result<String> {
-    Ok(fs::read_to_string(format!("/proc/{process}/{name}"))?)
-}
-
-fn nice_of(process: Pid) -> Result<i32> {
-    let stat = proc_file(process, "stat")?;
-    // The name before may contain anything; the nice value is the 19th field.
-    let (_, fields) = stat.rsplit_once(')').context("a name in brackets")?;
-    let nice = fields.split_whitespace().nth(16);
-    Ok(nice.context("enough fields")?.parse()?)
-}
-
-/// It has a session of its own, which waits for seconds beside a busy one, and then its lease is over.
-fn a_keeper_is_favoured_on_a_busy_machine_as_its_daemon_is() -> Result<()> {
-    let scene = Scene::new()?;
-    let _work = scene.work(&[], "echo ready; exec sleep 1000")?;
+/// The keeper is in its own session. Beside a busy session it would wait for seconds, and its lease would expire.
+fn a_keeper_is_favored_on_a_busy_machine_as_its_daemon_is() -> Result<()> {
+    let scene = LockScene::new()?;
+    let _work = scene.start_work(&[], "echo ready; exec sleep 1000")?;
     let keeper = holder(scene.first())?;
-    let nice = nice_of(scene.first().pid())?;
-    ensure!(nice_of(keeper)? == nice, "not {nice}: {}", nice_of(keeper)?);
-    // Who has no right to a larger share has none for the session either. Kernels that do not share
-    // the CPU out to sessions have no such file.
+    let (nice, keepers) = (proc::nice(scene.first().pid())?, proc::nice(keeper)?);
+    ensure!(keepers == nice, "{keepers} instead of {nice}");
+    // Without permission for a better nice value, the session gets none either. Kernels without autogroups have no
+    // such file.
     if nice < 0
-        && let Ok(session) = proc_file(keeper, "autogroup")
+        && let Ok(session) = fs::read_to_string(format!("/proc/{keeper}/autogroup"))
     {
-        let favour = format!("nice {nice}");
-        ensure!(session.trim_end().ends_with(&favour), "{session}");
+        let favor = format!("nice {nice}");
+        ensure!(session.trim_end().ends_with(&favor), "{session}");
     }
     Ok(())
 }

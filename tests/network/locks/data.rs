@@ -1,4 +1,4 @@
-//! `ringctl data`, `guard` and `watch`: what goes on beside the lock.
+//! `ringctl data`, `guard` and `watch`.
 
 use std::fs;
 use std::process::Stdio;
@@ -10,21 +10,21 @@ use ring_segment::{Daemon, Test, tests};
 use serde_json::{Value, json};
 
 use crate::locks::program::Running;
-use crate::locks::scene::{Scene, path};
-use crate::locks::{PATIENCE, connect, form, ringctl, shared_ring, wait_until_told};
+use crate::locks::scene::{LockScene, path};
+use crate::locks::{PATIENCE, connect, form, ringctl, shared_ring, wait_until_holder_is_known};
 
-/// The most bytes that travel with a token.
-const MOST: usize = 1024;
+/// Maximum size of the token's data, in bytes.
+const DATA_LEN_MAX: usize = 1024;
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
-        what_is_set_under_a_lock_is_read_on_another_node,
-        who_waits_to_set_data_is_told_for_whom,
-        what_is_set_without_the_lock_is_refused,
+        data_set_under_a_lock_are_read_on_another_node,
+        a_client_that_waits_to_set_data_is_told_the_holder,
+        setting_data_without_the_lock_is_refused,
         as_many_bytes_travel_as_are_promised_and_not_one_more,
         a_guard_refuses_the_token_of_an_earlier_holder,
         a_watch_begins_with_all_there_is_and_goes_on_where_it_ended,
-        a_watch_ends_with_its_daemon_and_says_how_to_go_on,
+        a_watch_ends_with_its_daemon_and_prints_how_to_continue,
         every_token_in_json_has_its_fencing_string,
     ]
 }
@@ -33,8 +33,8 @@ fn start(daemon: &Daemon, arguments: &[&str]) -> Result<Running> {
     Running::start(&mut ringctl(daemon, arguments))
 }
 
-/// A line for the shell under the lock, in which `ringctl` is that of this daemon.
-fn under_the_lock(daemon: &Daemon, line: &str) -> Result<Running> {
+/// Starts a shell line under the lock, in which `ringctl` talks to this daemon.
+fn start_under_lock(daemon: &Daemon, line: &str) -> Result<Running> {
     let (ringctl, socket) = (crate::locks::binaries().ringctl, daemon.control());
     let function = format!(
         "ringctl() {{ {ringctl} --socket {} \"$@\"; }}",
@@ -43,13 +43,12 @@ fn under_the_lock(daemon: &Daemon, line: &str) -> Result<Running> {
     start(daemon, &["run", "-c", &format!("{function}; {line}")])
 }
 
-/// Waits until a node has heard of these data.
 fn wait_for_data(daemon: &Daemon, data: &str) -> Result<()> {
     let deadline = Instant::now() + PATIENCE;
     loop {
         let mut get = start(daemon, &["data", "get", "--raw"])?;
-        let heard = get.rest();
-        get.ends_with(0)?;
+        let heard = get.remaining_output();
+        get.expect_code(0)?;
         if heard == data {
             return Ok(());
         }
@@ -57,28 +56,28 @@ fn wait_for_data(daemon: &Daemon, data: &str) -> Result<()> {
     }
 }
 
-fn what_is_set_under_a_lock_is_read_on_another_node() -> Result<()> {
+fn data_set_under_a_lock_are_read_on_another_node() -> Result<()> {
     let ring = shared_ring(2)?;
     let (here, there) = (&ring.daemons[0], &ring.daemons[1]);
-    under_the_lock(here, "ringctl data set 'by run'")?.ends_with(0)?;
+    start_under_lock(here, "ringctl data set 'by run'")?.expect_code(0)?;
     wait_for_data(there, "by run")?;
-    // It takes the lock for that itself where the caller has none.
-    start(there, &["data", "set", "by itself"])?.ends_with(0)?;
+    // Without a lock of the caller it takes the lock itself.
+    start(there, &["data", "set", "by itself"])?.expect_code(0)?;
     wait_for_data(here, "by itself")?;
     let mut get = start(here, &["data", "get"])?;
-    get.says("627920697473656c66")?;
-    // The next holder has it, wherever.
-    let mut next = under_the_lock(here, "echo $RINGD_DATA")?;
-    next.says("627920697473656c66")
+    get.expect_line("627920697473656c66")?;
+    // The next holder on any node has the data.
+    let mut next = start_under_lock(here, "echo $RINGD_DATA")?;
+    next.expect_line("627920697473656c66")
 }
 
-/// It has no lock to show in `status`, and would seem to hang.
-fn who_waits_to_set_data_is_told_for_whom() -> Result<()> {
+/// The command has no lock that `status` could show, so it would seem to hang.
+fn a_client_that_waits_to_set_data_is_told_the_holder() -> Result<()> {
     let ring = shared_ring(2)?;
     let mut holder = connect(&ring.daemons[0])?;
     holder.lock("holder")?;
-    holder.hears("granted")?;
-    wait_until_told(&ring.daemons[1], "holder")?;
+    holder.expect("granted")?;
+    wait_until_holder_is_known(&ring.daemons[1], "holder")?;
     for (daemon, told) in [
         (
             &ring.daemons[0],
@@ -90,22 +89,22 @@ fn who_waits_to_set_data_is_told_for_whom() -> Result<()> {
         ),
     ] {
         let mut set = start(daemon, &["data", "set", "x"])?;
-        set.complains(&format!("ringctl: waiting for the token: {told}"))?;
+        set.expect_error(&format!("ringctl: waiting for the token: {told}"))?;
         set.signal(Signal::SIGTERM)?;
-        set.end()?;
+        set.wait()?;
     }
     holder.unlock()
 }
 
-fn what_is_set_without_the_lock_is_refused() -> Result<()> {
+fn setting_data_without_the_lock_is_refused() -> Result<()> {
     let ring = shared_ring(2)?;
     let daemon = &ring.daemons[0];
-    start(daemon, &["data", "set", "before"])?.ends_with(0)?;
-    let mut run = under_the_lock(daemon, "echo $RINGD_TOKEN")?;
+    start(daemon, &["data", "set", "before"])?.expect_code(0)?;
+    let mut run = start_under_lock(daemon, "echo $RINGD_TOKEN")?;
     let earlier = run.line();
-    run.ends_with(0)?;
-    // A token that rests here is the same for the next holder.
-    under_the_lock(&ring.daemons[1], "true")?.ends_with(0)?;
+    run.expect_code(0)?;
+    // For the next holder a resting token is unchanged.
+    start_under_lock(&ring.daemons[1], "true")?.expect_code(0)?;
     let set_late = || {
         let mut command = ringctl(daemon, &["data", "set", "late"]);
         Running::start(command.env("RINGD_LOCK", &earlier))
@@ -116,49 +115,49 @@ fn what_is_set_without_the_lock_is_refused() -> Result<()> {
         said.contains("nobody on this machine holds the token"),
         "{said}"
     );
-    late.ends_with(1)?;
+    late.expect_code(1)?;
     let mut holder = connect(daemon)?;
     holder.lock("holder")?;
-    holder.hears("granted")?;
+    holder.expect("granted")?;
     let mut late = set_late()?;
     let said = late.errors();
     ensure!(said.contains("is no longer held here"), "{said}");
-    late.ends_with(1)?;
-    wait_until_told(&ring.daemons[1], "holder")?;
+    late.expect_code(1)?;
+    wait_until_holder_is_known(&ring.daemons[1], "holder")?;
     let mut impatient = start(&ring.daemons[1], &["data", "set", "-n", "late"])?;
     let said = impatient.errors();
     ensure!(said.contains("held by"), "{said}");
-    impatient.ends_with(1)?;
+    impatient.expect_code(1)?;
     wait_for_data(daemon, "before")
 }
 
 fn as_many_bytes_travel_as_are_promised_and_not_one_more() -> Result<()> {
     let ring = shared_ring(2)?;
     let (here, there) = (&ring.daemons[0], &ring.daemons[1]);
-    let most = "m".repeat(MOST);
-    start(here, &["data", "set", &most])?.ends_with(0)?;
+    let most = "m".repeat(DATA_LEN_MAX);
+    start(here, &["data", "set", &most])?.expect_code(0)?;
     wait_for_data(there, &most)?;
-    let over = "o".repeat(MOST + 1);
+    let over = "o".repeat(DATA_LEN_MAX + 1);
     for (value, why) in [
         (over.as_str(), "data too long: 1,025 bytes, at most 1,024"),
         ("-", "data too long: at most 1,024 bytes"),
     ] {
         let mut command = ringctl(here, &["data", "set", value]);
         let mut set = Running::start(command.stdin(Stdio::piped()))?;
-        // It may have ended before it reads anything.
-        let _ = set.types(&over);
+        // The command may end before it reads the input.
+        let _ = set.write_input(&over);
         set.close_input();
         let said = set.errors();
         ensure!(said.contains(why), "{said}");
-        set.ends_with(1)?;
+        set.expect_code(1)?;
     }
-    // Who speaks for itself is refused by the daemon.
+    // The daemon refuses a request without a lock.
     let mut client = connect(here)?;
     client.lock("greedy")?;
-    client.hears("granted")?;
-    let hex = "6f".repeat(MOST + 1);
-    client.say(&json!({"request": "data_set", "hex": hex}))?;
-    let said = client.hears("error")?;
+    client.expect("granted")?;
+    let hex = "6f".repeat(DATA_LEN_MAX + 1);
+    client.send(&json!({"request": "data_set", "hex": hex}))?;
+    let said = client.expect("error")?;
     ensure!(
         said == "a token carries at most 1,024 bytes of data",
         "{said}"
@@ -168,20 +167,20 @@ fn as_many_bytes_travel_as_are_promised_and_not_one_more() -> Result<()> {
 }
 
 fn a_guard_refuses_the_token_of_an_earlier_holder() -> Result<()> {
-    let scene = Scene::new()?;
+    let scene = LockScene::new()?;
     let (record, report) = (scene.file("record"), scene.file("report"));
     let write = |text: &str| -> Result<String> {
         let (record, report) = (path(&record)?, path(&report)?);
         let write = format!("'echo {text} > {report}'");
         Ok(format!("ringctl guard {record} -- sh -c {write}"))
     };
-    let mut earlier = under_the_lock(
+    let mut earlier = start_under_lock(
         scene.first(),
         &format!("echo $RINGD_TOKEN; {}", write("one")?),
     )?;
     let token = earlier.line();
-    earlier.ends_with(0)?;
-    under_the_lock(scene.second(), &write("two")?)?.ends_with(0)?;
+    earlier.expect_code(0)?;
+    start_under_lock(scene.second(), &write("two")?)?.expect_code(0)?;
     let guard = ["guard", path(&record)?, "--", "rm", path(&report)?];
     let mut late = Running::start(ringctl(scene.first(), &guard).env("RINGD_TOKEN", &token))?;
     let said = late.errors();
@@ -189,12 +188,12 @@ fn a_guard_refuses_the_token_of_an_earlier_holder() -> Result<()> {
         said.contains(&format!("the token {token} is stale")),
         "{said}"
     );
-    late.ends_with(76)?;
+    late.expect_code(76)?;
     ensure!(fs::read_to_string(&report)? == "two\n");
     Ok(())
 }
 
-/// How many tokens there are in an answer: each has its fencing string.
+/// Counts the tokens of an answer, and checks that each has its fencing string.
 fn count_tokens(value: &Value) -> Result<usize> {
     let below: Vec<&Value> = match value {
         Value::Object(map) => map.values().collect(),
@@ -213,22 +212,22 @@ fn count_tokens(value: &Value) -> Result<usize> {
     Ok(count)
 }
 
-/// What jq and JavaScript would round otherwise.
+/// jq and JavaScript would round the numbers.
 fn every_token_in_json_has_its_fencing_string() -> Result<()> {
     let ring = shared_ring(2)?;
     let daemon = &ring.daemons[0];
     let mut watch = connect(daemon)?;
-    watch.say(&json!({"request": "watch"}))?;
-    let snapshot = watch.hears("snapshot")?;
+    watch.send(&json!({"request": "watch"}))?;
+    let snapshot = watch.expect("snapshot")?;
     let mut client = connect(daemon)?;
     client.lock("fenced")?;
-    let granted = client.hears("granted")?;
+    let granted = client.expect("granted")?;
     ensure!(
         granted["fencing"] == granted["token"]["fencing"],
         "{granted}"
     );
     let event = loop {
-        let event = watch.hears("event")?;
+        let event = watch.expect("event")?;
         if event["label"] == "fenced" {
             break event;
         }
@@ -247,8 +246,7 @@ fn every_token_in_json_has_its_fencing_string() -> Result<()> {
     client.unlock()
 }
 
-/// The next thing that a watch says.
-fn hear(watch: &mut Running) -> Result<Value> {
+fn next_event(watch: &mut Running) -> Result<Value> {
     let line = watch.line();
     serde_json::from_str(&line).with_context(|| format!("{line:?} is no JSON"))
 }
@@ -257,14 +255,14 @@ fn a_watch_begins_with_all_there_is_and_goes_on_where_it_ended() -> Result<()> {
     let ring = shared_ring(2)?;
     let daemon = &ring.daemons[0];
     let mut watch = start(daemon, &["watch", "--json", "--turns"])?;
-    let mut said = hear(&mut watch)?;
+    let mut said = next_event(&mut watch)?;
     let snapshot = said["snapshot"].take();
     ensure!(snapshot["status"]["interface"] == "eth0", "{said}");
     let mut number = snapshot["number"].as_u64().context("a number")?;
-    start(daemon, &["run", "--label", "seen", "true"])?.ends_with(0)?;
+    start(daemon, &["run", "--label", "seen", "true"])?.expect_code(0)?;
     let mut lock = Value::Null;
     while lock.is_null() {
-        let event = hear(&mut watch)?["event"].take();
+        let event = next_event(&mut watch)?["event"].take();
         number += 1;
         ensure!(event["number"] == number, "{event}, and not {number}");
         if event["label"] == "seen" {
@@ -273,13 +271,13 @@ fn a_watch_begins_with_all_there_is_and_goes_on_where_it_ended() -> Result<()> {
     }
     ensure!(lock["event"] == "lock_granted", "{lock}");
     watch.signal(Signal::SIGINT)?;
-    watch.killed_by(Signal::SIGINT)?;
-    // What happened meanwhile is told afterwards.
-    start(daemon, &["run", "--label", "missed", "true"])?.ends_with(0)?;
+    watch.expect_signal(Signal::SIGINT)?;
+    // The watch later reports events that happened meanwhile.
+    start(daemon, &["run", "--label", "missed", "true"])?.expect_code(0)?;
     let from = (number + 1).to_string();
     let mut again = start(daemon, &["watch", "--json", "--turns", "--from", &from])?;
     loop {
-        let event = hear(&mut again)?["event"].take();
+        let event = next_event(&mut again)?["event"].take();
         number += 1;
         ensure!(event["number"] == number, "{event}, and not {number}");
         if event["label"] == "missed" {
@@ -288,12 +286,12 @@ fn a_watch_begins_with_all_there_is_and_goes_on_where_it_ended() -> Result<()> {
     }
 }
 
-fn a_watch_ends_with_its_daemon_and_says_how_to_go_on() -> Result<()> {
+fn a_watch_ends_with_its_daemon_and_prints_how_to_continue() -> Result<()> {
     let mut ring = form(2)?;
     let mut watch = start(&ring.daemons[0], &["watch", "--json"])?;
-    let mut last = hear(&mut watch)?["snapshot"]["number"].clone();
+    let mut last = next_event(&mut watch)?["snapshot"]["number"].clone();
     ring.daemons[0].kill()?;
-    for line in watch.rest().lines() {
+    for line in watch.remaining_output().lines() {
         let said: Value = serde_json::from_str(line)?;
         last = said["event"]["number"].clone();
     }
@@ -303,14 +301,14 @@ fn a_watch_ends_with_its_daemon_and_says_how_to_go_on() -> Result<()> {
         said.contains(&format!("ringctl watch --from {next}")),
         "{said}"
     );
-    watch.ends_with(3)?;
-    // The daemon that was started anew knows nothing of these numbers: all there is comes first, under
-    // a number that the other has not given to anything.
+    watch.expect_code(3)?;
+    // The restarted daemon does not know the old event numbers. It sends a snapshot first, with a number that the
+    // earlier one never used.
     ring.daemons[0].start()?;
     ring.daemons[0].wait_for_status(PATIENCE, |_| true)?;
     let from = next.to_string();
     let mut again = start(&ring.daemons[0], &["watch", "--json", "--from", &from])?;
-    let said = hear(&mut again)?;
+    let said = next_event(&mut again)?;
     let number = said["snapshot"]["number"].as_u64();
     ensure!(number > Some(next), "{said} after {next}");
     Ok(())

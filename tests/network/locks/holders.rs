@@ -1,16 +1,16 @@
-//! Who has the token, and who had it, as other machines, watchers and the log are told.
+//! Present and former holders, as other machines, watchers and the log report them.
 
 use anyhow::{Result, ensure};
 use ring_segment::{Test, tests};
 use serde_json::{Value, json};
 
 use crate::locks::program::Running;
-use crate::locks::{PATIENCE, connect, form, ringctl, shared_ring, wait_until_told};
+use crate::locks::{PATIENCE, connect, form, ringctl, shared_ring, wait_until_holder_is_known};
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
         every_machine_names_the_program_that_holds_the_token,
-        the_log_has_who_held_the_token_for_how_long_and_how_it_ended,
+        the_log_names_each_holder_its_time_and_its_end,
         a_watcher_sees_that_the_token_was_given_back,
         many_short_locks_get_few_lines,
     ]
@@ -20,9 +20,9 @@ fn every_machine_names_the_program_that_holds_the_token() -> Result<()> {
     let ring = shared_ring(3)?;
     let mut holder = connect(&ring.daemons[0])?;
     holder.lock("backup \u{1b}[2J")?;
-    holder.hears("granted")?;
+    holder.expect("granted")?;
     for daemon in &ring.daemons {
-        let status = wait_until_told(daemon, "backup \u{1b}[2J")?;
+        let status = wait_until_holder_is_known(daemon, "backup \u{1b}[2J")?;
         ensure!(status["holder"]["since_ns"].is_u64(), "{status}");
         let versions = status["members"].as_array().into_iter().flatten();
         for member in versions {
@@ -40,7 +40,7 @@ fn every_machine_names_the_program_that_holds_the_token() -> Result<()> {
     Ok(())
 }
 
-fn the_log_has_who_held_the_token_for_how_long_and_how_it_ended() -> Result<()> {
+fn the_log_names_each_holder_its_time_and_its_end() -> Result<()> {
     let ring = form(2)?;
     let daemon = &ring.daemons[0];
     let mut seven = Running::start(&mut ringctl(
@@ -56,7 +56,7 @@ fn the_log_has_who_held_the_token_for_how_long_and_how_it_ended() -> Result<()> 
         ],
     ))?;
     let token = seven.line();
-    seven.ends_with(7)?;
+    seven.expect_code(7)?;
     let granted = daemon.wait_for_line(PATIENCE, |line| {
         line.contains("\"seven\" (process ") && line.contains(&format!("has the token {token}"))
     })?;
@@ -66,15 +66,15 @@ fn the_log_has_who_held_the_token_for_how_long_and_how_it_ended() -> Result<()> 
     })?;
     ensure!(released.contains(", exit code 7"), "{released}");
     ensure!(released.contains("\"seven\" (process "), "{released}");
-    // A job is named beside its label.
+    // The event names the job and its label.
     let once = ["once", "nightly", "--every", "20h", "--", "true"];
-    Running::start(&mut ringctl(daemon, &once))?.ends_with(0)?;
+    Running::start(&mut ringctl(daemon, &once))?.expect_code(0)?;
     let line = daemon.wait_for_line(PATIENCE, |line| line.contains("exit code 0"))?;
     ensure!(line.contains("nightly"), "{line}");
-    // A client that is gone has lost the token, and that is not said again as a release.
+    // A client that disconnects loses the token. This is not reported as a release too.
     let mut gone = connect(daemon)?;
     gone.lock("gone")?;
-    gone.hears("granted")?;
+    gone.expect("granted")?;
     drop(gone);
     daemon.wait_for_line(PATIENCE, |line| {
         line.contains("\"gone\" (process ") && line.contains("has lost the token")
@@ -88,19 +88,19 @@ fn the_log_has_who_held_the_token_for_how_long_and_how_it_ended() -> Result<()> 
 fn a_watcher_sees_that_the_token_was_given_back() -> Result<()> {
     let ring = shared_ring(2)?;
     let mut watcher = connect(&ring.daemons[0])?;
-    watcher.say(&json!({"request": "watch", "turns": false}))?;
-    watcher.hears("snapshot")?;
+    watcher.send(&json!({"request": "watch", "turns": false}))?;
+    watcher.expect("snapshot")?;
     let mut first = connect(&ring.daemons[0])?;
     let mut second = connect(&ring.daemons[0])?;
     first.lock("first")?;
-    first.hears("granted")?;
+    first.expect("granted")?;
     second.lock("second")?;
     first.unlock()?;
-    second.hears("granted")?;
+    second.expect("granted")?;
     second.unlock()?;
     let mut seen = Vec::new();
     while seen.len() < 4 {
-        let event: Value = watcher.hears("event")?;
+        let event: Value = watcher.expect("event")?;
         let is_lock =
             ["lock_granted", "lock_released"].contains(&event["event"].as_str().unwrap_or(""));
         if is_lock {
@@ -125,11 +125,11 @@ fn many_short_locks_get_few_lines() -> Result<()> {
     let mut client = connect(daemon)?;
     for _ in 0..LOCKS {
         client.lock("short")?;
-        client.hears("granted")?;
+        client.expect("granted")?;
         client.unlock()?;
     }
     client.lock("long")?;
-    client.hears("granted")?;
+    client.expect("granted")?;
     let line = daemon.wait_for_line(PATIENCE, |line| line.contains("\"long\""))?;
     let lines = daemon.output();
     let short = lines.iter().filter(|line| line.contains("\"short\""));

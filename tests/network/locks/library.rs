@@ -1,4 +1,4 @@
-//! Programs that hold a lock by the library: the example of `ring-client`.
+//! Programs that hold a lock with the library: the example of `ring-client`.
 
 use std::fs;
 use std::path::Path;
@@ -18,7 +18,7 @@ pub(super) fn tests() -> Vec<Test> {
     ]
 }
 
-/// The example, which writes so many lines to the file.
+/// Returns the example's command, which writes `lines` lines to the file.
 fn writes(daemon: &Daemon, file: &Path, lines: &str) -> Command {
     let mut command = Command::new(program("examples/lock"));
     command.arg(daemon.control()).arg(file).arg(lines);
@@ -41,7 +41,7 @@ fn programs_of_the_library_work_one_after_the_other() -> Result<()> {
     ensure!(lines.len() == 6, "{text}");
     for both in lines.chunks(2) {
         let is_whole = both[0].0 == both[1].0 && (both[0].1, both[1].1) == ("0", "1");
-        ensure!(is_whole, "another one wrote in between: {text}");
+        ensure!(is_whole, "another program wrote in between: {text}");
     }
     Ok(())
 }
@@ -53,7 +53,7 @@ fn a_program_of_the_library_ends_when_its_lock_is_lost() -> Result<()> {
     let child = writes(&ring.daemons[0], &file, "1000").spawn()?;
     let deadline = Instant::now() + PATIENCE;
     while fs::read(&file).map_or(0, |it| it.len()) == 0 {
-        ensure!(Instant::now() < deadline, "it has not begun");
+        ensure!(Instant::now() < deadline, "the program has not begun");
         thread::sleep(Duration::from_millis(5));
     }
     let asked = ringctl(&ring.daemons[0], &["yield"]).output()?;

@@ -1,19 +1,23 @@
-//! Locks of real daemons, as programs on the machines hold them.
+//! Locks of real daemons, used by programs on their machines.
+//!
+//! `scene.rs` has the usual set-up: work under the token on one node, and a client on another node that waits for it.
+//! `program.rs` runs `ringctl`, and `client.rs` speaks the protocol of the control socket. The behavior of `ringctl`
+//! without a real daemon is tested in `crates/ringctl/tests`.
 
+mod bad_clients;
 mod client;
+mod command_line;
 mod crashes;
 mod data;
-mod ends;
+mod expiry;
 mod holders;
 mod library;
 mod names;
-mod nuisances;
 mod once;
 pub(crate) mod program;
 mod scene;
 mod scripts;
 mod signals;
-mod typed;
 mod waits;
 
 use std::fs;
@@ -30,38 +34,38 @@ use serde_json::{Value, json};
 pub(crate) use client::Client;
 
 const HEARTBEAT: Duration = Duration::from_millis(100);
-/// The exit code of a `ringctl` that has lost the token.
-const LOST: i32 = 75;
+/// Exit code of a `ringctl` that lost the token.
+const LOST_CODE: i32 = 75;
 
 pub(crate) fn tests() -> Vec<Test> {
     let mut tests = tests![
         a_command_runs_under_the_token_and_its_exit_code_is_handed_on,
         programs_on_three_machines_lose_no_update,
         two_hundred_clients_get_it_in_the_order_in_which_they_came,
-        what_a_holder_wrote_survives_its_machine,
+        data_of_a_holder_survive_its_machine,
         a_watcher_sees_every_event_once_and_can_go_on_where_it_ended,
     ];
-    tests.extend(ends::tests());
+    tests.extend(expiry::tests());
     tests.extend(holders::tests());
     tests.extend(library::tests());
     tests.extend(signals::tests());
     tests.extend(crashes::tests());
-    tests.extend(typed::tests());
+    tests.extend(command_line::tests());
     tests.extend(waits::tests());
     tests.extend(scripts::tests());
     tests.extend(data::tests());
     tests.extend(names::tests());
-    tests.extend(nuisances::tests());
+    tests.extend(bad_clients::tests());
     tests.extend(once::tests());
     tests
 }
 
-/// A holder keeps its lock even if its daemon is stalled for half a second.
+/// Long enough that a holder keeps its lock during a stall of half a second.
 fn timing() -> Timing {
-    Timing::forbearing(HEARTBEAT).idle_hold(HEARTBEAT)
+    Timing::stall_tolerant(HEARTBEAT).idle_hold(HEARTBEAT)
 }
 
-/// For a test that harms no daemon.
+/// Returns a ring for a test that harms no daemon.
 fn shared_ring(count: usize) -> Result<SharedRing> {
     let layout = Layout::new(count).addresses();
     SharedRing::on(layout, timing(), binaries(), &[])
@@ -82,9 +86,8 @@ fn connect(daemon: &Daemon) -> Result<Client> {
     Client::connect(&daemon.control())
 }
 
-/// `ringctl` with its arguments, for a daemon. It hears all signals: who starts the tests may ignore
-/// some, as shells do with those of the keyboard for what is in the background, and what is ignored
-/// is inherited.
+/// Returns `ringctl` for a daemon, with all signals at their defaults. The parent of the tests may ignore some, as
+/// shells do for background commands, and children inherit that.
 fn ringctl(daemon: &Daemon, arguments: &[&str]) -> Command {
     let mut command = Command::new("env");
     command.arg("--default-signal").arg(binaries().ringctl);
@@ -101,14 +104,14 @@ fn wait_for(child: &mut Child) -> Result<Option<i32>> {
         }
         if Instant::now() > deadline {
             child.kill()?;
-            bail!("it does not end");
+            bail!("the command does not end");
         }
         thread::sleep(Duration::from_millis(2));
     }
 }
 
-/// Waits until a machine knows the program that holds the token on another one.
-fn wait_until_told(daemon: &Daemon, program: &str) -> Result<Value> {
+/// Waits until a machine knows the program that holds the token on another machine.
+fn wait_until_holder_is_known(daemon: &Daemon, program: &str) -> Result<Value> {
     daemon.wait_for_status(PATIENCE, |status| status["holder"]["program"] == program)
 }
 
@@ -117,7 +120,7 @@ fn clients(daemon: &Daemon) -> Result<Vec<Value>> {
     Ok(status["clients"].as_array().context("a list")?.clone())
 }
 
-/// Waits until a client of this daemon has the token.
+/// Waits until a client of this daemon holds the token.
 fn wait_until_held(daemon: &Daemon) -> Result<()> {
     let waited = ringctl(daemon, &["wait", "held", "-w", WAIT]).output()?;
     ensure!(waited.status.success(), "{waited:?}");
@@ -137,12 +140,15 @@ fn a_command_runs_under_the_token_and_its_exit_code_is_handed_on() -> Result<()>
         ensure!(output.status.code() == Some(7), "{output:?}");
         let token = String::from_utf8(output.stdout)?;
         ensure!(token.trim().split('-').count() == 3, "{token}");
-        ensure!(clients(daemon)?.is_empty(), "it has let go");
+        ensure!(
+            clients(daemon)?.is_empty(),
+            "the holder has released the token"
+        );
     }
     Ok(())
 }
 
-/// What Jepsen asked of etcd's locks: read, wait, write, under the lock.
+/// Jepsen's test of etcd's locks: read, wait and write under the lock.
 fn programs_on_three_machines_lose_no_update() -> Result<()> {
     const CLIENTS: usize = 3;
     const ROUNDS: usize = 40;
@@ -154,7 +160,7 @@ fn programs_on_three_machines_lose_no_update() -> Result<()> {
         let mut client = Client::connect(socket)?;
         for _ in 0..ROUNDS {
             client.lock("counter")?;
-            client.hears("granted")?;
+            client.expect("granted")?;
             let count: usize = fs::read_to_string(&file)?.parse()?;
             thread::yield_now();
             fs::write(&file, (count + 1).to_string())?;
@@ -170,7 +176,7 @@ fn programs_on_three_machines_lose_no_update() -> Result<()> {
             .map(|socket| scope.spawn(|| work(socket)))
             .collect();
         for worker in workers {
-            worker.join().expect("it does not panic")?;
+            worker.join().expect("the thread does not panic")?;
         }
         Ok::<(), anyhow::Error>(())
     })?;
@@ -190,9 +196,9 @@ fn two_hundred_clients_get_it_in_the_order_in_which_they_came() -> Result<()> {
     for n in 0..200 {
         let mut client = connect(daemon)?;
         client.lock(&n.to_string())?;
-        // So that the next one comes after it.
+        // So that the next client queues after this one.
         if n == 0 {
-            client.hears("granted")?;
+            client.expect("granted")?;
         } else if n % 16 == 0 {
             let count = || clients(daemon).map(|clients| clients.len());
             while count()? < n {
@@ -208,7 +214,7 @@ fn two_hundred_clients_get_it_in_the_order_in_which_they_came() -> Result<()> {
     let label = |client: &Value| client["label"].as_str().map(str::to_owned);
     let labels: Vec<_> = order.iter().filter_map(label).collect();
     ensure!(order[0]["holds"] == true && order[1]["holds"] == false);
-    // One leaves the queue without a word.
+    // One client disconnects from the queue.
     let gone: usize = labels[100].parse()?;
     let mut waiting: Vec<_> = waiting.into_iter().map(Some).collect();
     waiting[gone] = None;
@@ -217,7 +223,7 @@ fn two_hundred_clients_get_it_in_the_order_in_which_they_came() -> Result<()> {
             continue;
         };
         if place > 0 {
-            client.hears("granted")?;
+            client.expect("granted")?;
         }
         client.unlock()?;
     }
@@ -225,23 +231,26 @@ fn two_hundred_clients_get_it_in_the_order_in_which_they_came() -> Result<()> {
     Ok(())
 }
 
-fn what_a_holder_wrote_survives_its_machine() -> Result<()> {
+fn data_of_a_holder_survive_its_machine() -> Result<()> {
     let mut ring = form(3)?;
     let mut holder = connect(&ring.daemons[0])?;
     holder.lock("writer")?;
-    holder.hears("granted")?;
+    holder.expect("granted")?;
     let (text, hex) = ("last backup", "6c617374206261636b7570");
-    holder.say(&json!({"request": "data_set", "hex": hex}))?;
-    holder.hears("done")?;
+    holder.send(&json!({"request": "data_set", "hex": hex}))?;
+    holder.expect("done")?;
     holder.unlock()?;
-    // The others hear of it at once; then its machine is gone.
+    // The others hear of the end at once. Then its machine dies.
     let heard = |daemon: &Daemon| -> Result<String> {
         let output = ringctl(daemon, &["data", "get", "--raw"]).output()?;
         Ok(String::from_utf8(output.stdout)?)
     };
     let deadline = Instant::now() + PATIENCE;
     while heard(&ring.daemons[1])? != text {
-        ensure!(Instant::now() < deadline, "it is not heard of");
+        ensure!(
+            Instant::now() < deadline,
+            "the others do not know the event"
+        );
     }
     ring.daemons[0].kill()?;
     let script = "echo \"$RINGD_DATA\"";
@@ -254,21 +263,21 @@ fn a_watcher_sees_every_event_once_and_can_go_on_where_it_ended() -> Result<()> 
     let ring = shared_ring(2)?;
     let daemon = &ring.daemons[0];
     let mut watcher = connect(daemon)?;
-    watcher.say(&json!({"request": "watch"}))?;
-    let snapshot = watcher.hears("snapshot")?;
+    watcher.send(&json!({"request": "watch"}))?;
+    let snapshot = watcher.expect("snapshot")?;
     ensure!(snapshot["status"]["interface"] == "eth0", "{snapshot}");
     let mut number = snapshot["number"].as_u64().context("a number")?;
     for _ in 0..100 {
-        let event = watcher.hears("event")?;
+        let event = watcher.expect("event")?;
         number += 1;
         ensure!(event["number"] == number, "{event} after {}", number - 1);
     }
     drop(watcher);
     let mut again = connect(daemon)?;
-    again.say(&json!({"request": "watch", "from": number + 1}))?;
-    let event = again.hears("event")?;
+    again.send(&json!({"request": "watch", "from": number + 1}))?;
+    let event = again.expect("event")?;
     ensure!(event["number"] == number + 1, "{event}");
     let mut late = connect(daemon)?;
-    late.say(&json!({"request": "watch", "from": u64::MAX}))?;
-    late.hears("snapshot").map(drop)
+    late.send(&json!({"request": "watch", "from": u64::MAX}))?;
+    late.expect("snapshot").map(drop)
 }

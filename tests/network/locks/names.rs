@@ -1,4 +1,4 @@
-//! Machines are called by their names wherever people read their addresses.
+//! Names of machines wherever people read addresses.
 
 use std::io::Write;
 use std::process::Command;
@@ -8,13 +8,13 @@ use anyhow::{Result, ensure};
 use ring_segment::{Test, Timing, tests};
 
 use crate::locks::program::Running;
-use crate::locks::{PATIENCE, connect, form_with, ringctl, wait_until_told};
+use crate::locks::{PATIENCE, connect, form_with, ringctl, wait_until_holder_is_known};
 
 pub(super) fn tests() -> Vec<Test> {
-    tests![a_name_of_the_table_of_hosts_stands_beside_each_address]
+    tests![names_of_the_hosts_file_are_shown_with_each_address]
 }
 
-fn a_name_of_the_table_of_hosts_stands_beside_each_address() -> Result<()> {
+fn names_of_the_hosts_file_are_shown_with_each_address() -> Result<()> {
     let mut hosts = tempfile::NamedTempFile::new()?;
     writeln!(
         hosts,
@@ -22,18 +22,18 @@ fn a_name_of_the_table_of_hosts_stands_beside_each_address() -> Result<()> {
     )?;
     let mut mount = Command::new("mount");
     mount.arg("--bind").arg(hosts.path()).arg("/etc/hosts");
-    ensure!(mount.status()?.success(), "the table is in its place");
+    ensure!(mount.status()?.success(), "the hosts file is in place");
 
-    // A member counts as silent after 3.2 s.
-    let mut ring = form_with(2, Timing::forbearing(Duration::from_millis(25)))?;
+    // With it a member counts as silent after 3.2 s.
+    let mut ring = form_with(2, Timing::stall_tolerant(Duration::from_millis(25)))?;
     let named = format!("{} (beta)", ring.macs()[1]);
     let [alpha, beta] = [0, 1].map(|at| &ring.daemons[at]);
     let once = ["once", "nightly", "--every", "1h", "--", "true"];
-    Running::start(&mut ringctl(beta, &once))?.ends_with(0)?;
+    Running::start(&mut ringctl(beta, &once))?.expect_code(0)?;
     let mut holder = connect(beta)?;
     holder.lock("backup")?;
-    holder.hears("granted")?;
-    wait_until_told(alpha, "backup")?;
+    holder.expect("granted")?;
+    wait_until_holder_is_known(alpha, "backup")?;
 
     let status = alpha.ringctl(&["status"])?;
     let page = String::from_utf8_lossy(&status.stdout).into_owned();
@@ -48,7 +48,7 @@ fn a_name_of_the_table_of_hosts_stands_beside_each_address() -> Result<()> {
     let mut again = Running::start(&mut ringctl(alpha, &once))?;
     let said = again.errors();
     ensure!(said.contains(&named), "{said}");
-    again.ends_with(0)?;
+    again.expect_code(0)?;
     holder.unlock()?;
 
     ring.daemons[1].kill()?;

@@ -1,4 +1,4 @@
-//! `ringctl once`: a job that every machine calls, and one runs.
+//! `ringctl once`: every machine calls a job, and one machine runs it.
 
 use std::fs;
 use std::path::Path;
@@ -20,14 +20,14 @@ pub(super) fn tests() -> Vec<Test> {
         a_job_that_has_failed_is_run_again_only_if_that_is_asked_for,
         a_job_that_is_interrupted_stays_begun_whatever_its_exit_code,
         a_job_whose_machine_dies_is_run_again_only_if_that_is_asked_for,
-        what_has_run_is_known_after_a_restart_of_the_whole_ring,
-        a_machine_that_was_away_learns_what_has_run,
+        runs_are_known_after_a_restart_of_the_whole_ring,
+        a_machine_that_was_away_learns_which_jobs_have_run,
         a_part_without_a_quorum_runs_nothing_that_requires_one,
         a_name_that_no_job_can_have_is_refused,
     ]
 }
 
-/// Where a job says that it runs.
+/// File in which jobs write that they run.
 struct Diary {
     folder: TempDir,
 }
@@ -39,7 +39,7 @@ impl Diary {
         Ok(Self { folder })
     }
 
-    /// A line for the shell that writes itself down, and then this.
+    /// Returns a shell line that writes to the diary and then runs `then`.
     fn line(&self, then: &str) -> String {
         let runs = self.folder.path().join("runs");
         format!("echo ran >> {}; {then}", runs.display())
@@ -57,22 +57,22 @@ fn once(daemon: &Daemon, name: &str, options: &[&str], line: &str) -> Result<Run
     Running::start(&mut ringctl(daemon, &arguments))
 }
 
-/// The job has run before: one line says so, and when its period ends.
-fn has_run(mut run: Running) -> Result<()> {
-    let (said, errors) = (run.rest(), run.errors());
-    // The whole 20 hours are left in the first second of the period.
+/// Checks the message that the job has run before, and when its period ends.
+fn check_has_run(mut run: Running) -> Result<()> {
+    let (said, errors) = (run.remaining_output(), run.errors());
+    // In the first second of the period 20 hours are left.
     let left = ["20h\n", "19h 59m "];
     let is_told = left.map(|left| format!("; its period ends in {left}"));
     let is_told = is_told.iter().any(|end| errors.contains(end)) && errors.lines().count() == 1;
     ensure!(said.is_empty() && is_told, "{said}{errors}");
-    run.ends_with(0)
+    run.expect_code(0)
 }
 
-/// It has nothing to say, and nothing was wrong.
-fn is_quiet(mut run: Running) -> Result<()> {
-    let (said, errors) = (run.rest(), run.errors());
+/// Checks that the command succeeds without output.
+fn check_silent(mut run: Running) -> Result<()> {
+    let (said, errors) = (run.remaining_output(), run.errors());
     ensure!(said.is_empty() && errors.is_empty(), "{said}{errors}");
-    run.ends_with(0)
+    run.expect_code(0)
 }
 
 fn run_of<'a>(status: &'a Value, name: &str) -> Option<&'a Value> {
@@ -85,15 +85,17 @@ fn knows(daemon: &Daemon, name: &str, outcome: &str) -> Result<()> {
     daemon.wait_for_status(PATIENCE, known).map(drop)
 }
 
-/// The crontab's line of `docs/once.md`, with another program.
-fn nightly(program: &str) -> Result<Vec<String>> {
+/// Returns the crontab line of `docs/once.md` with another program.
+fn nightly_command(program: &str) -> Result<Vec<String>> {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/once.md");
     let page = fs::read_to_string(page)?;
     let mut lines = page
         .lines()
         .filter(|line| line.contains("ringctl once nightly"));
     let line = lines.next().context("the page has the nightly job")?;
-    let (_, called) = line.split_once("ringctl ").context("it calls ringctl")?;
+    let (_, called) = line
+        .split_once("ringctl ")
+        .context("the line calls ringctl")?;
     let words = called.split_whitespace();
     let word = |word: &str| {
         let is_program = word == "/usr/local/bin/nightly";
@@ -103,19 +105,19 @@ fn nightly(program: &str) -> Result<Vec<String>> {
 }
 
 fn the_nightly_job_of_the_page_runs_on_one_machine_only() -> Result<()> {
-    // The name is the page's: nobody else of a shared ring may have run it.
+    // The page's name of the job: on a shared ring another test may have run it.
     let ring = form(3)?;
     let diary = Diary::new()?;
     let program = diary.folder.path().join("nightly");
     fs::write(&program, format!("#!/bin/sh\n{}\n", diary.line("true")))?;
     let program = program.to_str().context("a plain path")?;
-    let words = nightly(&format!("sh {program}"))?;
+    let words = nightly_command(&format!("sh {program}"))?;
     let words: Vec<&str> = words.iter().flat_map(|word| word.split(' ')).collect();
     let start = |daemon: &Daemon| Running::start(&mut ringctl(daemon, &words));
     for _ in 0..2 {
         let runs: Result<Vec<_>> = ring.daemons.iter().map(start).collect();
         for run in runs? {
-            is_quiet(run)?;
+            check_silent(run)?;
         }
     }
     ensure!(diary.runs()? == 1, "{} times", diary.runs()?);
@@ -141,12 +143,12 @@ fn a_job_that_a_machine_cannot_begin_is_left_to_the_next() -> Result<()> {
         let mut run = Running::start(&mut ringctl(&ring.daemons[0], &arguments))?;
         let said = run.errors();
         ensure!(said.contains("another machine may run it"), "{said}");
-        run.ends_with(code)?;
+        run.expect_code(code)?;
     }
-    // One that begins, and has such an exit code of its own, has run.
+    // A job that starts and returns one of these exit codes has run.
     let line = diary.line("exit 127");
-    once(&ring.daemons[1], "elsewhere", &[], &line)?.ends_with(127)?;
-    has_run(once(&ring.daemons[0], "elsewhere", &[], &line)?)?;
+    once(&ring.daemons[1], "elsewhere", &[], &line)?.expect_code(127)?;
+    check_has_run(once(&ring.daemons[0], "elsewhere", &[], &line)?)?;
     ensure!(diary.runs()? == 1, "{} times", diary.runs()?);
     Ok(())
 }
@@ -160,48 +162,48 @@ fn while_a_job_runs_the_others_do_not_wait_for_its_end() -> Result<()> {
         &[],
         &diary.line("echo ready; exec sleep 1000"),
     )?;
-    run.says("ready")?;
-    has_run(once(&ring.daemons[1], "long", &[], &diary.line("true"))?)?;
-    has_run(once(&ring.daemons[0], "long", &[], &diary.line("true"))?)?;
+    run.expect_line("ready")?;
+    check_has_run(once(&ring.daemons[1], "long", &[], &diary.line("true"))?)?;
+    check_has_run(once(&ring.daemons[0], "long", &[], &diary.line("true"))?)?;
     let mut told = once(&ring.daemons[1], "long", &["-v"], &diary.line("true"))?;
     let errors = told.errors();
     ensure!(
         errors.contains(&format!("long: running on {} for ", ring.macs()[0])),
         "{errors}"
     );
-    told.ends_with(0)?;
+    told.expect_code(0)?;
     let shown = ringctl(&ring.daemons[1], &["status"]).output()?;
     let shown = String::from_utf8(shown.stdout)?;
     ensure!(shown.contains("  long: running on "), "{shown}");
     ensure!(diary.runs()? == 1);
     run.signal(Signal::SIGTERM)?;
-    run.end().map(drop)
+    run.wait().map(drop)
 }
 
 fn a_job_that_has_failed_is_run_again_only_if_that_is_asked_for() -> Result<()> {
     let ring = shared_ring(2)?;
     let diary = Diary::new()?;
-    once(&ring.daemons[0], "fails", &[], &diary.line("exit 7"))?.ends_with(7)?;
+    once(&ring.daemons[0], "fails", &[], &diary.line("exit 7"))?.expect_code(7)?;
     knows(&ring.daemons[1], "fails", "failed")?;
     ring.daemons[0].wait_for_line(PATIENCE, |line| {
         line.contains("WARN") && line.contains("fails: failed")
     })?;
-    has_run(once(&ring.daemons[1], "fails", &[], &diary.line("true"))?)?;
+    check_has_run(once(&ring.daemons[1], "fails", &[], &diary.line("true"))?)?;
     ensure!(diary.runs()? == 1);
-    is_quiet(once(
+    check_silent(once(
         &ring.daemons[1],
         "fails",
         &["--retry"],
         &diary.line("true"),
     )?)?;
     ensure!(diary.runs()? == 2);
-    has_run(once(
+    check_has_run(once(
         &ring.daemons[0],
         "fails",
         &["--retry"],
         &diary.line("true"),
     )?)?;
-    ensure!(diary.runs()? == 2, "it was done");
+    ensure!(diary.runs()? == 2, "the job was done");
     Ok(())
 }
 
@@ -210,14 +212,14 @@ fn a_job_that_is_interrupted_stays_begun_whatever_its_exit_code() -> Result<()> 
     let diary = Diary::new()?;
     let polite = diary.line("trap 'exit 0' TERM; echo ready; sleep 1000 & wait");
     let mut run = once(&ring.daemons[0], "interrupted", &[], &polite)?;
-    run.says("ready")?;
+    run.expect_line("ready")?;
     wait_until_held(&ring.daemons[0])?;
-    Running::start(&mut ringctl(&ring.daemons[0], &["yield"]))?.ends_with(0)?;
-    run.ends_with(75)?;
+    Running::start(&mut ringctl(&ring.daemons[0], &["yield"]))?.expect_code(0)?;
+    run.expect_code(75)?;
     knows(&ring.daemons[0], "interrupted", "begun")?;
     let again = diary.line("true");
-    is_quiet(once(&ring.daemons[1], "interrupted", &["--retry"], &again)?)?;
-    ensure!(diary.runs()? == 2, "it was not done");
+    check_silent(once(&ring.daemons[1], "interrupted", &["--retry"], &again)?)?;
+    ensure!(diary.runs()? == 2, "the job was not done");
     knows(&ring.daemons[0], "interrupted", "done")
 }
 
@@ -226,7 +228,7 @@ fn a_job_whose_machine_dies_is_run_again_only_if_that_is_asked_for() -> Result<(
     let diary = Diary::new()?;
     let line = diary.line("echo ready; sleep 1000");
     let mut run = once(&ring.daemons[0], "dies", &[], &line)?;
-    run.says("ready")?;
+    run.expect_line("ready")?;
     wait_until_held(&ring.daemons[0])?;
     ring.daemons[0].kill()?;
     let runner = ring.daemons[0].node().mac().to_string();
@@ -246,15 +248,15 @@ fn a_job_whose_machine_dies_is_run_again_only_if_that_is_asked_for() -> Result<(
         "{said}"
     );
     ensure!(said.lines().count() == 1, "{said}");
-    told.ends_with(0)?;
-    is_quiet(once(
+    told.expect_code(0)?;
+    check_silent(once(
         &ring.daemons[1],
         "dies",
         &["-q"],
         &diary.line("true"),
     )?)?;
     ensure!(diary.runs()? == 1);
-    // Whoever holds the token says so, once.
+    // The holder is named once in the events.
     let mut watch = Running::start(&mut ringctl(&ring.daemons[1], &["watch", "--json"]))?;
     let is_told = |line: &str| line.contains(&lost) && line.contains(&runner);
     let line = ring.daemons[1].wait_for_line(2 * PATIENCE, is_told)?;
@@ -269,14 +271,14 @@ fn a_job_whose_machine_dies_is_run_again_only_if_that_is_asked_for() -> Result<(
         event["member"] == runner && event["label"] == "dies",
         "{event}"
     );
-    is_quiet(once(
+    check_silent(once(
         &ring.daemons[2],
         "dies",
         &["--retry"],
         &diary.line("true"),
     )?)?;
     ensure!(diary.runs()? == 2);
-    has_run(once(
+    check_has_run(once(
         &ring.daemons[1],
         "dies",
         &["--retry"],
@@ -289,40 +291,40 @@ fn a_job_whose_machine_dies_is_run_again_only_if_that_is_asked_for() -> Result<(
         .iter()
         .filter(|it| is_told(it))
         .count();
-    ensure!(again == 1, "it is told {again} times");
-    run.ends_with(75)
+    ensure!(again == 1, "the holder is named {again} times");
+    run.expect_code(75)
 }
 
-fn what_has_run_is_known_after_a_restart_of_the_whole_ring() -> Result<()> {
+fn runs_are_known_after_a_restart_of_the_whole_ring() -> Result<()> {
     let mut ring = form(3)?;
     let diary = Diary::new()?;
-    is_quiet(once(&ring.daemons[0], "nightly", &[], &diary.line("true"))?)?;
+    check_silent(once(&ring.daemons[0], "nightly", &[], &diary.line("true"))?)?;
     for daemon in &ring.daemons {
         knows(daemon, "nightly", "done")?;
     }
     for daemon in &mut ring.daemons {
         daemon.kill()?;
     }
-    // The one that has run it does not come back.
+    // The machine that ran the job does not come back.
     for daemon in &mut ring.daemons[1..] {
         daemon.start()?;
     }
     for daemon in &ring.daemons[1..] {
         daemon.wait_for_status(PATIENCE, |_| true)?;
-        has_run(once(daemon, "nightly", &[], &diary.line("true"))?)?;
+        check_has_run(once(daemon, "nightly", &[], &diary.line("true"))?)?;
     }
     ensure!(diary.runs()? == 1);
     Ok(())
 }
 
-fn a_machine_that_was_away_learns_what_has_run() -> Result<()> {
+fn a_machine_that_was_away_learns_which_jobs_have_run() -> Result<()> {
     let mut ring = form(3)?;
     let diary = Diary::new()?;
     ring.daemons[2].kill()?;
-    is_quiet(once(&ring.daemons[0], "nightly", &[], &diary.line("true"))?)?;
+    check_silent(once(&ring.daemons[0], "nightly", &[], &diary.line("true"))?)?;
     ring.daemons[2].start()?;
     ring.daemons[2].wait_for_status(PATIENCE, |_| true)?;
-    has_run(once(&ring.daemons[2], "nightly", &[], &diary.line("true"))?)?;
+    check_has_run(once(&ring.daemons[2], "nightly", &[], &diary.line("true"))?)?;
     ensure!(diary.runs()? == 1);
     knows(&ring.daemons[2], "nightly", "done")
 }
@@ -335,20 +337,20 @@ fn a_part_without_a_quorum_runs_nothing_that_requires_one() -> Result<()> {
     ring.wait_until_formed()?;
     let diary = Diary::new()?;
     ring.segment.cut(2)?;
-    // What was promised to the tenure before may be granted until it runs out.
+    // A grade of the tenure before may be shown until it expires.
     ring.daemons[2].wait_for_status(PATIENCE, |status| status["grade"] != "quorum")?;
     let quorum = &["--require", "quorum"][..];
     let impatient = &["--require", "quorum", "-w", "2", "-E", "9"][..];
-    once(&ring.daemons[2], "nightly", impatient, &diary.line("true"))?.ends_with(9)?;
+    once(&ring.daemons[2], "nightly", impatient, &diary.line("true"))?.expect_code(9)?;
     ensure!(diary.runs()? == 0);
-    is_quiet(once(
+    check_silent(once(
         &ring.daemons[0],
         "nightly",
         quorum,
         &diary.line("true"),
     )?)?;
     ring.segment.heal(2)?;
-    has_run(once(
+    check_has_run(once(
         &ring.daemons[2],
         "nightly",
         quorum,
@@ -364,5 +366,5 @@ fn a_name_that_no_job_can_have_is_refused() -> Result<()> {
     let answer = ring.daemons[0].ask(&request, "error")?;
     let answer = answer.as_str().context("a sentence")?;
     ensure!(answer.contains("32 printable"), "{answer}");
-    once(&ring.daemons[0], "two words", &[], "true")?.ends_with(2)
+    once(&ring.daemons[0], "two words", &[], "true")?.expect_code(2)
 }

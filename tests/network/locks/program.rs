@@ -1,4 +1,4 @@
-//! `ringctl` as a process, and what it says.
+//! `ringctl` as a process, and its output.
 
 use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
@@ -12,7 +12,7 @@ use rustix::process::{PidfdFlags, pidfd_open};
 
 use ring_segment::limit::{self, Text, is_readable};
 
-/// A process that was started. It is killed at the end of the test.
+/// A started process. It is killed on drop.
 pub(crate) struct Running {
     child: Child,
     output: Text<ChildStdout>,
@@ -23,8 +23,8 @@ impl Running {
     pub(crate) fn start(command: &mut Command) -> Result<Self> {
         let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn()?;
-        let output = child.stdout.take().context("it is piped")?;
-        let errors = child.stderr.take().context("it is piped")?;
+        let output = child.stdout.take().context("the stream is piped")?;
+        let errors = child.stderr.take().context("the stream is piped")?;
         Ok(Self {
             child,
             output: Text::new(output),
@@ -40,47 +40,41 @@ impl Running {
         Ok(kill(self.pid(), signal)?)
     }
 
-    /// Gives it something to read.
-    pub(crate) fn types(&mut self, input: &str) -> Result<()> {
-        let pipe = self.child.stdin.as_mut().context("it is piped")?;
+    pub(crate) fn write_input(&mut self, input: &str) -> Result<()> {
+        let pipe = self.child.stdin.as_mut().context("the stream is piped")?;
         Ok(pipe.write_all(input.as_bytes())?)
     }
 
-    /// Its input, if it is piped, has come to its end.
     pub(crate) fn close_input(&mut self) {
         drop(self.child.stdin.take());
     }
 
-    /// The next line of its output; empty at the end.
     pub(crate) fn line(&mut self) -> String {
         self.output.take_to("\n").trim_end().to_owned()
     }
 
-    /// Its next line must be this.
-    pub(crate) fn says(&mut self, line: &str) -> Result<()> {
+    pub(crate) fn expect_line(&mut self, line: &str) -> Result<()> {
         let said = self.line();
         let errors = self.errors.so_far();
         ensure!(said == line, "{said:?}, and not {line:?}: {errors}");
         Ok(())
     }
 
-    /// The rest of its output, once nobody has that open.
-    pub(crate) fn rest(&mut self) -> String {
+    /// Returns the rest of its output, after all writers have closed it.
+    pub(crate) fn remaining_output(&mut self) -> String {
         self.output.take_rest()
     }
 
-    /// Waits for its end.
-    pub(crate) fn end(&mut self) -> Result<ExitStatus> {
+    pub(crate) fn wait(&mut self) -> Result<ExitStatus> {
         let pid = rustix::process::Pid::from_child(&self.child);
         let process = pidfd_open(pid, PidfdFlags::empty())?;
         let ends = is_readable(&process, Instant::now() + limit::PATIENCE);
-        ensure!(ends, "it does not end: {}", self.errors.so_far());
+        ensure!(ends, "the program does not end: {}", self.errors.so_far());
         Ok(self.child.wait()?)
     }
 
-    /// It must end with this code.
-    pub(crate) fn ends_with(&mut self, code: i32) -> Result<()> {
-        let status = self.end()?;
+    pub(crate) fn expect_code(&mut self, code: i32) -> Result<()> {
+        let status = self.wait()?;
         let errors = self.errors.take_rest();
         ensure!(
             status.code() == Some(code),
@@ -89,22 +83,21 @@ impl Running {
         Ok(())
     }
 
-    /// A signal must have ended it.
-    pub(crate) fn killed_by(&mut self, signal: Signal) -> Result<()> {
-        let status = self.end()?;
+    pub(crate) fn expect_signal(&mut self, signal: Signal) -> Result<()> {
+        let status = self.wait()?;
         let killed = status.signal() == Some(signal as i32);
         ensure!(killed, "{status}: {}", self.errors.so_far());
         Ok(())
     }
 
-    /// What it has to complain of must come to this.
-    pub(crate) fn complains(&mut self, of: &str) -> Result<()> {
+    /// Checks that its standard error contains a text.
+    pub(crate) fn expect_error(&mut self, of: &str) -> Result<()> {
         let said = self.errors.take_to(of);
-        ensure!(said.ends_with(of), "it has said {said:?}");
+        ensure!(said.ends_with(of), "its error output is {said:?}");
         Ok(())
     }
 
-    /// What it has said on standard error, once nobody has that open.
+    /// Returns its standard error, after all writers have closed it.
     pub(crate) fn errors(&mut self) -> String {
         self.errors.take_rest()
     }

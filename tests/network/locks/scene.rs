@@ -1,4 +1,4 @@
-//! Work under the token on one node, and on another one somebody who wants it next.
+//! Work under the token on one node, and a client on another node that waits for the token.
 
 use std::fs::File;
 use std::ops::Deref;
@@ -15,14 +15,13 @@ use crate::locks::client::Client;
 use crate::locks::program::Running;
 use crate::locks::{PATIENCE, connect, form, ringctl, shared_ring};
 
-/// A ring with work in it.
-pub(super) struct Scene {
+pub(super) struct LockScene {
     pub ring: Box<dyn Deref<Target = Ring>>,
     folder: TempDir,
 }
 
-impl Scene {
-    /// On a ring of two that others use too: no daemon comes to harm.
+impl LockScene {
+    /// Makes a scene on a shared ring of two, which the test must not harm.
     pub(super) fn new() -> Result<Self> {
         Self::on(Box::new(shared_ring(2)?))
     }
@@ -34,16 +33,15 @@ impl Scene {
     fn on(ring: Box<dyn Deref<Target = Ring>>) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         let scene = Self { ring, folder };
-        File::create(scene.mark())?;
+        File::create(scene.lock_file())?;
         Ok(scene)
     }
 
-    /// Where the work is.
     pub(super) fn first(&self) -> &Daemon {
         &self.ring.daemons[0]
     }
 
-    /// Where the next one waits.
+    /// Returns the daemon where the next client waits.
     pub(super) fn second(&self) -> &Daemon {
         &self.ring.daemons[1]
     }
@@ -52,46 +50,45 @@ impl Scene {
         self.folder.path().join(name)
     }
 
-    /// What is locked as long as anything of the work is left: all that it starts inherits it.
-    fn mark(&self) -> PathBuf {
+    /// Returns the file that stays locked while any process of the work lives: all of them inherit the lock.
+    fn lock_file(&self) -> PathBuf {
         self.file("mark")
     }
 
-    /// `ringctl run` on the first node with a line for the shell, which has said that it is ready.
-    pub(super) fn work(&self, options: &[&str], line: &str) -> Result<Running> {
-        let mark = self.mark();
-        // It leaves no core behind, whatever ends it.
+    /// Starts `ringctl run` on the first node with a shell line, and waits until the line prints "ready".
+    pub(super) fn start_work(&self, options: &[&str], line: &str) -> Result<Running> {
+        let mark = self.lock_file();
+        // Without a core dump, whatever signal ends it.
         let line = format!(
             "ulimit -c 0; exec 9> {}; flock -n 9 || exit 99; {line}",
             mark.display()
         );
         let arguments = [&["run"], options, &["--", "sh", "-c", &line]].concat();
         let mut run = Running::start(&mut ringctl(self.first(), &arguments))?;
-        run.says("ready")?;
+        run.expect_line("ready")?;
         Ok(run)
     }
 
-    /// On the second node the next one, who waits already.
-    pub(super) fn next(&self) -> Result<Next> {
+    /// Starts the next client on the second node, and waits until it waits.
+    pub(super) fn start_next(&self) -> Result<NextClient> {
         let mut client = connect(self.second())?;
         client.lock("next")?;
         wait_until_queued(self.second(), "next")?;
-        let mark = File::open(self.mark())?;
-        Ok(Next { client, mark })
+        let mark = File::open(self.lock_file())?;
+        Ok(NextClient { client, mark })
     }
 }
 
-/// Somebody who wants the token next.
-pub(super) struct Next {
+pub(super) struct NextClient {
     client: Client,
     mark: File,
 }
 
-impl Next {
-    /// It is granted the token, and nothing of the work is left at that very moment.
-    pub(super) fn begins_alone(mut self) -> Result<()> {
-        self.client.hears("granted")?;
-        ensure!(self.is_alone(), "something of the work is left");
+impl NextClient {
+    /// Checks that this client gets the token, and no process of the earlier work lives at that moment.
+    pub(super) fn check_begins_alone(mut self) -> Result<()> {
+        self.client.expect("granted")?;
+        ensure!(self.is_alone(), "a process of the work is left");
         self.client.unlock()
     }
 
@@ -105,26 +102,27 @@ pub(super) fn path(path: &Path) -> Result<&str> {
     path.to_str().context("a plain path")
 }
 
-/// The client with this label, of those that hold the token or wait for it.
+/// Returns the client with this label among holder and waiters.
 pub(super) fn find<'a>(status: &'a Value, label: &str) -> Option<&'a Value> {
     let mut clients = status["clients"].as_array()?.iter();
     clients.find(|client| client["label"] == label)
 }
 
-/// Waits until a client of that label waits for the token.
+/// Waits until a client with this label waits for the token.
 pub(super) fn wait_until_queued(daemon: &Daemon, label: &str) -> Result<()> {
     let waits = |status: &Value| find(status, label).is_some_and(|it| it["holds"] == false);
     daemon.wait_for_status(PATIENCE, waits).map(drop)
 }
 
-/// The process that holds the token.
 pub(super) fn holder(daemon: &Daemon) -> Result<Pid> {
     let status = daemon.status()?;
     for client in status["clients"].as_array().context("a list")? {
         if client["holds"] == true {
-            let pid = client["pid"].as_i64().context("its process is known")?;
+            let pid = client["pid"]
+                .as_i64()
+                .context("the holder's process is known")?;
             return Ok(Pid::from_raw(i32::try_from(pid)?));
         }
     }
-    bail!("nobody holds it: {status}");
+    bail!("no client holds the token: {status}");
 }

@@ -1,4 +1,4 @@
-//! Waits for the token: what who waits is told, and how the wait ends.
+//! Waits for the token: messages to the waiting user, and the end of the wait.
 
 use std::fs;
 use std::process::Command;
@@ -17,14 +17,14 @@ use crate::locks::{PATIENCE, connect, form_with, ringctl, shared_ring};
 pub(super) fn tests() -> Vec<Test> {
     tests![
         a_wait_that_does_not_end_by_itself_gives_its_reason_and_each_new_one,
-        a_wait_for_another_program_says_nothing,
+        a_wait_for_another_program_prints_nothing,
         sigterm_ends_every_wait_also_that_of_a_first_process,
     ]
 }
 
-/// A member counts as silent after 3.2 s.
+/// With it a member counts as silent after 3.2 s.
 fn timing() -> Timing {
-    Timing::forbearing(Duration::from_millis(25))
+    Timing::stall_tolerant(Duration::from_millis(25))
 }
 
 fn a_wait_that_does_not_end_by_itself_gives_its_reason_and_each_new_one() -> Result<()> {
@@ -35,11 +35,11 @@ fn a_wait_that_does_not_end_by_itself_gives_its_reason_and_each_new_one() -> Res
     let paused = "ringctl: waiting for the token: this node is paused; ringctl resume";
     let mut once = start(&["once", "nightly", "--every", "1h", "--", "true"])?;
     let mut lock = start(&["lock", "--pipe"])?;
-    once.complains(paused)?;
-    lock.complains(paused)?;
-    // Those before it in the queue need no quorum.
+    once.expect_error(paused)?;
+    lock.expect_error(paused)?;
+    // The clients before it in the queue need no quorum.
     let mut run = start(&["run", "-r", "quorum", "--", "true"])?;
-    run.complains(paused)?;
+    run.expect_error(paused)?;
     for gone in &mut ring.daemons[1..] {
         gone.kill()?;
     }
@@ -47,37 +47,37 @@ fn a_wait_that_does_not_end_by_itself_gives_its_reason_and_each_new_one() -> Res
     ensure!(resume.status.success(), "{resume:?}");
     ensure!(!lock.line().is_empty());
     lock.signal(Signal::SIGTERM)?;
-    lock.killed_by(Signal::SIGTERM)?;
-    once.ends_with(0)?;
-    run.complains("ringctl: waiting for the token: no quorum is possible: 1 of 3 members are")?;
+    lock.expect_signal(Signal::SIGTERM)?;
+    once.expect_code(0)?;
+    run.expect_error("ringctl: waiting for the token: no quorum is possible: 1 of 3 members are")?;
     ring.daemons[1].start()?;
-    run.ends_with(0)
+    run.expect_code(0)
 }
 
-fn a_wait_for_another_program_says_nothing() -> Result<()> {
+fn a_wait_for_another_program_prints_nothing() -> Result<()> {
     let ring = shared_ring(2)?;
     let mut holder = connect(&ring.daemons[0])?;
     holder.lock("holder")?;
-    holder.hears("granted")?;
+    holder.expect("granted")?;
     let daemon = &ring.daemons[1];
     let mut run = Running::start(&mut ringctl(daemon, &["run", "--", "true"]))?;
-    waits_for_lock(daemon)?;
-    // This one tells of every reason, later than the other one would.
+    wait_until_lock_is_wanted(daemon)?;
+    // This command reports every reason, later than the other one.
     let mut set = Running::start(&mut ringctl(daemon, &["data", "set", "x"]))?;
-    set.complains("ringctl: waiting for the token: held by ")?;
+    set.expect_error("ringctl: waiting for the token: held by ")?;
     holder.unlock()?;
-    set.ends_with(0)?;
+    set.expect_code(0)?;
     let errors = run.errors();
     ensure!(!errors.contains("waiting"), "{errors}");
-    run.ends_with(0)
+    run.expect_code(0)
 }
 
-/// The kernel keeps signals without a handler from process 1 of a container.
+/// In a container the kernel delivers no signal without a handler to process 1.
 fn sigterm_ends_every_wait_also_that_of_a_first_process() -> Result<()> {
     let ring = shared_ring(2)?;
     let mut holder = connect(&ring.daemons[1])?;
     holder.lock("holder")?;
-    holder.hears("granted")?;
+    holder.expect("granted")?;
     let daemon = &ring.daemons[0];
     let own = std::process::id().to_string();
     let waits: [&[&str]; 7] = [
@@ -91,9 +91,9 @@ fn sigterm_ends_every_wait_also_that_of_a_first_process() -> Result<()> {
     ];
     for arguments in waits {
         let mut wait = Running::start(&mut ringctl(daemon, arguments))?;
-        begins_to_wait(daemon, wait.pid(), arguments)?;
+        wait_until_waiting(daemon, wait.pid(), arguments)?;
         wait.signal(Signal::SIGTERM)?;
-        wait.end().with_context(|| arguments.join(" "))?;
+        wait.wait().with_context(|| arguments.join(" "))?;
         has_no_clients(daemon)?;
     }
     for arguments in &waits[..5] {
@@ -103,24 +103,24 @@ fn sigterm_ends_every_wait_also_that_of_a_first_process() -> Result<()> {
         command.arg(daemon.control()).args(*arguments);
         let mut container = Running::start(&mut command)?;
         let first = child_of(container.pid())?;
-        // It passes signals on from the moment on in which it has started the program.
+        // It forwards signals from the start of the program on.
         let program = child_of(first)?;
-        begins_to_wait(daemon, program, arguments)?;
+        wait_until_waiting(daemon, program, arguments)?;
         kill(first, Signal::SIGTERM)?;
-        container.end().with_context(|| arguments.join(" "))?;
+        container.wait().with_context(|| arguments.join(" "))?;
         has_no_clients(daemon)?;
     }
     holder.unlock()
 }
 
-/// Waits until a command of `ringctl` waits: for the lock, or for what the daemon tells it.
-fn begins_to_wait(daemon: &Daemon, ringctl: Pid, arguments: &[&str]) -> Result<()> {
+/// Waits until a command of `ringctl` waits for the lock or for an event.
+fn wait_until_waiting(daemon: &Daemon, ringctl: Pid, arguments: &[&str]) -> Result<()> {
     if !matches!(arguments, ["wait" | "watch", ..]) {
-        return waits_for_lock(daemon).with_context(|| arguments.join(" "));
+        return wait_until_lock_is_wanted(daemon).with_context(|| arguments.join(" "));
     }
     let has_connected = || -> Result<bool> {
         for file in fs::read_dir(format!("/proc/{ringctl}/fd"))? {
-            // A file may be closed meanwhile.
+            // The file may be closed meanwhile.
             let target = fs::read_link(file?.path()).unwrap_or_default();
             if target.to_string_lossy().starts_with("socket:") {
                 return Ok(true);
@@ -130,14 +130,14 @@ fn begins_to_wait(daemon: &Daemon, ringctl: Pid, arguments: &[&str]) -> Result<(
     };
     let give_up = Instant::now() + PATIENCE;
     while !has_connected()? {
-        ensure!(Instant::now() < give_up, "it does not connect");
+        ensure!(Instant::now() < give_up, "ringctl does not connect");
         thread::yield_now();
     }
     Ok(())
 }
 
 /// Waits until a client of a daemon that holds no lock waits for one.
-fn waits_for_lock(daemon: &Daemon) -> Result<()> {
+fn wait_until_lock_is_wanted(daemon: &Daemon) -> Result<()> {
     let count = |status: &Value| status["clients"].as_array().map_or(0, Vec::len);
     daemon.wait_for_status(PATIENCE, |status| count(status) == 1)?;
     Ok(())
@@ -149,7 +149,7 @@ fn has_no_clients(daemon: &Daemon) -> Result<()> {
     Ok(())
 }
 
-/// Returns the child of a process, once there is one.
+/// Waits for the child of a process, and returns it.
 fn child_of(parent: Pid) -> Result<Pid> {
     let give_up = Instant::now() + PATIENCE;
     loop {
@@ -157,7 +157,7 @@ fn child_of(parent: Pid) -> Result<Pid> {
         if let Some(child) = children.split_whitespace().next() {
             return Ok(Pid::from_raw(child.parse()?));
         }
-        ensure!(Instant::now() < give_up, "nothing has started");
+        ensure!(Instant::now() < give_up, "no child has started");
         thread::yield_now();
     }
 }

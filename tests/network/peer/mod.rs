@@ -1,5 +1,5 @@
-//! One daemon between two peers that say what a test wants: what only a real process and a real
-//! kernel show. How the machine behaves beside them, and exactly when, is in `tests/peer`.
+//! One daemon between two peers that send the test's frames: behavior that only a real process and a real kernel
+//! show. `tests/peer` tests the state machine with exact times.
 
 mod frames;
 mod processes;

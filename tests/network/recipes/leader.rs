@@ -1,5 +1,5 @@
-//! The unit of `docs/hooks.md` that runs where the token is, on two machines, while their daemons are
-//! killed, restarted, stopped and paused.
+//! The unit of `docs/hooks.md` that runs on the token's machine, on two machines whose daemons are killed,
+//! restarted, stopped and paused.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -8,9 +8,9 @@ use anyhow::{Result, ensure};
 use ring_segment::{Container, Segment, Test, binaries, tests};
 
 use super::pages::{HOOKS, block};
-use super::{PATIENCE, check_apart, runs, with_reports, with_sudo};
+use super::{PATIENCE, check_disjoint, runs, with_reports, with_sudo};
 
-const POLL: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 const UNIT: &str = "reports";
 const RINGD: &str = "ringd@eth0";
 
@@ -23,14 +23,13 @@ pub(super) fn tests() -> Vec<Test> {
     ]
 }
 
-/// Two machines on one segment.
-struct Pair {
+struct ServicePair {
     machines: [Container; 2],
     _segment: Segment,
 }
 
-impl Pair {
-    /// Both run the service, which is made as `install` has it.
+impl ServicePair {
+    /// Runs the service on both machines, installed by `install`.
     fn new(install: impl Fn(&Container) -> Result<()>) -> Result<Self> {
         let segment = Segment::bridge(2)?;
         let mut machines = Vec::new();
@@ -57,22 +56,24 @@ impl Pair {
         })
     }
 
-    /// How many runs there were on a machine.
     fn count(&self, at: usize) -> Result<usize> {
         Ok(runs(&self.machines[at])?.len())
     }
 
-    /// Waits until there has been one more run than `before` on a machine.
+    /// Waits for a run on a machine after the first `before` runs.
     fn wait_for_run(&self, at: usize, before: usize) -> Result<()> {
         let deadline = Instant::now() + PATIENCE;
         while self.count(at)? <= before {
-            ensure!(Instant::now() < deadline, "it does not run on machine {at}");
-            thread::sleep(POLL);
+            ensure!(
+                Instant::now() < deadline,
+                "the service does not run on machine {at}"
+            );
+            thread::sleep(POLL_INTERVAL);
         }
         Ok(())
     }
 
-    /// Waits until the service waits for the token on a machine: while it is started again, the other may be first.
+    /// Waits until the service on a machine waits for the token. Otherwise the other machine could get it first.
     fn wait_for_client(&self, at: usize) -> Result<()> {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -83,14 +84,13 @@ impl Pair {
             }
             ensure!(
                 Instant::now() < deadline,
-                "it does not wait on machine {at}"
+                "the service does not wait on machine {at}"
             );
-            thread::sleep(POLL);
+            thread::sleep(POLL_INTERVAL);
         }
     }
 
-    /// Where it runs.
-    fn place(&self) -> Result<usize> {
+    fn place_of_service(&self) -> Result<usize> {
         let deadline = Instant::now() + PATIENCE;
         loop {
             for (at, machine) in self.machines.iter().enumerate() {
@@ -100,15 +100,16 @@ impl Pair {
                     return Ok(at);
                 }
             }
-            ensure!(Instant::now() < deadline, "it runs nowhere");
-            thread::sleep(POLL);
+            ensure!(Instant::now() < deadline, "the service runs on no machine");
+            thread::sleep(POLL_INTERVAL);
         }
     }
 
-    /// Has these befall the daemon beside which it runs, and end: each time it goes on, on the other machine.
-    fn go_through(&self, troubles: &[(&str, &str)]) -> Result<()> {
+    /// Applies each trouble to the daemon of the machine where the service runs, and ends it. The service must
+    /// continue on the other machine.
+    fn survive_troubles(&self, troubles: &[(&str, &str)]) -> Result<()> {
         for (trouble, end) in troubles {
-            let here = self.place()?;
+            let here = self.place_of_service()?;
             let there = 1 - here;
             self.wait_for_client(there)?;
             let before = self.count(there)?;
@@ -123,20 +124,19 @@ impl Pair {
     }
 
     fn check(&self) -> Result<()> {
-        check_apart(&self.machines[0], &self.machines[1])?;
+        check_disjoint(&self.machines[0], &self.machines[1])?;
         for machine in &self.machines {
-            // Before a restart it may have failed for a moment. What was given up has failed for good.
+            // It may have failed once before a restart. Then systemd must not have given up.
             let deadline = Instant::now() + PATIENCE;
             while machine.show(UNIT, "ActiveState")? == "failed" {
-                ensure!(Instant::now() < deadline, "it was given up");
-                thread::sleep(POLL);
+                ensure!(Instant::now() < deadline, "systemd gave the service up");
+                thread::sleep(POLL_INTERVAL);
             }
         }
         Ok(())
     }
 }
 
-/// The unit, as the page has it.
 fn with_unit(machine: &Container) -> Result<()> {
     let unit = block(HOOKS, "# /etc/systemd/system/reports.service")?;
     machine.write("/etc/systemd/system/reports.service", 0o644, unit)?;
@@ -144,8 +144,8 @@ fn with_unit(machine: &Container) -> Result<()> {
 }
 
 fn a_service_under_run_is_on_one_machine_whatever_becomes_of_the_daemons() -> Result<()> {
-    let pair = Pair::new(with_unit)?;
-    pair.go_through(&[
+    let pair = ServicePair::new(with_unit)?;
+    pair.survive_troubles(&[
         ("systemctl kill --signal=KILL ringd@eth0", "true"),
         ("systemctl restart ringd@eth0", "true"),
         ("ringctl pause --wait", "ringctl resume"),
@@ -155,33 +155,33 @@ fn a_service_under_run_is_on_one_machine_whatever_becomes_of_the_daemons() -> Re
         ),
         ("systemctl kill --signal=KILL ringd@eth0", "true"),
     ])?;
-    // A stop is the end of it.
+    // A stop must be final.
     for machine in &pair.machines {
         machine.run(&["systemctl", "stop", UNIT])?;
         let state = machine.show(UNIT, "ActiveState")?;
-        ensure!(state == "inactive", "it is {state} after a stop");
+        ensure!(state == "inactive", "the service is {state} after a stop");
     }
     pair.check()
 }
 
 fn a_service_that_is_there_already_is_put_behind_run() -> Result<()> {
-    let pair = Pair::new(|machine| {
+    let pair = ServicePair::new(|machine| {
         let unit =
             "[Service]\nExecStart=/usr/local/bin/reports\n[Install]\nWantedBy=multi-user.target\n";
         machine.write("/etc/systemd/system/reports.service", 0o644, unit)?;
         let drop_in = block(HOOKS, "[Unit]\nStartLimitIntervalSec=0")?;
         machine.edit("reports.service", drop_in)
     })?;
-    pair.go_through(&[
+    pair.survive_troubles(&[
         ("systemctl kill --signal=KILL ringd@eth0", "true"),
         ("systemctl restart ringd@eth0", "true"),
         ("ringctl pause --wait", "ringctl resume"),
     ])
 }
 
-/// The first ring's token is left to others meanwhile.
+/// Meanwhile other clients may use the first ring's token.
 fn a_service_that_stays_has_a_ring_of_its_own() -> Result<()> {
-    let pair = Pair::new(|machine| {
+    let pair = ServicePair::new(|machine| {
         with_unit(machine)?;
         with_sudo(machine)?;
         machine.sh(block(HOOKS, "sed 's/^Environment=RINGD_OPTIONS=")?)?;
@@ -194,9 +194,9 @@ fn a_service_that_stays_has_a_ring_of_its_own() -> Result<()> {
         match (runs(0)?, runs(1)?) {
             (true, _) => break 0,
             (_, true) => break 1,
-            _ => ensure!(Instant::now() < deadline, "it runs nowhere"),
+            _ => ensure!(Instant::now() < deadline, "the service runs on no machine"),
         }
-        thread::sleep(POLL);
+        thread::sleep(POLL_INTERVAL);
     };
     for machine in &pair.machines {
         machine.run(&["ringctl", "-i", "eth0", "run", "-w", "60", "--", "true"])?;
@@ -212,12 +212,12 @@ fn a_service_that_stays_has_a_ring_of_its_own() -> Result<()> {
 }
 
 fn a_leader_is_tried_again_for_as_long_as_there_is_no_daemon() -> Result<()> {
-    const TRIES: u32 = 7;
-    let pair = Pair::new(with_unit)?;
-    let here = pair.place()?;
+    const ROUNDS: u32 = 7;
+    let pair = ServicePair::new(with_unit)?;
+    let here = pair.place_of_service()?;
     let machine = &pair.machines[here];
     machine.run(&["systemctl", "stop", RINGD])?;
-    let tried = |count: &str| count.parse().is_ok_and(|count: u32| count >= TRIES);
+    let tried = |count: &str| count.parse().is_ok_and(|count: u32| count >= ROUNDS);
     machine.wait_for(UNIT, "NRestarts", PATIENCE, tried)?;
     let before = pair.count(here)?;
     machine.run(&["systemctl", "start", RINGD])?;

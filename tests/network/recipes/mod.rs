@@ -1,4 +1,4 @@
-//! The recipes of README and docs, as they stand there, on a live systemd.
+//! Runs the recipes of README and docs unchanged, on a live systemd.
 
 mod leader;
 pub(crate) mod pages;
@@ -10,29 +10,29 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use ring_segment::{Container, Daemon, PATIENCE, Segment, Test, Timing, binaries};
 
-/// The unit's default.
+/// Default of the unit.
 const HEARTBEAT: Duration = Duration::from_millis(100);
 
 pub(crate) fn tests() -> Vec<Test> {
-    // Those of systemd alone: what the recipes are about is what becomes of them.
+    // Only the journal's errors of systemd are checked: recipes deliberately end services.
     let without_others = [pages::tests(), leader::tests()].concat();
     let without_others = without_others.into_iter().map(Test::without_stalls);
     readme::tests().into_iter().chain(without_others).collect()
 }
 
-/// A machine with a systemd, where recipes are followed, and a member of the ring beside it.
-struct Scene {
+/// A machine with systemd on which recipes are run, and another member of its ring.
+struct RecipeScene {
     container: Container,
     other: Daemon,
     _segment: Segment,
 }
 
-impl Scene {
+impl RecipeScene {
     fn new() -> Result<Self> {
         let segment = Segment::bridge(2)?;
         let container = Container::boot(segment.node(0), binaries())?;
         with_sudo(&container)?;
-        let timing = Timing::patient(HEARTBEAT);
+        let timing = Timing::tolerant(HEARTBEAT);
         let other = segment.node(1).ringd(binaries()).timing(&timing).spawn()?;
         Ok(Self {
             container,
@@ -41,7 +41,6 @@ impl Scene {
         })
     }
 
-    /// Waits until the machine is a member of the ring.
     fn wait_for_ring(&self) -> Result<()> {
         self.other.wait_for_status(PATIENCE, |status| {
             let members = status["members"].as_array().map_or(0, Vec::len);
@@ -53,19 +52,19 @@ impl Scene {
     }
 }
 
-/// Who follows a recipe in the container is root already.
+/// Makes `sudo` run its command: in the container the user is root.
 fn with_sudo(container: &Container) -> Result<()> {
     container.write("/usr/local/bin/sudo", 0o755, "#!/bin/sh\nexec \"$@\"\n")
 }
 
-/// A program that says while it runs that it does, in a file of its own: the seconds since the boot.
+/// Adds a program that writes the seconds since the boot to a file while it runs.
 fn with_reports(container: &Container) -> Result<()> {
     let script = "#!/bin/sh\n\
         while read -r now _ </proc/uptime; do echo \"$now\" >>/run/reports.$$; sleep 0.02; done\n";
     container.write("/usr/local/bin/reports", 0o755, script)
 }
 
-/// From when to when each run of that program was seen.
+/// Returns begin and end of each run of that program.
 fn runs(container: &Container) -> Result<Vec<(f64, f64)>> {
     let text = container.sh("for file in /run/reports.*; do \
             [ ! -e \"$file\" ] || echo \"$(head -n 1 $file) $(tail -n 1 $file)\"; done")?;
@@ -77,14 +76,14 @@ fn runs(container: &Container) -> Result<Vec<(f64, f64)>> {
         .collect()
 }
 
-/// No run on one machine was seen while one on the other was. The kernel's clock has hundredths.
-fn check_apart(one: &Container, other: &Container) -> Result<()> {
+/// Checks that no runs on both machines overlapped. The times have a resolution of 10 ms.
+fn check_disjoint(one: &Container, other: &Container) -> Result<()> {
     for (begun, ended) in runs(one)? {
         for (other_begun, other_ended) in runs(other)? {
             let apart = ended < other_begun + 0.011 || other_ended < begun + 0.011;
             ensure!(
                 apart,
-                "one ran from {begun} to {ended}, and another from {other_begun} to {other_ended}"
+                "a run from {begun} to {ended} overlaps one from {other_begun} to {other_ended}"
             );
         }
     }

@@ -1,4 +1,4 @@
-//! The pages that readers copy from, and that nothing on them is left untried.
+//! Finds the code blocks of the pages, and checks that a test runs each of them.
 
 use std::fs;
 use std::panic::Location;
@@ -9,7 +9,6 @@ use ring_segment::{Test, tests};
 
 use super::record;
 
-/// A page.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Page {
     name: &'static str,
@@ -35,7 +34,7 @@ pub(crate) const FTN: Page = page!("docs/ftn.md");
 pub(crate) const JITTERBUG: Page = page!("docs/jitterbug.md");
 pub(crate) const CONTROL: Page = page!("docs/control.md");
 
-/// All pages that readers copy from, README and those of docs, by name.
+/// Returns all pages that contain recipes, by name.
 fn pages() -> Result<Vec<(String, String)>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut names = vec!["README.md".to_owned()];
@@ -53,206 +52,212 @@ fn pages() -> Result<Vec<(String, String)>> {
     names.into_iter().map(page).collect()
 }
 
-/// What is to be run or installed stands in blocks of these languages.
+/// Languages of the blocks that readers run or install.
 const LANGUAGES: [&str; 6] = ["sh", "console", "ini", "python", "sql", "service"];
 
-/// What tries a recipe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum By {
-    /// The tests of this module, which are handed it out.
+pub(crate) enum TestedBy {
+    /// Tests of this module, which get the recipe from [`block`].
     Test(&'static str),
-    /// Something else.
     Other(&'static str),
 }
 
-/// The page and the beginning of each recipe, and what tries it.
-pub(crate) const TRIED: [(&str, &str, By); 39] = [
+/// Page and beginning of each recipe, and its test.
+pub(crate) const RECIPES: [(&str, &str, TestedBy); 39] = [
     (
         "README.md",
         "scripts/lab up 4",
-        By::Other("the CI job readme"),
+        TestedBy::Other("the CI job readme"),
     ),
     (
         "README.md",
         "$ for n in 1 2 3 4",
-        By::Other("the CI job readme"),
+        TestedBy::Other("the CI job readme"),
     ),
     (
         "README.md",
         "$ scripts/lab kill 3",
-        By::Other("the CI job readme, with the node that works"),
+        TestedBy::Other("the CI job readme, with the node that works"),
     ),
     (
         "README.md",
         "cargo build --release --locked",
-        By::Test("recipes::readme"),
+        TestedBy::Test("recipes::readme"),
     ),
-    ("README.md", "scripts/test", By::Other("the CI job test")),
+    (
+        "README.md",
+        "scripts/test",
+        TestedBy::Other("the CI job test"),
+    ),
     (
         "docs/board.md",
         "sudo install -m 644 systemd/ringd.sysusers",
-        By::Other("cargo test -p ring-board --test nodes service::"),
+        TestedBy::Other("cargo test -p ring-board --test nodes service::"),
     ),
     (
         "docs/contributing.md",
         ".ci/run",
-        By::Other("whoever runs it"),
+        TestedBy::Other("whoever runs it"),
     ),
     (
         "docs/control.md",
         "import json, os, signal",
-        By::Test("locks::ends"),
+        TestedBy::Test("locks::expiry"),
     ),
     (
         "docs/jitterbug.md",
         "sudo install -m 644 systemd/ringd.sysusers",
-        By::Test("jitterbug::service"),
+        TestedBy::Test("jitterbug::service"),
     ),
     (
         "docs/jitterbug.md",
         "ringd jitterbug eth0 --compute",
-        By::Test("jitterbug::example"),
+        TestedBy::Test("jitterbug::example"),
     ),
     (
         "docs/jitterbug.md",
         "$ ringctl -i jitterbug-eth0 data get",
-        By::Test("jitterbug::example"),
+        TestedBy::Test("jitterbug::example"),
     ),
     (
         "docs/fencing.md",
         "ringctl run -- sh -c 'new=",
-        By::Test("fencing::file"),
+        TestedBy::Test("fencing::file"),
     ),
     (
         "docs/fencing.md",
         "CREATE TABLE report",
-        By::Test("fencing::postgres"),
+        TestedBy::Test("fencing::postgres"),
     ),
     (
         "docs/fencing.md",
         "#!/bin/sh",
-        By::Test("fencing::postgres"),
+        TestedBy::Test("fencing::postgres"),
     ),
     (
         "docs/fencing.md",
         "UPDATE document",
-        By::Test("fencing::postgres"),
+        TestedBy::Test("fencing::postgres"),
     ),
     (
         "docs/fencing.md",
         "import re, sys",
-        By::Test("fencing::http"),
+        TestedBy::Test("fencing::http"),
     ),
     (
         "docs/fencing.md",
         "import os, sys, urllib",
-        By::Test("fencing::http"),
+        TestedBy::Test("fencing::http"),
     ),
     (
         "docs/ftn.md",
         "sudo install -m 644 systemd/ringd.sysusers",
-        By::Test("ftn::service"),
+        TestedBy::Test("ftn::service"),
     ),
     (
         "docs/ftn.md",
         "#!/bin/sh\n# cached KEY CMD",
-        By::Test("ftn::client_page"),
+        TestedBy::Test("ftn::client_page"),
     ),
     (
         "docs/hooks.md",
         "sudo ringd eth0 --idle-hold",
-        By::Test("recipes::readme"),
+        TestedBy::Test("recipes::readme"),
     ),
-    ("docs/hooks.md", "#!/bin/sh", By::Test("recipes::readme")),
+    (
+        "docs/hooks.md",
+        "#!/bin/sh",
+        TestedBy::Test("recipes::readme"),
+    ),
     (
         "docs/hooks.md",
         "# /etc/systemd/system/reports.service",
-        By::Test("recipes::leader"),
+        TestedBy::Test("recipes::leader"),
     ),
     (
         "docs/hooks.md",
         "[Unit]\nStartLimitIntervalSec=0",
-        By::Test("recipes::leader"),
+        TestedBy::Test("recipes::leader"),
     ),
     (
         "docs/hooks.md",
         "sed 's/^Environment=RINGD_OPTIONS=",
-        By::Test("recipes::leader"),
+        TestedBy::Test("recipes::leader"),
     ),
     (
         "docs/hooks.md",
         "[Unit]\nAfter=ringd-two@eth0.service",
-        By::Test("recipes::leader"),
+        TestedBy::Test("recipes::leader"),
     ),
     (
         "docs/once.md",
         "0 2 * * *  root  /usr/local/bin/ringctl once",
-        By::Test("recipes::readme"),
+        TestedBy::Test("recipes::readme"),
     ),
     (
         "docs/running.md",
         "sudo setcap cap_net_raw+ep",
-        By::Test("recipes::readme"),
+        TestedBy::Test("recipes::readme"),
     ),
     (
         "docs/running.md",
         "journalctl -u ringd@eth0",
-        By::Test("recipes::readme"),
+        TestedBy::Test("recipes::readme"),
     ),
     (
         "docs/running.md",
         "$ ringctl status",
-        By::Test("recipes::readme"),
+        TestedBy::Test("recipes::readme"),
     ),
     (
         "docs/running.md",
         "ringctl status --check",
-        By::Test("recipes::readme"),
+        TestedBy::Test("recipes::readme"),
     ),
     (
         "docs/running.md",
         "ringctl status --json | jq",
-        By::Test("recipes::readme"),
+        TestedBy::Test("recipes::readme"),
     ),
     (
         "docs/scaling.md",
         "$ cargo bench --bench scaling",
-        By::Other("cargo bench, for the figures on that page"),
+        TestedBy::Other("cargo bench, for the figures on that page"),
     ),
     (
         "docs/simulation.md",
         "ring-sim --system ftn",
-        By::Other("crates/sim/tests/sim/ftn, in the same worlds"),
+        TestedBy::Other("crates/sim/tests/sim/ftn, in the same simulations"),
     ),
     (
         "docs/simulation.md",
         "ring-sim --system jitterbug",
-        By::Other("crates/sim/tests/sim/jitterbug, in the same worlds"),
+        TestedBy::Other("crates/sim/tests/sim/jitterbug, in the same simulations"),
     ),
     (
         "docs/simulation.md",
         "ring-sim --system andrews",
-        By::Other("crates/sim/tests/sim/andrews, in the same worlds"),
+        TestedBy::Other("crates/sim/tests/sim/andrews, in the same simulations"),
     ),
     (
         "docs/simulation.md",
         "ring-sim",
-        By::Other("the CI job sim"),
+        TestedBy::Other("the CI job sim"),
     ),
     (
         "docs/using.md",
         "ringctl run -- ./nightly-report",
-        By::Test("recipes::readme"),
+        TestedBy::Test("recipes::readme"),
     ),
     (
         "docs/wire-formats.md",
         "scripts/fuzz 330",
-        By::Other("the CI job fuzz"),
+        TestedBy::Other("the CI job fuzz"),
     ),
     (
         "docs/wire-formats.md",
         "cd codec/fuzz",
-        By::Other("scripts/fuzz"),
+        TestedBy::Other("scripts/fuzz"),
     ),
 ];
 
@@ -260,7 +265,7 @@ pub(crate) fn tests() -> Vec<Test> {
     tests![every_recipe_has_a_test_and_every_test_its_recipe]
 }
 
-/// A block of a page: its language and its text.
+/// Returns the language and the text of each block of a page.
 fn blocks(page: &str) -> impl Iterator<Item = (&str, &str)> {
     // Fences come in pairs.
     page.split_inclusive("\n```")
@@ -272,7 +277,7 @@ fn blocks(page: &str) -> impl Iterator<Item = (&str, &str)> {
         })
 }
 
-/// Hands out the block of a page that begins so.
+/// Returns the block of a page with this beginning.
 #[track_caller]
 pub(crate) fn block(page: Page, beginning: &str) -> Result<&'static str> {
     let asker = Location::caller();
@@ -282,7 +287,7 @@ pub(crate) fn block(page: Page, beginning: &str) -> Result<&'static str> {
     hand_out(page, text, asker)
 }
 
-/// Hands out the `nth` block in a language below a heading of a page.
+/// Returns the `nth` block in a language below a heading of a page.
 #[track_caller]
 pub(crate) fn block_below(
     page: Page,
@@ -304,23 +309,22 @@ pub(crate) fn block_below(
     hand_out(page, text, asker)
 }
 
-/// Notes who was given a recipe to try.
 fn hand_out(page: Page, text: &'static str, asker: &Location<'_>) -> Result<&'static str> {
-    let is_it = |(name, beginning, _): &&(&str, &str, By)| {
+    let is_it = |(name, beginning, _): &&(&str, &str, TestedBy)| {
         *name == page.name && text.starts_with(beginning)
     };
-    if let Some((name, beginning, _)) = TRIED.iter().find(is_it) {
+    if let Some((name, beginning, _)) = RECIPES.iter().find(is_it) {
         record::note(name, beginning, asker.file())?;
     }
     Ok(text)
 }
 
 fn every_recipe_has_a_test_and_every_test_its_recipe() -> Result<()> {
-    let mut tried = TRIED.to_vec();
+    let mut tried = RECIPES.to_vec();
     for (name, page) in pages()? {
         let recipes = blocks(&page).filter(|(language, _)| LANGUAGES.contains(language));
         for (_, text) in recipes {
-            let known = |(page, beginning, _): &(&str, &str, By)| {
+            let known = |(page, beginning, _): &(&str, &str, TestedBy)| {
                 *page == name && text.starts_with(beginning)
             };
             let at = tried.iter().position(known);
@@ -328,6 +332,6 @@ fn every_recipe_has_a_test_and_every_test_its_recipe() -> Result<()> {
             tried.remove(at);
         }
     }
-    ensure!(tried.is_empty(), "these are no longer there: {tried:?}");
+    ensure!(tried.is_empty(), "these recipes do not exist: {tried:?}");
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! Recipes of README, of the pages for users and operators, and of `docs/hooks.md`, on a machine with nothing but the
-//! two programs.
+//! Recipes of README, of the pages for users and operators, and of `docs/hooks.md`, on a machine with only the two
+//! programs.
 
 use std::time::Instant;
 
@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use ring_segment::{Test, tests};
 
 use super::pages::{HOOKS, ONCE, README, RUNNING, USING, block};
-use super::{PATIENCE, Scene};
+use super::{PATIENCE, RecipeScene};
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
@@ -19,9 +19,9 @@ pub(super) fn tests() -> Vec<Test> {
 }
 
 fn the_service_is_installed_and_answers_as_the_readme_has_it() -> Result<()> {
-    let scene = Scene::new()?;
+    let scene = RecipeScene::new()?;
     let container = &scene.container;
-    // Both programs are built already, and stand where the build would leave them.
+    // The programs are built already; this puts them where the recipe's build would.
     container.sh(
         "mkdir -p /tmp/ringd/target/release && mv /usr/local/bin/ring* /tmp/ringd/target/release",
     )?;
@@ -33,7 +33,7 @@ fn the_service_is_installed_and_answers_as_the_readme_has_it() -> Result<()> {
     scene.wait_for_ring()?;
     container.sh("test -s /usr/local/share/man/man8/ringctl-run.8")?;
 
-    // A program is shown once it has held the token for a moment.
+    // The holder's program is shown after it has held the token for a moment.
     let held = "until ringctl status | grep 'Held by'; do sleep 0.05; done; ringctl status";
     let shown = container.run(&["ringctl", "run", "-c", held])?;
     let example = block(RUNNING, "$ ringctl status")?;
@@ -45,7 +45,7 @@ fn the_service_is_installed_and_answers_as_the_readme_has_it() -> Result<()> {
             "no '{label}' in\n{shown}"
         );
     }
-    // The other node of the scene has other times than the unit's.
+    // The scene's other node has other times than the unit, which is a warning.
     let check = block(RUNNING, "ringctl status --check")?;
     let line = container.sh(&format!("! {check}"))?;
     ensure!(line.starts_with("RINGD WARNING - member "), "{line}");
@@ -54,7 +54,7 @@ fn the_service_is_installed_and_answers_as_the_readme_has_it() -> Result<()> {
     ensure!(fencing.split('-').count() == 3, "{answers}");
     ensure!(
         answers.lines().count() == 1,
-        "who is not silent is shown: {answers}"
+        "members that are not silent are shown: {answers}"
     );
 
     check_work(&scene)?;
@@ -63,7 +63,7 @@ fn the_service_is_installed_and_answers_as_the_readme_has_it() -> Result<()> {
     // An interface whose name has a hyphen.
     ensure!(
         RUNNING.text.contains("`ringd@$(systemd-escape br-lan)`"),
-        "another way is shown"
+        "another command is shown"
     );
     container.sh("ip link add br-lan type bridge && ip link set br-lan up")?;
     container.sh("systemctl start ringd@$(systemd-escape br-lan)")?;
@@ -73,8 +73,8 @@ fn the_service_is_installed_and_answers_as_the_readme_has_it() -> Result<()> {
         .map(drop)
 }
 
-/// Commands under the token, as the page for users shows them.
-fn check_work(scene: &Scene) -> Result<()> {
+/// Runs the commands under the token of the page for users.
+fn check_work(scene: &RecipeScene) -> Result<()> {
     let container = &scene.container;
     container.sh("mkdir -p /tmp/work")?;
     for program in ["nightly-report", "pay"] {
@@ -82,7 +82,7 @@ fn check_work(scene: &Scene) -> Result<()> {
         container.write(&format!("/tmp/work/{program}"), 0o755, script)?;
     }
     for line in block(USING, "ringctl run -- ./nightly-report")?.lines() {
-        // With -n it gives up at once while the token is elsewhere, as it may be for a moment.
+        // With -n the command fails while the token is elsewhere, so it is repeated.
         let (gives_up, until) = (line.contains("run -n"), Instant::now() + PATIENCE);
         let said = loop {
             match container.sh(&format!("cd /tmp/work && {line}")) {
@@ -100,8 +100,8 @@ fn check_work(scene: &Scene) -> Result<()> {
     Ok(())
 }
 
-/// The nightly job, as cron runs its line: without the paths that a shell of a user has.
-fn check_crontab(scene: &Scene) -> Result<()> {
+/// Runs the line of the nightly job as cron does: without the PATH of a user's shell.
+fn check_crontab(scene: &RecipeScene) -> Result<()> {
     let container = &scene.container;
     let beginning = "0 2 * * *  root  ";
     let line = block(ONCE, beginning)?;
@@ -118,11 +118,14 @@ fn check_crontab(scene: &Scene) -> Result<()> {
     Ok(())
 }
 
-/// The operator's line shows problems and nothing else.
-fn check_journal(scene: &Scene) -> Result<()> {
+/// Checks that the operator's command shows only problems.
+fn check_journal(scene: &RecipeScene) -> Result<()> {
     let container = &scene.container;
     let line = block(RUNNING, "journalctl -u ringd@eth0")?;
-    ensure!(!container.sh(line)?.contains("eth0 is down"), "too early");
+    ensure!(
+        !container.sh(line)?.contains("eth0 is down"),
+        "the record is not complete"
+    );
     container.run(&["ip", "link", "set", "eth0", "down"])?;
     container.wait_for_line(PATIENCE, |line| {
         line.contains("eth0 is down: waiting for its return")
@@ -131,7 +134,7 @@ fn check_journal(scene: &Scene) -> Result<()> {
     ensure!(said.contains("eth0 is down"), "{said}");
     ensure!(
         !said.contains("EtherType"),
-        "its start is nothing wrong: {said}"
+        "the start must cause no warning: {said}"
     );
     container.run(&["ip", "link", "set", "eth0", "up"])?;
     container
@@ -139,9 +142,9 @@ fn check_journal(scene: &Scene) -> Result<()> {
         .map(drop)
 }
 
-/// As the user of the unit, within its sandbox.
+/// As the unit's user, within its sandbox.
 fn the_service_tells_its_hooks() -> Result<()> {
-    let scene = Scene::new()?;
+    let scene = RecipeScene::new()?;
     let container = &scene.container;
     container.install_service()?;
     let lines = block(HOOKS, "sudo ringd eth0 --idle-hold")?;
@@ -152,7 +155,7 @@ fn the_service_tells_its_hooks() -> Result<()> {
     container.edit("ringd@eth0.service", stays)?;
     container.run(&["systemctl", "enable", "--now", "--quiet", "ringd@eth0"])?;
     scene.wait_for_ring()?;
-    // The other one lets go of it each time.
+    // The other node releases the token each time.
     let from = container.journal().len();
     container.run(&["ringctl", "run", "--", "true"])?;
     container.wait_for_line_from(from, PATIENCE, |line| {
@@ -167,9 +170,9 @@ fn the_service_tells_its_hooks() -> Result<()> {
         .map(drop)
 }
 
-/// A user who has logged in follows the operator's two lines.
+/// A user who is logged in runs the operator's two lines.
 fn an_ordinary_user_runs_a_daemon_with_one_capability() -> Result<()> {
-    let scene = Scene::new()?;
+    let scene = RecipeScene::new()?;
     let container = &scene.container;
     container.sh(
         "echo 'alice:x:1000:1000:alice:/home/alice:/bin/sh' >>/etc/passwd; \
@@ -204,7 +207,7 @@ fn an_ordinary_user_runs_a_daemon_with_one_capability() -> Result<()> {
 }
 
 fn a_daemon_by_hand_tells_its_hooks() -> Result<()> {
-    let scene = Scene::new()?;
+    let scene = RecipeScene::new()?;
     let container = &scene.container;
     let lines = block(HOOKS, "sudo ringd eth0 --idle-hold")?;
     let (ringd, install) = lines.trim().split_once('\n').context("two lines")?;
@@ -221,7 +224,7 @@ fn a_daemon_by_hand_tells_its_hooks() -> Result<()> {
     scene.wait_for_ring()?;
     let other = scene.other.node().mac().to_string();
     let from = container.journal().len();
-    // The token stays where it is until another wants it.
+    // The token rests until another client wants it.
     scene.other.ringctl(&["run", "--", "true"])?;
     container.run(&["ringctl", "run", "--", "true"])?;
     container.wait_for_line_from(from, PATIENCE, |line| {

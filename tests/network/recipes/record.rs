@@ -1,6 +1,6 @@
-//! Which recipes were handed out to tests in this run: what is said to be tried, and by whom, has to be true.
+//! Records which recipes tests got in this run, to check the claims of [`super::pages`].
 //!
-//! Tests run in processes of their own, so each recipe leaves a file in the build folder.
+//! Tests run in separate processes, so each recipe leaves a file in the build folder.
 
 use std::env;
 use std::fs;
@@ -10,21 +10,19 @@ use std::time::SystemTime;
 use anyhow::{Context, Result};
 use libtest_mimic::Arguments;
 
-use super::pages::{By, TRIED};
+use super::pages::{RECIPES, TestedBy};
 
-/// Where the files are.
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("recipes")
 }
 
-/// The file of a recipe that was handed out to a module.
 fn file(page: &str, beginning: &str, module: &str) -> PathBuf {
     let name = format!("{module} {page} {beginning}");
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
     folder().join(name.chars().map(plain).collect::<String>())
 }
 
-/// The module of a source file: `recipes::leader` of `tests/network/recipes/leader.rs`.
+/// Returns the module of a source file: `recipes::leader` for `tests/network/recipes/leader.rs`.
 fn module(source: &str) -> String {
     let path = source
         .split_once("tests/network/")
@@ -33,16 +31,16 @@ fn module(source: &str) -> String {
     path.replace('/', "::")
 }
 
-/// A test in this source file tries a recipe.
+/// Notes that a test in this source file got a recipe.
 pub(crate) fn note(page: &str, beginning: &str, source: &str) -> Result<()> {
     fs::create_dir_all(folder())?;
     let file = file(page, beginning, &module(source));
     fs::write(&file, "").with_context(|| format!("cannot write {}", file.display()))
 }
 
-/// Says which recipes none of the tests was handed out that are said to try them, of those that have run since
-/// `began`, all tests of their module, under the arguments of this process. Returns how many there are.
-pub(crate) fn untried(began: SystemTime) -> usize {
+/// Prints the recipes that no test of their module has got since `began`, if all tests of the module have run.
+/// Returns their number.
+pub(crate) fn report_untried(began: SystemTime) -> usize {
     let arguments = Arguments::from_args();
     let leaves_out = arguments.list || arguments.exact || !arguments.skip.is_empty();
     if leaves_out || env::var_os("RING_SEGMENT_STALLS").is_some() {
@@ -53,8 +51,8 @@ pub(crate) fn untried(began: SystemTime) -> usize {
         Some(filter) => format!("{module}::").contains(filter),
     };
     let mut count = 0;
-    for (page, beginning, by) in TRIED {
-        let By::Test(module) = by else { continue };
+    for (page, beginning, by) in RECIPES {
+        let TestedBy::Test(module) = by else { continue };
         let written = fs::metadata(file(page, beginning, module)).and_then(|it| it.modified());
         let is_tried = written.is_ok_and(|written| written >= began);
         if is_complete(module) && !is_tried {

@@ -1,4 +1,4 @@
-//! The unit under a live systemd: what a unit promises shows nowhere else.
+//! The systemd unit under a live systemd, which is the only place to test what it promises.
 
 use std::time::Duration;
 
@@ -7,37 +7,37 @@ use ring_segment::{Container, Daemon, PATIENCE, Segment, Test, Timing, ask, bina
 use serde_json::{Value, json};
 
 const UNIT: &str = "ringd@eth0";
-/// The unit's default.
+/// Default of the unit.
 const HEARTBEAT: Duration = Duration::from_millis(100);
-/// Which of the kernel's capabilities lets a process send raw frames.
+/// Bit of the capability to send raw frames.
 const CAP_NET_RAW: u64 = 1 << 13;
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
         the_unit_joins_the_ring_and_hands_over_when_it_is_stopped,
-        what_is_killed_or_restarted_knows_its_last_token,
-        what_hangs_is_ended_by_its_watchdog_and_started_again,
-        what_no_second_try_can_mend_is_not_tried_again,
+        a_killed_or_restarted_service_knows_its_last_token,
+        a_service_that_hangs_is_ended_by_its_watchdog_and_restarted,
+        a_permanent_error_is_not_retried,
         a_state_file_of_a_newer_version_is_not_tried_again,
         a_copy_of_the_unit_runs_a_second_ring_on_the_interface,
-        a_daemon_that_root_starts_beside_the_unit_is_refused,
-        what_a_daemon_of_roots_has_left_does_not_keep_the_unit_from_starting,
-        the_unit_ends_what_has_left_the_process_group_of_a_holder_that_was_killed,
+        a_second_daemon_that_root_starts_is_refused,
+        files_of_a_daemon_of_root_do_not_keep_the_unit_from_starting,
+        the_unit_ends_processes_outside_the_group_of_a_killed_holder,
         a_lost_link_is_a_warning_in_the_journal,
         the_journal_finds_a_lock_by_its_fields,
         the_unit_waits_for_an_interface_that_is_missing,
     ]
 }
 
-/// A service, and a daemon beside it without one.
-struct Scene {
+/// A service, and another member of its ring that is not a service.
+struct UnitScene {
     container: Container,
     other: Daemon,
     _segment: Segment,
 }
 
-impl Scene {
-    /// Both run; the service has these lines added to its unit.
+impl UnitScene {
+    /// Starts both. `lines` are added to the unit.
     fn new(lines: &str) -> Result<Self> {
         let scene = Self::before_the_start(lines)?;
         scene
@@ -54,7 +54,7 @@ impl Scene {
         if !lines.is_empty() {
             container.edit(&format!("{UNIT}.service"), lines)?;
         }
-        let timing = Timing::patient(HEARTBEAT);
+        let timing = Timing::tolerant(HEARTBEAT);
         let other = segment.node(1).ringd(binaries()).timing(&timing).spawn()?;
         Ok(Self {
             container,
@@ -63,7 +63,7 @@ impl Scene {
         })
     }
 
-    /// The service takes part in a ring of two.
+    /// Waits until the service is a member of a ring of two.
     fn wait_for_ring(&self) -> Result<()> {
         let own = self.container.node().mac().to_string();
         let is_fresh = |member: &Value| {
@@ -84,7 +84,7 @@ impl Scene {
         Ok(())
     }
 
-    /// Its status, asked for by a user that the control socket admits.
+    /// Returns the status as a user sees it whom the control socket admits.
     fn status(&self) -> Result<Value> {
         let text = self.container.run(&[
             "setpriv",
@@ -102,7 +102,7 @@ impl Scene {
         self.container.show(UNIT, property)
     }
 
-    /// Waits until it runs again after its end, and takes part; `why` it was ended.
+    /// Waits until the service runs again and has joined the ring. `why` says how it ended.
     fn wait_for_restart(&self, why: &str) -> Result<()> {
         self.container
             .wait_for(UNIT, "NRestarts", PATIENCE, |count| count == "1")?;
@@ -115,8 +115,8 @@ impl Scene {
     }
 }
 
-/// What nobody but systemd can have done.
-fn what_systemd_complains_of(container: &Container) -> Vec<String> {
+/// Returns the complaints in the journal that only systemd can have written.
+fn systemd_complaints(container: &Container) -> Vec<String> {
     let mut lines = container.journal();
     let words = [
         "Unknown key",
@@ -130,11 +130,11 @@ fn what_systemd_complains_of(container: &Container) -> Vec<String> {
 }
 
 fn the_unit_joins_the_ring_and_hands_over_when_it_is_stopped() -> Result<()> {
-    let scene = Scene::new("")?;
-    let complaints = what_systemd_complains_of(&scene.container);
+    let scene = UnitScene::new("")?;
+    let complaints = systemd_complaints(&scene.container);
     ensure!(complaints.is_empty(), "{}", complaints.join("\n"));
 
-    // One capability, and nothing by which to get another.
+    // The only capability, and no way to get another one.
     let pid = scene.show("MainPID")?;
     let status = scene
         .container
@@ -160,7 +160,7 @@ fn the_unit_joins_the_ring_and_hands_over_when_it_is_stopped() -> Result<()> {
 
     ensure!(scene.status()?["link"] == "up");
     scene.container.run(&["ringctl", "run", "--", "true"])?;
-    // The unit hides /proc/sys, and clients in other time namespaces need the clock all the same.
+    // The unit hides /proc/sys, but clients in other time namespaces need the clock.
     let lock = json!({"request": "lock"});
     let grant = ask(
         &scene.container.path("/run/ringd/eth0.sock"),
@@ -191,8 +191,8 @@ fn the_unit_joins_the_ring_and_hands_over_when_it_is_stopped() -> Result<()> {
     Ok(())
 }
 
-/// A process that has taken over another unit neither asks as a member of the group, nor reads the state, nor takes the place of
-/// the socket.
+/// Checks that a compromised process of another unit cannot act as a member of the group, read the state, or
+/// replace the socket.
 fn check_other_units_are_kept_out(container: &Container) -> Result<()> {
     for user in ["ringd-ftn", "ringd-jitterbug", "ringd-board"] {
         let become_it = format!("setpriv --reuid={user} --regid={user} --init-groups");
@@ -213,13 +213,13 @@ fn check_other_units_are_kept_out(container: &Container) -> Result<()> {
     Ok(())
 }
 
-fn what_is_killed_or_restarted_knows_its_last_token() -> Result<()> {
-    let scene = Scene::new("")?;
+fn a_killed_or_restarted_service_knows_its_last_token() -> Result<()> {
+    let scene = UnitScene::new("")?;
     let progress = || -> Result<u64> {
         let status = scene.status()?;
         status["token"]["progress"]
             .as_u64()
-            .context("it knows no token")
+            .context("the service knows no token")
     };
     let first = progress()?;
     scene
@@ -232,7 +232,7 @@ fn what_is_killed_or_restarted_knows_its_last_token() -> Result<()> {
     let third = progress()?;
     ensure!(
         first <= second && second <= third,
-        "its token went from {first} over {second} to {third}"
+        "the token went from {first} through {second} to {third}"
     );
     ensure!(
         scene
@@ -245,9 +245,9 @@ fn what_is_killed_or_restarted_knows_its_last_token() -> Result<()> {
     Ok(())
 }
 
-fn what_hangs_is_ended_by_its_watchdog_and_started_again() -> Result<()> {
-    let scene = Scene::new("[Service]\nWatchdogSec=2s\n")?;
-    // It is fed again and again.
+fn a_service_that_hangs_is_ended_by_its_watchdog_and_restarted() -> Result<()> {
+    let scene = UnitScene::new("[Service]\nWatchdogSec=2s\n")?;
+    // The daemon notifies the watchdog again and again.
     let mut fed = String::new();
     for _ in 0..4 {
         fed = scene
@@ -256,7 +256,10 @@ fn what_hangs_is_ended_by_its_watchdog_and_started_again() -> Result<()> {
                 at != "0" && at != fed
             })?;
     }
-    ensure!(scene.show("NRestarts")? == "0", "it was taken for hung");
+    ensure!(
+        scene.show("NRestarts")? == "0",
+        "the watchdog ended a running service"
+    );
     scene
         .container
         .run(&["systemctl", "kill", "--signal=STOP", UNIT])?;
@@ -265,7 +268,7 @@ fn what_hangs_is_ended_by_its_watchdog_and_started_again() -> Result<()> {
 
 fn a_copy_of_the_unit_runs_a_second_ring_on_the_interface() -> Result<()> {
     const SECOND: &str = "ringd-two@eth0";
-    let scene = Scene::new("")?;
+    let scene = UnitScene::new("")?;
     let container = &scene.container;
     container.sh("cp systemd/ringd@.service /etc/systemd/system/ringd-two@.service")?;
     let other = "[Service]\nEnvironment=\"RINGD_OPTIONS=--ethertype 0x88b6\"\n";
@@ -283,7 +286,7 @@ fn a_copy_of_the_unit_runs_a_second_ring_on_the_interface() -> Result<()> {
 }
 
 fn a_lost_link_is_a_warning_in_the_journal() -> Result<()> {
-    let scene = Scene::new("")?;
+    let scene = UnitScene::new("")?;
     let container = &scene.container;
     let warnings = || -> Result<Vec<Value>> {
         let lines = container.run(&["journalctl", "-u", UNIT, "-o", "json", "-p", "warning"])?;
@@ -294,12 +297,12 @@ fn a_lost_link_is_a_warning_in_the_journal() -> Result<()> {
         let text = line["MESSAGE"].as_str();
         text.is_some_and(|text| text == "eth0 is down: waiting for its return")
     };
-    ensure!(!warnings()?.iter().any(says), "it is up");
+    ensure!(!warnings()?.iter().any(says), "the link is up");
     container.run(&["ip", "link", "set", "eth0", "down"])?;
     container.wait_for_line(PATIENCE, |line| {
         line.contains("eth0 is down: waiting for its return")
     })?;
-    // The whole message: systemd knows the time.
+    // The complete message without a time, since systemd adds it.
     let said = warnings()?;
     let line = said.iter().find(|line| says(line));
     let line = line.with_context(|| format!("no warning: {said:#?}"))?;
@@ -309,7 +312,7 @@ fn a_lost_link_is_a_warning_in_the_journal() -> Result<()> {
 }
 
 fn the_journal_finds_a_lock_by_its_fields() -> Result<()> {
-    let scene = Scene::new("")?;
+    let scene = UnitScene::new("")?;
     let container = &scene.container;
     container.run(&["ringctl", "run", "--label", "report", "--", "true"])?;
     container.wait_for_line(PATIENCE, |line| line.contains("exit code 0"))?;
@@ -338,7 +341,7 @@ fn the_journal_finds_a_lock_by_its_fields() -> Result<()> {
 }
 
 fn the_unit_waits_for_an_interface_that_is_missing() -> Result<()> {
-    let scene = Scene::before_the_start("[Service]\nWatchdogSec=2s\n")?;
+    let scene = UnitScene::before_the_start("[Service]\nWatchdogSec=2s\n")?;
     let container = &scene.container;
     container.run(&["ip", "link", "set", "eth0", "down"])?;
     container.run(&["ip", "link", "set", "eth0", "name", "other0"])?;
@@ -347,7 +350,7 @@ fn the_unit_waits_for_an_interface_that_is_missing() -> Result<()> {
         text.contains("waiting for the interface: there is no interface 'eth0'")
     })?;
     let waits_since = scene.show("ExecMainPID")?;
-    // Changes of other interfaces are looked at, and say nothing new.
+    // Changes of other interfaces cause no log lines.
     for state in ["up", "down"].repeat(12) {
         container.run(&["ip", "link", "set", "other0", state])?;
     }
@@ -364,11 +367,11 @@ fn the_unit_waits_for_an_interface_that_is_missing() -> Result<()> {
     Ok(())
 }
 
-fn what_no_second_try_can_mend_is_not_tried_again() -> Result<()> {
+fn a_permanent_error_is_not_retried() -> Result<()> {
     let wrong = "[Service]\nEnvironment=\"RINGD_OPTIONS=--waiter-intervals 1\"\n";
-    let scene = Scene::before_the_start(wrong)?;
+    let scene = UnitScene::before_the_start(wrong)?;
     let started = scene.container.output(&["systemctl", "start", UNIT])?;
-    ensure!(!started.status.success(), "it has started");
+    ensure!(!started.status.success(), "the service has started");
     scene
         .container
         .wait_for(UNIT, "ActiveState", PATIENCE, |state| state == "failed")?;
@@ -380,14 +383,14 @@ fn what_no_second_try_can_mend_is_not_tried_again() -> Result<()> {
 }
 
 fn a_state_file_of_a_newer_version_is_not_tried_again() -> Result<()> {
-    let scene = Scene::before_the_start("")?;
-    // systemd gives the directory to the unit's user, with all in it.
+    let scene = UnitScene::before_the_start("")?;
+    // systemd gives the directory and its files to the unit's user.
     scene.container.sh(
         "mkdir -p /var/lib/ringd && printf RINGST02 > /var/lib/ringd/eth0.state \
          && truncate -s 1024 /var/lib/ringd/eth0.state",
     )?;
     let started = scene.container.output(&["systemctl", "start", UNIT])?;
-    ensure!(!started.status.success(), "it has started");
+    ensure!(!started.status.success(), "the service has started");
     scene
         .container
         .wait_for(UNIT, "ActiveState", PATIENCE, |state| state == "failed")?;
@@ -398,8 +401,8 @@ fn a_state_file_of_a_newer_version_is_not_tried_again() -> Result<()> {
     Ok(())
 }
 
-fn a_daemon_that_root_starts_beside_the_unit_is_refused() -> Result<()> {
-    let scene = Scene::new("")?;
+fn a_second_daemon_that_root_starts_is_refused() -> Result<()> {
+    let scene = UnitScene::new("")?;
     let second = scene.container.output(&["ringd", "eth0"])?;
     let said = String::from_utf8([second.stdout, second.stderr].concat())?;
     ensure!(
@@ -410,8 +413,8 @@ fn a_daemon_that_root_starts_beside_the_unit_is_refused() -> Result<()> {
     scene.wait_for_ring()
 }
 
-fn what_a_daemon_of_roots_has_left_does_not_keep_the_unit_from_starting() -> Result<()> {
-    let scene = Scene::new("")?;
+fn files_of_a_daemon_of_root_do_not_keep_the_unit_from_starting() -> Result<()> {
+    let scene = UnitScene::new("")?;
     scene.container.run(&["systemctl", "stop", UNIT])?;
     scene
         .container
@@ -426,9 +429,9 @@ fn what_a_daemon_of_roots_has_left_does_not_keep_the_unit_from_starting() -> Res
     Ok(())
 }
 
-/// The unit sees control groups, and what it writes to is not in its own.
-fn the_unit_ends_what_has_left_the_process_group_of_a_holder_that_was_killed() -> Result<()> {
-    let scene = Scene::new("")?;
+/// The unit sees the control groups, and the one that it writes to is not its own.
+fn the_unit_ends_processes_outside_the_group_of_a_killed_holder() -> Result<()> {
+    let scene = UnitScene::new("")?;
     let container = &scene.container;
     container.sh(
         "ringctl run -- sh -c 'setsid sh -c \"echo \\$\\$ >/tmp/left; exec sleep 1000\" & wait' \
@@ -449,7 +452,7 @@ fn the_unit_ends_what_has_left_the_process_group_of_a_holder_that_was_killed() -
          done
          cat /tmp/said; exit 1"
     ))?;
-    // A machine that has cgroup v1 could freeze the container, which ringctl warns of.
+    // With cgroup v1 the machine could freeze the container, which ringctl warns about.
     let said = container.run(&["cat", "/tmp/said"])?;
     let is_known = |line: &str| line.contains("a cgroup v1 freezer can freeze the command");
     ensure!(said.lines().all(is_known), "{said}");

@@ -1,4 +1,4 @@
-//! The daemon under test, as whoever operates its machine sees it.
+//! The daemon under test, as its operator sees it.
 
 use std::time::Duration;
 
@@ -8,73 +8,71 @@ use ring_proto::lab2::Lab2;
 use ring_segment::{Digest, MacAddr};
 
 use super::host::{Disk, Process};
-use super::world::World;
+use super::simulation::Simulation;
 
-/// The daemon. It runs from the start.
+/// Handle of the daemon. It runs from the start.
 #[derive(Debug)]
 pub(crate) struct Daemon {
-    world: World,
+    simulation: Simulation,
 }
 
 impl Daemon {
-    pub(crate) fn new(world: &World) -> Self {
-        let world = world.clone();
-        world.with(|inner| inner.host.start(&mut inner.segment));
-        Self { world }
+    pub(crate) fn new(simulation: &Simulation) -> Self {
+        let simulation = simulation.clone();
+        simulation.with(|inner| inner.host.start(&mut inner.segment));
+        Self { simulation }
     }
 
-    /// Ends the process at once, as SIGKILL does.
+    /// Ends the process like SIGKILL.
     pub(crate) fn kill(&self) {
-        self.world.with(|inner| inner.host.process = None);
+        self.simulation.with(|inner| inner.host.process = None);
     }
 
-    /// Starts it again after it has ended, with the same options and state.
+    /// Starts it again after its end, with the same options and state.
     pub(crate) fn start(&self) {
-        self.world
+        self.simulation
             .with(|inner| inner.host.start(&mut inner.segment));
     }
 
-    /// Takes its state file away.
     pub(crate) fn lose_state(&self) {
-        self.world.with(|inner| inner.host.disk = Disk::default());
+        self.simulation
+            .with(|inner| inner.host.disk = Disk::default());
     }
 
-    /// Stops the process, as SIGSTOP does: frames wait for it, and its time-outs go by.
+    /// Stops the process like SIGSTOP: frames wait, and its timeouts pass.
     pub(crate) fn stop(&self) {
         self.process(|process| process.is_stopped = true);
     }
 
-    /// Undoes [`Daemon::stop`], as SIGCONT does.
+    /// Continues the process like SIGCONT.
     pub(crate) fn resume(&self) {
         self.process(|process| process.is_stopped = false);
     }
 
-    /// Asks it to shut down, as SIGTERM does.
+    /// Asks it to shut down like SIGTERM.
     pub(crate) fn shut_down(&self) {
-        self.world
+        self.simulation
             .with(|inner| inner.host.shut_down(&mut inner.segment));
     }
 
-    /// Waits for its own end, and gives the time.
+    /// Waits until the process ends. Returns the time.
     pub(crate) fn wait_exit(&self, timeout: Duration) -> Result<Duration> {
         let ended = self
-            .world
+            .simulation
             .wait(timeout, |inner| inner.host.has_ended.then_some(()));
         ended.with_context(|| format!("the daemon did not end in {timeout:?}"))?;
-        Ok(self.world.now())
+        Ok(self.simulation.now())
     }
 
-    /// The name of its state.
     pub(crate) fn state(&self) -> &'static str {
         self.machine(|machine| machine.state().name())
     }
 
-    /// What it has counted since it was started.
+    /// Returns its counters since its start.
     pub(crate) fn counters(&self) -> Counters {
         self.process(|process| process.observers.tally.counters(0))
     }
 
-    /// The digest of its table.
     pub(crate) fn digest(&self) -> Digest {
         let digest = self.machine(Lab2::digest);
         Digest {
@@ -83,12 +81,11 @@ impl Daemon {
         }
     }
 
-    /// How many members its table has.
     pub(crate) fn members(&self) -> usize {
         self.machine(|machine| machine.members().len())
     }
 
-    /// For how many more turns it passes a member over.
+    /// Returns for how many more turns it passes a member over.
     pub(crate) fn penalty(&self, member: MacAddr) -> Result<u32> {
         let penalty = self.machine(|machine| {
             let mut members = machine.members();
@@ -98,10 +95,9 @@ impl Daemon {
         penalty.with_context(|| format!("{member} is no member"))
     }
 
-    /// Makes sure that its state is one.
-    pub(crate) fn is(&self, state: &str) -> Result<()> {
+    pub(crate) fn expect_state(&self, state: &str) -> Result<()> {
         let found = self.state();
-        ensure!(found == state, "it is {found} and not {state}");
+        ensure!(found == state, "the state is {found} instead of {state}");
         Ok(())
     }
 
@@ -110,7 +106,7 @@ impl Daemon {
     }
 
     fn process<T>(&self, act: impl FnOnce(&mut Process) -> T) -> T {
-        self.world.with(|inner| {
+        self.simulation.with(|inner| {
             let process = inner.host.process.as_mut();
             act(process.expect("the daemon runs"))
         })

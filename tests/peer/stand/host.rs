@@ -1,5 +1,5 @@
-//! What the daemon runs on, and the daemon's loop as far as it has to do with the machine. That a
-//! shutdown has a last moment is the daemon's own rule, for tests of the daemon.
+//! The daemon's machine, and its event loop as far as the state machine is concerned. The last moment of a shutdown
+//! is not included: tests of real daemons cover it.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use ringd::system::lab2::observe::{Log, Observers, Tally};
 use super::clock;
 use super::segment::{DAEMON, Port, Segment, mac};
 
-/// The longest payload of a frame.
+/// Longest payload of a frame.
 const MTU: usize = 1500;
 
-/// The state file.
+/// Content of the state file.
 #[derive(Debug, Default)]
 pub(crate) struct Disk(pub Option<Durable>);
 
@@ -26,7 +26,7 @@ impl Store<Durable> for Disk {
     }
 }
 
-/// What runs.
+/// A running daemon process.
 #[derive(Debug)]
 pub(crate) struct Process {
     pub driver: Driver<Lab2>,
@@ -34,7 +34,7 @@ pub(crate) struct Process {
     pub is_stopped: bool,
 }
 
-/// The daemon's machine.
+/// The machine on which the daemon runs.
 #[derive(Debug)]
 pub(crate) struct Host {
     constants: Constants,
@@ -42,11 +42,10 @@ pub(crate) struct Host {
     pub disk: Disk,
     /// `None`: it was killed, or has ended.
     pub process: Option<Process>,
-    /// Whether the last process has ended by itself.
+    /// Whether the last process ended without a kill.
     pub has_ended: bool,
 }
 
-/// The constants that the daemon makes of its options.
 pub(super) fn constants(timing: &Timing) -> Constants {
     Constants {
         take_timeout: timing.take_timeout,
@@ -58,7 +57,7 @@ pub(super) fn constants(timing: &Timing) -> Constants {
 
 impl Host {
     pub(crate) fn new(constants: Constants, ip: [u8; 16]) -> Self {
-        constants.check().expect("constants that work");
+        constants.check().expect("valid constants");
         Self {
             constants,
             ip,
@@ -68,10 +67,10 @@ impl Host {
         }
     }
 
-    /// Starts the daemon; its interface is up.
+    /// Starts the daemon with its interface up.
     pub(crate) fn start(&mut self, segment: &mut Segment) {
         assert!(self.process.is_none(), "the daemon runs already");
-        // What came before was for nobody.
+        // Frames that came earlier are lost.
         segment.queue(DAEMON).clear();
         let durable = self.disk.0.unwrap_or(Durable {
             my_token_number: 0,
@@ -99,9 +98,9 @@ impl Host {
         });
     }
 
-    /// As SIGTERM does.
+    /// Asks the process to end, like SIGTERM.
     pub(crate) fn shut_down(&mut self, segment: &mut Segment) {
-        assert!(self.is_running(), "a stopped process heeds no signal");
+        assert!(self.is_running(), "a stopped process handles no signal");
         let at = segment.now();
         self.with(segment, |driver, environment| {
             driver.command(clock::now(at), Command::ShutDown, environment);
@@ -109,7 +108,7 @@ impl Host {
         self.end_if_over();
     }
 
-    /// The process, if it has its turns.
+    /// Returns the process unless it is stopped.
     fn running(&self) -> Option<&Process> {
         self.process.as_ref().filter(|process| !process.is_stopped)
     }
@@ -118,13 +117,13 @@ impl Host {
         self.running().is_some()
     }
 
-    /// When the daemon wakes up by itself.
+    /// Returns when the daemon next wakes up without a frame.
     pub(crate) fn deadline(&self) -> Option<Duration> {
         let process = self.running()?;
         process.driver.deadline().map(clock::at)
     }
 
-    /// Handles what has arrived or is due.
+    /// Handles the frames and timeouts that are due.
     pub(crate) fn turn(&mut self, segment: &mut Segment) {
         if !self.is_running() {
             return;

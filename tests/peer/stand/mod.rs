@@ -1,18 +1,19 @@
-//! A daemon between two peers, in virtual time: the stand of `ring_segment` without a kernel.
+//! A daemon between two peers in virtual time: the stand of `ring_segment` without a kernel.
 
 mod clock;
 mod daemon;
 mod host;
 mod peer;
 mod segment;
-mod world;
+mod simulation;
 
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use ring_proto::lab2::Constants;
 use ring_segment::{
-    Digest, MacAddr, Member, Message, Seen, Timing, Token, digest_of, holds, is_heartbeat, offers,
+    Digest, MacAddr, Member, Message, Seen, Timing, Token, digest_of, is_heartbeat, take_token,
+    token_is_here,
 };
 
 pub(crate) use clock::wall;
@@ -21,97 +22,94 @@ use host::Host;
 pub(crate) use peer::Peer;
 pub(crate) use segment::FLIGHT;
 use segment::{DAEMON, HIGH, LOW, mac};
-use world::World;
+use simulation::Simulation;
 
-/// The longest that a peer waits for what the daemon answers without waiting for anything.
+/// Longest time until an answer that the daemon sends at once arrives.
 pub(crate) const AT_ONCE: Duration = FLIGHT.saturating_mul(2);
-/// No ip.
-pub(crate) const NONE: [u8; 16] = [0; 16];
+/// Unknown IP.
+pub(crate) const NO_IP: [u8; 16] = [0; 16];
 
-/// One daemon, and a peer with a smaller and one with a larger MAC.
+/// A daemon, and two peers with a smaller and a larger MAC.
 #[derive(Debug)]
 pub(crate) struct Stand {
-    /// Under test.
+    /// Daemon under test.
     pub daemon: Daemon,
-    /// `02:00:00:00:00:01`: of equal progress, its tokens and candidates beat the daemon's.
+    /// `02:00:00:00:00:01`. At equal progress its tokens and candidates beat the daemon's.
     pub low: Peer,
-    /// `02:00:00:00:00:03`: the daemon's beat its. The daemon's next in ring order.
+    /// `02:00:00:00:00:03`. At equal progress the daemon's tokens beat its. It follows the daemon in ring order.
     pub high: Peer,
-    /// The constants in force.
+    /// Constants of the daemon.
     pub timing: Timing,
     mac: MacAddr,
-    world: World,
+    simulation: Simulation,
 }
 
 impl Stand {
-    /// Starts the daemon; the peers listen already.
+    /// Starts the daemon. The peers listen already.
     pub(crate) fn new(timing: Timing) -> Self {
-        Self::with(timing, NONE, |constants| constants)
+        Self::with(timing, NO_IP, |constants| constants)
     }
 
-    /// The same with an address of the daemon's own and other constants than a [`Timing`] has.
+    /// Starts a daemon with an address and constants that [`Timing`] does not contain.
     pub(crate) fn with(
         timing: Timing,
         ip: [u8; 16],
         options: impl FnOnce(Constants) -> Constants,
     ) -> Self {
         let constants = options(host::constants(&timing));
-        let world = World::new(Host::new(constants, ip));
+        let simulation = Simulation::new(Host::new(constants, ip));
         Self {
-            daemon: Daemon::new(&world),
-            low: Peer::new(LOW, &world),
-            high: Peer::new(HIGH, &world),
+            daemon: Daemon::new(&simulation),
+            low: Peer::new(LOW, &simulation),
+            high: Peer::new(HIGH, &simulation),
             timing,
             mac: mac(DAEMON),
-            world,
+            simulation,
         }
     }
 
-    /// The daemon's MAC.
     pub(crate) fn mac(&self) -> MacAddr {
         self.mac
     }
 
-    /// The longest that anything here takes which depends on time-outs of the protocol.
+    /// Longest time of anything here that depends on timeouts of the protocol.
     pub(crate) fn patience(&self) -> Duration {
         self.timing.one_owner_bound()
     }
 
-    /// The time, from the start on.
     pub(crate) fn now(&self) -> Duration {
-        self.world.now()
+        self.simulation.now()
     }
 
-    /// Lets time pass.
     pub(crate) fn pass(&self, time: Duration) {
-        self.world.pass(time);
+        self.simulation.pass(time);
     }
 
-    /// Lets the daemon elect itself, and gives its token.
+    /// Waits until the daemon has elected itself. Returns its token.
     pub(crate) fn elect(&self) -> Result<Token> {
         let heartbeat = self.wait_from(0, is_heartbeat)?;
         heartbeat.message.token().context("a heartbeat has a token")
     }
 
-    /// Makes the daemon a WAITER for a token of `low`'s, and gives that.
+    /// Makes the daemon a WAITER for a token of `low`. Returns the token.
     pub(crate) fn follow(&self) -> Result<Token> {
         let token = self.low.token(1000);
-        self.low.broadcast(&holds(token));
+        self.low.broadcast(&token_is_here(token));
         self.wait_for_state("WAITER")?;
         Ok(token)
     }
 
-    /// Makes the daemon an OWNER by TAKE_TOKEN from `low`, and gives the token.
+    /// Makes the daemon an OWNER by TAKE_TOKEN of `low`. Returns the token.
     pub(crate) fn give(&self) -> Result<Token> {
         let token = self.low.token(1000);
-        self.offer(&self.low, &offers(token), |seen| {
+        self.offer(&self.low, &take_token(token), |seen| {
             matches!(seen.message, Message::TokenIsHere { token: held, .. } if held == token)
         })?;
-        self.daemon.is("OWNER")?;
+        self.daemon.expect_state("OWNER")?;
         Ok(token)
     }
 
-    /// Offers the daemon a token, once, and waits for a frame of its that is as `answered`.
+    /// Offers the daemon a token once, and waits for a frame that `answered` accepts.
     pub(crate) fn offer(
         &self,
         giver: &Peer,
@@ -124,38 +122,38 @@ impl Stand {
             .context("the offer was not answered")
     }
 
-    /// Waits for a frame under way to bring the daemon into a state.
+    /// Waits until the frames on their way have brought the daemon into a state.
     pub(crate) fn wait_for_state(&self, state: &str) -> Result<()> {
         self.pass(FLIGHT);
-        self.daemon.is(state)
+        self.daemon.expect_state(state)
     }
 
-    /// The digest of a table with the daemon, without an ip, and these others.
+    /// Returns the digest of a table with the daemon, without an IP, and these others.
     pub(crate) fn digest_with(&self, others: &[Member]) -> Digest {
         let own = Member {
             mac: self.mac,
-            ip: NONE,
+            ip: NO_IP,
         };
         digest_of(&[others, &[own]].concat())
     }
 
-    /// Waits for a frame under way to give the daemon's table a digest.
+    /// Waits until the frames on their way have given the daemon's table this digest.
     pub(crate) fn wait_for_digest(&self, digest: Digest) -> Result<()> {
         self.pass(FLIGHT);
         let found = self.daemon.digest();
         anyhow::ensure!(
             found == digest,
-            "its table has {found:?} and not {digest:?}"
+            "the table has {found:?} instead of {digest:?}"
         );
         Ok(())
     }
 
-    /// Waits for a frame of the daemon's since a mark of the recording.
+    /// Waits for a frame of the daemon after a mark.
     pub(crate) fn wait_from(&self, mark: usize, wanted: impl Fn(&Seen) -> bool) -> Result<Seen> {
         self.wait_in(self.patience(), mark, wanted)
     }
 
-    /// Waits for a frame of the daemon's since a mark of the recording, for so long.
+    /// Waits at most `timeout` for a frame of the daemon after a mark.
     pub(crate) fn wait_in(
         &self,
         timeout: Duration,
@@ -163,7 +161,7 @@ impl Stand {
         wanted: impl Fn(&Seen) -> bool,
     ) -> Result<Seen> {
         let mut next = mark;
-        let found = self.world.wait(timeout, |inner| {
+        let found = self.simulation.wait(timeout, |inner| {
             let recording = inner.segment.recording();
             let mut new = recording[next..].iter();
             next = recording.len();
@@ -172,25 +170,26 @@ impl Stand {
         });
         found.with_context(|| {
             let sent = self.sent_from(mark);
-            format!("what was waited for did not come in {timeout:?}; what was sent: {sent:#?}")
+            format!("the expected frame did not come in {timeout:?}; the daemon sent: {sent:#?}")
         })
     }
 
-    /// The recording's mark for [`Stand::wait_from`].
+    /// Returns the end of the recording, for [`Stand::wait_from`].
     pub(crate) fn mark(&self) -> usize {
-        self.world.with(|inner| inner.segment.recording().len())
+        self.simulation
+            .with(|inner| inner.segment.recording().len())
     }
 
-    /// What the daemon has sent since a mark.
+    /// Returns the daemon's frames after a mark.
     pub(crate) fn sent_from(&self, mark: usize) -> Vec<Seen> {
-        self.world.with(|inner| {
+        self.simulation.with(|inner| {
             let recording = &inner.segment.recording()[mark..];
             let sent = recording.iter().filter(|seen| seen.port == DAEMON);
             sent.cloned().collect()
         })
     }
 
-    /// What the daemon sends in a span of time.
+    /// Returns the frames that the daemon sends during `window`.
     pub(crate) fn watch(&self, window: Duration) -> Vec<Seen> {
         let mark = self.mark();
         self.pass(window);

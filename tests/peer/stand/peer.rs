@@ -1,4 +1,4 @@
-//! A speaker of the protocol that does only what the test says.
+//! A station that sends only the test's frames.
 
 use std::time::Duration;
 
@@ -6,26 +6,26 @@ use anyhow::{Context, Result};
 use ring_segment::{ETHERTYPE, MacAddr, Message, Seen, Token, frame};
 
 use super::segment::mac;
-use super::world::World;
+use super::simulation::Simulation;
 
-/// A station of the test's own. It answers nothing by itself.
+/// A station of the test. It answers nothing by itself.
 #[derive(Debug)]
 pub(crate) struct Peer {
     port: usize,
-    world: World,
+    simulation: Simulation,
 }
 
 impl Peer {
-    pub(crate) fn new(port: usize, world: &World) -> Self {
-        let world = world.clone();
-        Self { port, world }
+    pub(crate) fn new(port: usize, simulation: &Simulation) -> Self {
+        let simulation = simulation.clone();
+        Self { port, simulation }
     }
 
     pub(crate) fn mac(&self) -> MacAddr {
         mac(self.port)
     }
 
-    /// Its first chain's token, with a progress.
+    /// Returns the token of its first chain with this progress.
     pub(crate) fn token(&self, progress: u64) -> Token {
         Token {
             progress,
@@ -34,37 +34,37 @@ impl Peer {
         }
     }
 
-    /// Sends a message under its own name, and gives the time.
+    /// Sends a message with its own address. Returns the time.
     pub(crate) fn send(&self, dst: MacAddr, message: &Message) -> Duration {
         self.send_as(self.mac(), dst, message)
     }
 
-    /// Sends a message to everybody, and gives the time.
+    /// Broadcasts a message. Returns the time.
     pub(crate) fn broadcast(&self, message: &Message) -> Duration {
         self.send(MacAddr::broadcast(), message)
     }
 
-    /// Sends a message as another station: source and author are forged alike.
+    /// Sends a message as another station, with forged source and author.
     pub(crate) fn send_as(&self, src: MacAddr, dst: MacAddr, message: &Message) -> Duration {
         self.send_payload(src, dst, &message.payload(src))
     }
 
-    /// Sends any payload from any MAC, and gives the time.
+    /// Sends a payload from any MAC. Returns the time.
     pub(crate) fn send_payload(&self, src: MacAddr, dst: MacAddr, payload: &[u8]) -> Duration {
         let bytes = frame(dst, src, ETHERTYPE, payload);
-        self.world.with(|inner| {
+        self.simulation.with(|inner| {
             inner.segment.send(self.port, bytes);
             inner.segment.now()
         })
     }
 
-    /// Waits for a frame that is as `wanted`; others are let go by.
+    /// Waits for a frame that `wanted` accepts, and drops others.
     ///
     /// # Errors
-    /// If none comes in time: lists those that came.
+    /// If none comes in time: lists the frames that came.
     pub(crate) fn expect(&self, timeout: Duration, wanted: impl Fn(&Seen) -> bool) -> Result<Seen> {
         let mut others = Vec::new();
-        let found = self.world.wait(timeout, |inner| {
+        let found = self.simulation.wait(timeout, |inner| {
             while let Some(seen) = inner.segment.queue(self.port).pop_front() {
                 if wanted(&seen) {
                     return Some(seen);
@@ -75,20 +75,19 @@ impl Peer {
         });
         found.with_context(|| {
             let others = others.join("\n");
-            format!("what the peer waited for did not come in {timeout:?}; what came:\n{others}")
+            format!("the expected frame did not come in {timeout:?}; these came:\n{others}")
         })
     }
 
-    /// Everything that comes in a span of time, and what it has not looked at yet.
+    /// Returns unread frames and those that come during `window`.
     pub(crate) fn collect(&self, window: Duration) -> Vec<Seen> {
-        self.world.pass(window);
-        self.world
+        self.simulation.pass(window);
+        self.simulation
             .with(|inner| inner.segment.queue(self.port).drain(..).collect())
     }
 
-    /// Forgets what has come so far.
     pub(crate) fn forget(&self) {
-        self.world
+        self.simulation
             .with(|inner| inner.segment.queue(self.port).clear());
     }
 }

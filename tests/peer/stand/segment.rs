@@ -1,4 +1,4 @@
-//! The segment: a wire with three stations, a recording of all frames, and the daemon's link to it.
+//! A wire with three stations, a recording of all frames, and the daemon's link.
 
 use std::collections::VecDeque;
 use std::io;
@@ -10,30 +10,29 @@ use ring_segment::{MacAddr, Seen};
 
 use super::clock;
 
-/// How long each frame is under way: frames arrive in the order in which they were sent.
+/// Travel time of each frame. Frames arrive in the order in which they were sent.
 pub(crate) const FLIGHT: Duration = Duration::from_micros(10);
 
-/// The stations by their ports. The daemon's MAC is between the peers'.
+/// Ports of the stations. The daemon's MAC lies between those of the peers.
 pub(super) const LOW: usize = 0;
 pub(super) const DAEMON: usize = 1;
 pub(super) const HIGH: usize = 2;
 const STATIONS: usize = 3;
 
-/// A station's MAC.
 pub(super) fn mac(port: usize) -> MacAddr {
-    const LAST: [u8; STATIONS] = [1, 2, 3];
-    MacAddr::new(2, 0, 0, 0, 0, LAST[port])
+    const LAST_OCTETS: [u8; STATIONS] = [1, 2, 3];
+    MacAddr::new(2, 0, 0, 0, 0, LAST_OCTETS[port])
 }
 
-/// The wire and what has arrived at its ends.
+/// The wire, and the frames that arrived at each station.
 #[derive(Debug, Default)]
 pub(crate) struct Segment {
     now: Duration,
-    /// As they were sent, in that order.
+    /// Frames on their way, in the order in which they were sent.
     under_way: VecDeque<Seen>,
-    /// Every frame as it was sent.
+    /// All sent frames.
     recording: Vec<Seen>,
-    /// What each station has received and not read yet.
+    /// Unread frames of each station.
     queues: [VecDeque<Seen>; STATIONS],
 }
 
@@ -42,29 +41,25 @@ impl Segment {
         self.now
     }
 
-    /// Every frame so far, with the time and the port that it was sent from.
     pub(crate) fn recording(&self) -> &[Seen] {
         &self.recording
     }
 
-    /// What a station has received and not read yet.
     pub(crate) fn queue(&mut self, port: usize) -> &mut VecDeque<Seen> {
         &mut self.queues[port]
     }
 
-    /// Sends a whole frame.
     pub(crate) fn send(&mut self, port: usize, bytes: Vec<u8>) {
         let seen = Seen::read(self.now, port, bytes).expect("a frame has an Ethernet header");
         self.recording.push(seen.clone());
         self.under_way.push_back(seen);
     }
 
-    /// When the next frame arrives.
     pub(crate) fn next_arrival(&self) -> Option<Duration> {
         self.under_way.front().map(|sent| sent.at + FLIGHT)
     }
 
-    /// Moves the time on; frames arrive at the stations that they are for.
+    /// Advances the time, and delivers the frames that arrive until then.
     pub(crate) fn advance(&mut self, to: Duration) {
         self.now = to;
         while let Some(at) = self.next_arrival().filter(|&at| at <= to) {
@@ -81,7 +76,7 @@ impl Segment {
     }
 }
 
-/// The daemon's place on the segment.
+/// The daemon's link.
 pub(super) struct Port<'a>(pub &'a mut Segment);
 
 impl Link for Port<'_> {

@@ -1,4 +1,4 @@
-//! Every frame of the ring that any node sends: once, in order, with the kernel's time stamp.
+//! Captures every frame of the ring that a node sends: once, in order, with the kernel's timestamp.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -13,20 +13,19 @@ use rustix::process::nice;
 use crate::clock;
 use crate::filter::Destinations;
 use crate::netns::NetNs;
-use crate::raw::{RawSocket, Received};
+use crate::packet_socket::{RawSocket, Received};
 use crate::wire::Seen;
 
-/// How soon the thread notices that it is no longer wanted.
-const TURN: Duration = Duration::from_millis(20);
-/// What is added to the thread's nice value: a little more than what daemons ask for.
-const FAVOURED: i32 = -11;
+/// Longest time until the thread notices that it should end.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// Change of the thread's nice value: a little more than daemons request.
+const NICE_CHANGE: i32 = -11;
 
-/// The frames seen so far.
 #[derive(Debug, Default)]
 pub(crate) struct Recording {
     frames: Mutex<Vec<Seen>>,
-    /// Those that follow them. Long looks at the frames do not keep the thread from reading.
-    /// Locked after them.
+    /// Newer frames. With this separate list, a test that reads `frames` for long does not block the thread. Lock
+    /// order: `frames` first.
     inbox: Mutex<Vec<Seen>>,
     grown: Condvar,
     ports: Mutex<HashMap<usize, usize>>,
@@ -34,9 +33,8 @@ pub(crate) struct Recording {
     over: AtomicBool,
 }
 
-/// A recording of the segment, made on the far side of every node's interface. It sees a frame as
-/// the node sent it, before the bridge or the switch does anything with it, and even if the node
-/// is cut off.
+/// A recording of the segment at the hub's end of every node's link. It sees each frame as the node sent it, before
+/// bridge or switch, and even if the node is cut off.
 #[derive(Debug)]
 pub struct Capture {
     recording: Arc<Recording>,
@@ -47,7 +45,7 @@ pub struct Capture {
 
 impl Recording {
     fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-        // A test that failed while it held the lock has left whole frames behind.
+        // A test that panicked with the lock has left only whole frames.
         mutex.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -62,11 +60,11 @@ impl Recording {
         Seen::read(received.at, port, received.bytes)
     }
 
-    /// Records what has come by now. Whoever looks at the frames does so first: what they see is
-    /// then what the kernel has, however far behind the thread is.
+    /// Records all frames that the kernel has received. A test calls it before it reads the frames, so it does not
+    /// depend on the thread's progress.
     ///
-    /// The inbox is locked for one frame at a time: who looks may have to wait for a processor in
-    /// the middle of it, and is not to keep the thread from reading.
+    /// It locks the inbox for one frame at a time. Otherwise a test that waits for a CPU here would block the
+    /// thread.
     fn catch_up(&self, socket: &RawSocket) -> Result<()> {
         let began = clock::now();
         loop {
@@ -75,7 +73,7 @@ impl Recording {
                 return Ok(());
             };
             self.lost.store(received.lost, Ordering::Relaxed);
-            // A storm has no end to wait for.
+            // In a storm of frames there would always be another one.
             let is_later = received.at > began;
             if let Some(seen) = self.seen(received) {
                 inbox.push(seen);
@@ -87,7 +85,7 @@ impl Recording {
         }
     }
 
-    /// Everything up to now.
+    /// Returns all frames up to now.
     fn develop(&self, socket: &RawSocket) -> Result<MutexGuard<'_, Vec<Seen>>> {
         let mut frames = Self::lock(&self.frames);
         self.catch_up(socket)?;
@@ -96,11 +94,11 @@ impl Recording {
     }
 
     fn run(&self, socket: &RawSocket) -> Result<()> {
-        // Daemons favour themselves as far as they may: three that pass the token round without a
-        // pause leave nothing for who is not favoured as well.
-        let _ = nice(FAVOURED);
+        // Daemons raise their priority as far as they may. Three daemons that pass the token without a pause would
+        // leave no CPU time for this thread.
+        let _ = nice(NICE_CHANGE);
         while !self.over.load(Ordering::Relaxed) {
-            socket.wait(TURN)?;
+            socket.wait(POLL_INTERVAL)?;
             self.catch_up(socket)?;
         }
         self.catch_up(socket)
@@ -108,17 +106,17 @@ impl Recording {
 }
 
 impl Capture {
-    /// Starts to record what arrives at a node, whoever it is for.
+    /// Starts a recording of the frames that arrive at a node, whatever their destination.
     pub(crate) fn of_arrivals(node: usize, ns: &NetNs, ethertype: u16) -> Result<Self> {
         let this = Self::start(ns, ethertype)?;
         let interface = ns
             .run(|| if_nametoindex("eth0"))?
             .context("the node has no eth0")?;
-        this.attribute(usize::try_from(interface)?, node);
+        this.assign_interface(usize::try_from(interface)?, node);
         Ok(this)
     }
 
-    /// Starts to record what comes in from the ports of a hub.
+    /// Starts a recording of the frames that a hub receives from its ports.
     pub(crate) fn start(hub: &NetNs, ethertype: u16) -> Result<Self> {
         let recording = Arc::new(Recording::default());
         let socket = Arc::new(hub.run(|| RawSocket::on_all(Some(ethertype)))??);
@@ -140,12 +138,12 @@ impl Capture {
         Arc::clone(&self.recording)
     }
 
-    /// Attributes what comes in from an interface of the hub to a node.
-    pub(crate) fn attribute(&self, interface: usize, port: usize) {
+    /// Assigns the frames from an interface of the hub to a node.
+    pub(crate) fn assign_interface(&self, interface: usize, port: usize) {
         Recording::lock(&self.recording.ports).insert(interface, port);
     }
 
-    /// Records nothing more from a node (one that floods the segment with garbage).
+    /// Stops recording a node, for example one that floods the segment.
     pub fn ignore(&self, port: usize) -> Result<()> {
         let ports = Recording::lock(&self.recording.ports).clone();
         let interfaces = ports.into_iter().filter(|(_, node)| *node == port);
@@ -153,19 +151,19 @@ impl Capture {
         self.accept(Destinations::All, &ignored)
     }
 
-    /// Records nothing more from anybody, and costs nothing more.
+    /// Stops recording all nodes. The capture then costs no time.
     pub fn stop(&self) -> Result<()> {
         let ports = Recording::lock(&self.recording.ports).clone();
         let interfaces: Vec<usize> = ports.into_keys().collect();
         self.accept(Destinations::All, &interfaces)
     }
 
-    /// Records nothing but what is for everybody: of a fast ring that is little.
-    pub fn record_broadcasts(&self) -> Result<()> {
+    /// Records only broadcasts, of which a fast ring sends few.
+    pub fn record_only_broadcasts(&self) -> Result<()> {
         self.accept(Destinations::Broadcast, &[])
     }
 
-    /// Records everything again.
+    /// Records all frames again.
     pub fn record_all(&self) -> Result<()> {
         self.accept(Destinations::All, &[])
     }
@@ -175,37 +173,37 @@ impl Capture {
         self.socket.accept(ethertype, destinations, ignored)
     }
 
-    /// The recording, up to now.
+    /// Returns the recording up to now.
     fn develop(&self) -> MutexGuard<'_, Vec<Seen>> {
         let developed = self.recording.develop(&self.socket);
-        developed.expect("the kernel gives what the socket has")
+        developed.expect("the capture reads its socket")
     }
 
-    /// Everything so far.
+    /// Returns all frames up to now.
     ///
     /// # Panics
-    /// If the recording has gaps: its socket had no room for a frame.
+    /// The recording lacks frames, since its socket's buffer was full.
     pub fn frames(&self) -> Vec<Seen> {
         self.frames_from(0)
     }
 
-    /// How many frames the recording lacks, since its socket had no room for them.
+    /// Returns the number of frames that the recording lacks, since its socket's buffer was full.
     pub fn lost(&self) -> u32 {
         self.recording.lost.load(Ordering::Relaxed)
     }
 
-    /// Everything since the last call; it is kept no longer, and marks lose their meaning. For
-    /// recordings that last longer than memory.
+    /// Returns the frames since the last call and forgets them; marks become invalid. For long recordings, which
+    /// would not fit into memory.
     pub fn drain(&self) -> Vec<Seen> {
         std::mem::take(&mut *self.develop())
     }
 
-    /// How many frames so far: where [`Capture::wait_from`] begins to look.
+    /// Returns the number of frames up to now: the place where [`Capture::wait_from`] begins.
     pub fn mark(&self) -> usize {
         self.develop().len()
     }
 
-    /// Everything since a mark.
+    /// Returns the frames after a mark.
     ///
     /// # Panics
     /// As [`Capture::frames`].
@@ -213,19 +211,21 @@ impl Capture {
         self.look(|frames| frames[mark..].to_vec())
     }
 
-    /// Looks at everything so far where it lies. Long recordings of fast rings are too much to copy
-    /// again and again.
+    /// Calls `at` with all frames without copying them. Long recordings of fast rings are too large to copy often.
     ///
     /// # Panics
     /// As [`Capture::frames`].
     pub fn look<T>(&self, at: impl FnOnce(&[Seen]) -> T) -> T {
         let frames = self.develop();
         let lost = self.lost();
-        assert_eq!(lost, 0, "the capture itself lost frames: it proves nothing");
+        assert_eq!(
+            lost, 0,
+            "the capture lost frames, so the test proves nothing"
+        );
         at(&frames)
     }
 
-    /// Waits for the first frame since a mark that is as `wanted`.
+    /// Waits for the first frame after a mark that `wanted` accepts.
     pub fn wait_from(
         &self,
         mark: usize,
@@ -240,12 +240,12 @@ impl Capture {
         })
     }
 
-    /// Waits for the next frame that is as `wanted`.
+    /// Waits for the next frame that `wanted` accepts.
     pub fn wait_for(&self, timeout: Duration, wanted: impl Fn(&Seen) -> bool) -> Result<Seen> {
         self.wait_from(self.mark(), timeout, wanted)
     }
 
-    /// Looks at all frames whenever there are new ones, until `wanted` finds something.
+    /// Calls `wanted` with all frames whenever there are new ones, until it returns a value.
     pub fn wait_until<T>(
         &self,
         timeout: Duration,
@@ -279,7 +279,6 @@ impl Capture {
         }
     }
 
-    /// Lets the segment run for a while and gives what was sent meanwhile.
     pub fn watch(&self, window: Duration) -> Vec<Seen> {
         let mark = self.mark();
         thread::sleep(window);

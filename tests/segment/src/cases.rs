@@ -1,14 +1,14 @@
-//! Cases of one test that wait at one time.
+//! Runs the cases of one test in parallel.
 
 use std::thread;
 
 use anyhow::{Result, anyhow, ensure};
 
-/// A name, and what runs.
+/// Name and function of a case.
 pub type Case<F = fn() -> Result<()>> = (&'static str, F);
 
-/// Runs all of them beside one another, each in a thread of its name. What they cost together is what the longest does: for cases of
-/// an exclusive test that mostly wait.
+/// Runs all cases in parallel, each in a thread with its name. For cases of an exclusive test that mostly wait:
+/// they take as long as the longest one.
 pub fn side_by_side<F>(cases: &[Case<F>]) -> Result<()>
 where
     F: Fn() -> Result<()> + Sync,
@@ -23,7 +23,7 @@ where
         for (name, thread) in threads {
             let ended = thread
                 .join()
-                .unwrap_or_else(|_| Err(anyhow!("it panicked")));
+                .unwrap_or_else(|_| Err(anyhow!("the case panicked")));
             failed.extend(ended.err().map(|error| format!("{name}: {error:?}")));
         }
         ensure!(failed.is_empty(), "{}", failed.join("\n"));

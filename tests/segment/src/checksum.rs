@@ -1,21 +1,22 @@
-//! The checksums that a node's kernel leaves to its interface: nobody but a real one would add them.
+//! Adds the checksums that a kernel leaves to the network interface. Virtual interfaces do not add them.
 
-const ETHERNET: usize = 14;
+const ETHERNET_HEADER_LEN: usize = 14;
 const IPV4: [u8; 2] = [0x08, 0x00];
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 
-/// Writes the checksum of a whole TCP segment or UDP datagram over IPv4 into its frame. Others stay as they are.
+/// Writes the checksum of a complete TCP segment or UDP datagram over IPv4 into its frame. Does not change other
+/// frames.
 pub(crate) fn complete(frame: &mut [u8]) {
-    // What is too short is no such frame.
+    // Shorter frames are neither.
     let _ = try_complete(frame);
 }
 
 fn try_complete(frame: &mut [u8]) -> Option<()> {
-    if frame.get(ETHERNET - 2..ETHERNET)? != IPV4 {
+    if frame.get(ETHERNET_HEADER_LEN - 2..ETHERNET_HEADER_LEN)? != IPV4 {
         return None;
     }
-    let ip = frame.get(ETHERNET..)?;
+    let ip = frame.get(ETHERNET_HEADER_LEN..)?;
     let header = usize::from(ip[0] & 0x0f) * 4;
     let length = usize::from(u16::from_be_bytes(ip.get(2..4)?.try_into().ok()?));
     let at = match *ip.get(9)? {
@@ -25,7 +26,7 @@ fn try_complete(frame: &mut [u8]) -> Option<()> {
     };
     let protocol = u32::from(ip[9]);
     let addresses = sum(ip.get(12..20)?);
-    let segment = frame.get_mut(ETHERNET + header..ETHERNET + length)?;
+    let segment = frame.get_mut(ETHERNET_HEADER_LEN + header..ETHERNET_HEADER_LEN + length)?;
     segment.get_mut(at..at + 2)?.fill(0);
     let pseudo = addresses + protocol + u32::try_from(segment.len()).ok()?;
     let mut folded = pseudo + sum(segment);
@@ -33,7 +34,7 @@ fn try_complete(frame: &mut [u8]) -> Option<()> {
         folded = (folded & 0xffff) + (folded >> 16);
     }
     let checksum = !u16::try_from(folded).ok()?;
-    // 0 would mean that there is none.
+    // The value 0 means that there is no checksum.
     let checksum = if checksum == 0 { 0xffff } else { checksum };
     segment
         .get_mut(at..at + 2)?
@@ -56,13 +57,13 @@ mod tests {
     fn a_datagram_gets_the_checksum_of_its_header_addresses_and_bytes() {
         let mut frame = vec![0; 12];
         frame.extend([0x08, 0x00]);
-        // 10.0.0.1 to 10.0.0.2, 3 bytes behind the UDP header.
+        // 10.0.0.1 to 10.0.0.2, 3 bytes after the UDP header.
         frame.extend([
             0x45, 0, 0, 31, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2,
         ]);
         frame.extend([0, 1, 0, 2, 0, 11, 0x12, 0x34, b'a', b'b', b'c']);
         complete(&mut frame);
-        // 0x0a00 + 1 + 0x0a00 + 2 + 17 + 11 + 1 + 2 + 11 + 0x6162 + 0x6300, folded and turned.
+        // 0x0a00 + 1 + 0x0a00 + 2 + 17 + 11 + 1 + 2 + 11 + 0x6162 + 0x6300, folded and inverted.
         assert_eq!(frame[40..42], (!0xd88f_u16).to_be_bytes());
         let is_as_it_was = |mut other: Vec<u8>| {
             let before = other.clone();

@@ -1,4 +1,4 @@
-//! One clock for what tests do and what the kernel stamps on frames.
+//! Clock of the tests, which the kernel's timestamps of frames use too.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -6,17 +6,17 @@ use std::time::Duration;
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, clock_gettime};
 
-/// Time since the process first asked. The kernel stamps frames by the same clock.
+/// Returns the time since the process first called this.
 pub fn now() -> Duration {
     since_start(wall())
 }
 
-/// The time of a kernel's stamp.
+/// Converts the kernel's timestamp of a frame.
 pub(crate) fn of_stamp(stamp: TimeSpec) -> Duration {
     since_start(Duration::from(stamp))
 }
 
-/// The start of the clock since 1970, for files that want dates.
+/// Returns the start of the clock since 1970, for files that need dates.
 pub fn start() -> Duration {
     static START: OnceLock<Duration> = OnceLock::new();
     *START.get_or_init(wall)

@@ -17,29 +17,27 @@ use nix::unistd::Pid;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::exhibits;
+use crate::failure_report;
 use crate::limit::PATIENCE;
 use crate::lines::Lines;
 use crate::node::Node;
-use crate::runner::starved;
+use crate::runner::cpu_starvation;
 use crate::stalls;
 
-/// A look at a process's end or at its status costs little: often.
-const POLL: Duration = Duration::from_millis(5);
+/// Interval at which a process's end or its status is polled; both are cheap.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// The exit code of `ringctl status` if the node is in no ring.
-const NOT_IN_RING: i32 = 5;
+/// Exit code of `ringctl status` if the node is in no ring.
+const NOT_IN_RING_CODE: i32 = 5;
 
-/// Where the programs under test are. [`binaries`](crate::binaries) finds them.
+/// Paths of the programs under test. [`binaries`](crate::binaries) finds them.
 #[derive(Debug, Clone, Copy)]
 pub struct Binaries {
-    /// `ringd`.
     pub ringd: &'static str,
-    /// `ringctl`.
     pub ringctl: &'static str,
 }
 
-/// A daemon that is to be started. Its state and control socket lie in a folder of its own.
+/// Builder of a daemon. By default its state and control socket are in a temporary folder.
 #[derive(Debug, Clone)]
 #[must_use]
 pub struct Ringd {
@@ -67,55 +65,50 @@ impl Ringd {
         }
     }
 
-    /// Another interface than `eth0`.
     pub fn interface(mut self, name: &str) -> Self {
         name.clone_into(&mut self.interface);
         self
     }
 
-    /// A sub-command in place of an interface.
     pub fn subcommand(self, name: &str) -> Self {
         self.interface(name)
     }
 
-    /// An option with its value.
     pub fn option(mut self, name: &str, value: impl AsRef<Path>) -> Self {
         self.arguments.push(name.into());
         self.arguments.push(value.as_ref().into());
         self
     }
 
-    /// An argument that stands alone.
     pub fn flag(mut self, flag: &str) -> Self {
         self.arguments.push(flag.into());
         self
     }
 
-    /// Runs the daemon through another command, which gets its command line as arguments.
+    /// Starts the daemon through another command, which gets its command line as arguments.
     pub fn through<T: Into<OsString>>(mut self, wrapper: impl IntoIterator<Item = T>) -> Self {
         self.wrapper = wrapper.into_iter().map(Into::into).collect();
         self
     }
 
-    /// Leaves the state directory and the control socket to the daemon's defaults.
+    /// Uses the daemon's default places for the state directory and the control socket.
     pub fn default_places(mut self) -> Self {
         self.own_folder = false;
         self
     }
 
-    /// It stores nothing, and has no option that says where.
+    /// Omits `--state-dir`, for a system that stores nothing.
     pub fn without_state(mut self) -> Self {
         self.has_state = false;
         self
     }
 
-    /// Lets it write what it says to the end of a file, and not to the test.
+    /// Appends its output to a file; the test does not get it.
     pub fn log_to(mut self, path: impl Into<PathBuf>) -> Self {
         self.log = Some(path.into());
         self
     }
 
-    /// Starts it.
     pub fn spawn(self) -> Result<Daemon> {
         let folder = tempfile::tempdir_in("/run").context("cannot make a folder in /run")?;
         let mut daemon = Daemon {
@@ -147,13 +140,13 @@ impl Ringd {
         command.args(&line[1..]);
         command
             .stdin(Stdio::null())
-            .stdout(self.outlet()?)
-            .stderr(self.outlet()?);
+            .stdout(self.output_target()?)
+            .stderr(self.output_target()?);
         Ok(command)
     }
 
-    /// Where one of its streams goes.
-    fn outlet(&self) -> Result<Stdio> {
+    /// Returns the target of one of its output streams.
+    fn output_target(&self) -> Result<Stdio> {
         let Some(path) = &self.log else {
             return Ok(Stdio::piped());
         };
@@ -163,21 +156,21 @@ impl Ringd {
     }
 }
 
-/// Sends one request to a control socket (`docs/control.md`), and returns the answer of this kind.
+/// Sends one request to a control socket (`docs/control.md`). Returns the answer of this kind.
 pub fn ask(control: &Path, request: &Value, kind: &str) -> Result<Value> {
-    let mut stream = UnixStream::connect(control).context("nobody listens")?;
+    let mut stream = UnixStream::connect(control).context("no process listens")?;
     stream.set_read_timeout(Some(PATIENCE))?;
-    writeln!(stream, "{request}").context("the request is not taken")?;
+    writeln!(stream, "{request}").context("cannot send the request")?;
     let mut line = String::new();
     BufReader::new(stream)
         .read_line(&mut line)
         .context("no answer")?;
-    let mut answer: Value = serde_json::from_str(&line).context("the answer is no JSON")?;
+    let mut answer: Value = serde_json::from_str(&line).context("the answer is not JSON")?;
     let value = answer.get_mut(kind).map(Value::take);
     value.with_context(|| format!("{answer} instead of {kind}"))
 }
 
-/// A daemon that was started. It is killed when this is dropped.
+/// A started daemon. It is killed on drop.
 #[derive(Debug)]
 pub struct Daemon {
     options: Ringd,
@@ -189,16 +182,16 @@ pub struct Daemon {
 impl Daemon {
     fn show_log(&self) {
         let name = format!("node {}", self.node().index());
-        exhibits::show_log(name, Arc::clone(&self.lines));
+        failure_report::show_log(name, Arc::clone(&self.lines));
     }
 
-    /// Lets its output begin here, for the report of another test.
-    pub(crate) fn begin_anew(&mut self) {
+    /// Discards its earlier output, for the report of another test.
+    pub(crate) fn restart_recording(&mut self) {
         self.lines.clear();
         self.show_log();
     }
 
-    /// Gives an option that it was started with another value, from its next start on.
+    /// Changes the value of an option from its next start on.
     pub fn set_option(&mut self, name: &str, value: impl AsRef<Path>) {
         let arguments = &mut self.options.arguments;
         let at = arguments.iter().position(|argument| argument == name);
@@ -207,21 +200,20 @@ impl Daemon {
         }
     }
 
-    /// The node that it runs on.
     pub fn node(&self) -> &Node {
         &self.options.node
     }
 
-    /// Its process.
+    /// Returns its process.
     ///
     /// # Panics
-    /// If it has ended.
+    /// It has ended.
     pub fn pid(&self) -> Pid {
         let id = self.child.as_ref().expect("the daemon runs").id();
         Pid::from_raw(i32::try_from(id).expect("the kernel's process numbers are positive"))
     }
 
-    /// One of its sets of capabilities, as `/proc` names them: `CapPrm`, for one.
+    /// Returns one of its sets of capabilities by its name in `/proc`, such as `CapPrm`.
     pub fn capabilities(&self, set: &str) -> Result<u64> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.pid()))?;
         let bits = status.lines().find_map(|line| line.strip_prefix(set));
@@ -232,17 +224,15 @@ impl Daemon {
         )?)
     }
 
-    /// Its state directory, if it was not told another.
     pub fn state_dir(&self) -> PathBuf {
         state_dir(self.folder.path())
     }
 
-    /// Its control socket, if it was not told another.
     pub fn control(&self) -> PathBuf {
         control(self.folder.path())
     }
 
-    /// Starts it again after it has ended, with the same options and state.
+    /// Starts it again after its end, with the same options and state.
     pub fn start(&mut self) -> Result<()> {
         ensure!(self.child.is_none(), "the daemon runs already");
         fs::create_dir_all(self.state_dir()).context("cannot make a state directory")?;
@@ -254,46 +244,46 @@ impl Daemon {
         if let Some(stream) = child.stderr.take() {
             self.lines.follow(stream)?;
         }
-        stalls::enrol(&child)?;
+        stalls::register(&child)?;
         self.child = Some(child);
         Ok(())
     }
 
-    /// Sends it a signal. After SIGSTOP it has stopped.
+    /// Sends it a signal. Returns after SIGSTOP has stopped it.
     ///
     /// # Panics
-    /// If it has ended.
+    /// It has ended.
     pub fn signal(&self, signal: Signal) -> Result<()> {
         if matches!(signal, Signal::SIGSTOP | Signal::SIGCONT) {
-            stalls::leave_alone(
+            stalls::set_stopped(
                 self.pid().as_raw().unsigned_abs(),
                 signal == Signal::SIGSTOP,
             );
         }
         kill(self.pid(), signal).with_context(|| format!("cannot send {signal} to the daemon"))?;
         if signal == Signal::SIGSTOP {
-            // The signal is only on its way: a daemon that is just running still takes a frame.
+            // A daemon that runs when the signal arrives may still handle a frame.
             let stopped = waitpid(self.pid(), Some(WaitPidFlag::WUNTRACED))?;
             ensure!(
                 matches!(stopped, WaitStatus::Stopped(..)),
-                "it did not stop: {stopped:?}"
+                "the daemon did not stop: {stopped:?}"
             );
         }
         Ok(())
     }
 
-    /// Kills it with SIGKILL and waits for its end.
+    /// Kills it with SIGKILL, and waits for its end.
     pub fn kill(&mut self) -> Result<()> {
         if let Some(mut child) = self.child.take() {
-            stalls::dismiss(child.id());
-            starved::look_at(child.id());
+            stalls::unregister(child.id());
+            cpu_starvation::record_wait(child.id());
             child.kill().context("cannot kill the daemon")?;
             child.wait().context("cannot wait for the daemon")?;
         }
         Ok(())
     }
 
-    /// Waits for its own end.
+    /// Waits until it exits without a signal of this test.
     pub fn wait_exit(&mut self, timeout: Duration) -> Result<ExitStatus> {
         let child = self
             .child
@@ -301,9 +291,12 @@ impl Daemon {
             .context("the daemon has ended already")?;
         let deadline = Instant::now() + timeout;
         loop {
-            starved::look_at(child.id());
-            if let Some(status) = child.try_wait().context("cannot look after the daemon")? {
-                stalls::dismiss(child.id());
+            cpu_starvation::record_wait(child.id());
+            if let Some(status) = child
+                .try_wait()
+                .context("cannot query the daemon's process")?
+            {
+                stalls::unregister(child.id());
                 self.child = None;
                 return Ok(status);
             }
@@ -311,27 +304,26 @@ impl Daemon {
                 Instant::now() < deadline,
                 "the daemon did not end in {timeout:?}"
             );
-            thread::sleep(POLL);
+            thread::sleep(POLL_INTERVAL);
         }
     }
 
-    /// Whether it still runs.
     pub fn is_running(&mut self) -> Result<bool> {
         let Some(child) = self.child.as_mut() else {
             return Ok(false);
         };
         Ok(child
             .try_wait()
-            .context("cannot look after the daemon")?
+            .context("cannot query the daemon's process")?
             .is_none())
     }
 
-    /// What it has said so far, both streams.
+    /// Returns its output up to now, from both streams.
     pub fn output(&self) -> Vec<String> {
         self.lines.all()
     }
 
-    /// Waits for a line, be it already said or not.
+    /// Waits for a line of its output. It may already be there.
     pub fn wait_for_line(
         &self,
         timeout: Duration,
@@ -350,7 +342,6 @@ impl Daemon {
         self.lines.wait_for(from, timeout, wanted)
     }
 
-    /// Runs `ringctl` on its control socket.
     pub fn ringctl(&self, arguments: &[&str]) -> Result<Output> {
         let mut command = Command::new(self.options.binaries.ringctl);
         command.arg("--socket").arg(self.control()).args(arguments);
@@ -362,25 +353,25 @@ impl Daemon {
         child.wait_with_output().context("cannot wait for ringctl")
     }
 
-    /// Its status as `ringctl status --json` has it, be it in a ring or not.
+    /// Returns its status from `ringctl status --json`, whether it is in a ring or not.
     pub fn status(&self) -> Result<Value> {
         let output = self.ringctl(&["status", "--json"])?;
-        if !matches!(output.status.code(), Some(0 | NOT_IN_RING)) {
+        if !matches!(output.status.code(), Some(0 | NOT_IN_RING_CODE)) {
             bail!(
                 "ringctl: {}",
                 String::from_utf8_lossy(&output.stderr).trim()
             );
         }
-        serde_json::from_slice(&output.stdout).context("ringctl's status is no JSON")
+        serde_json::from_slice(&output.stdout).context("ringctl's status is not JSON")
     }
 
-    /// One request to its control socket (`docs/control.md`), and the answer of this kind.
+    /// Sends one request to its control socket (`docs/control.md`). Returns the answer of this kind.
     pub fn ask(&self, request: &Value, kind: &str) -> Result<Value> {
         ask(&self.control(), request, kind)
     }
 
-    /// Asks for its status until it is as `wanted`. It is the one that `ringctl status --json` shows,
-    /// without the process that each look would cost.
+    /// Requests its status until `wanted` accepts it. The status is that of `ringctl status --json`, without the
+    /// cost of a process per request.
     pub fn wait_for_status(
         &self,
         timeout: Duration,
@@ -391,7 +382,7 @@ impl Daemon {
             let status = self.ask(&json!({"request": "status"}), "status");
             match status {
                 Ok(status) if wanted(&status) => return Ok(status),
-                _ if Instant::now() < deadline => thread::sleep(POLL),
+                _ if Instant::now() < deadline => thread::sleep(POLL_INTERVAL),
                 Ok(status) => bail!("not the wanted status in {timeout:?}: {status:#}"),
                 Err(error) => return Err(error.context("no status in time")),
             }
@@ -402,7 +393,7 @@ impl Daemon {
 impl Drop for Daemon {
     fn drop(&mut self) {
         if let Err(error) = self.kill() {
-            eprintln!("a daemon was left behind: {error:#}");
+            eprintln!("cannot kill a daemon: {error:#}");
         }
     }
 }

@@ -7,24 +7,20 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
-/// A file system of a few pages, mounted for as long as this is.
+/// File system of a few pages, unmounted on drop.
 #[derive(Debug)]
 pub struct SmallDisk(PathBuf);
 
 impl SmallDisk {
-    /// Mounts one at a path that is not there yet.
+    /// Mounts a disk at a path that does not exist yet.
     pub fn new(path: &Path) -> Result<Self> {
-        fs::create_dir(path).context("cannot make a place for a disk")?;
+        fs::create_dir(path).context("cannot make the mount point of a disk")?;
         let mut mount = Command::new("mount");
         let mount = mount.args(["-t", "tmpfs", "-o", "size=64k", "none"]);
-        ensure!(
-            mount.arg(path).status()?.success(),
-            "no tmpfs can be mounted"
-        );
+        ensure!(mount.arg(path).status()?.success(), "cannot mount a tmpfs");
         Ok(Self(path.to_owned()))
     }
 
-    /// Where it is.
     pub fn path(&self) -> &Path {
         &self.0
     }
@@ -33,7 +29,7 @@ impl SmallDisk {
         self.0.join("filler")
     }
 
-    /// Takes all the room there is, that of a file on it included, which is emptied.
+    /// Fills all its space, after emptying `file` on it.
     pub fn fill(&self, file: &str) -> Result<()> {
         let file = self.0.join(file);
         let mut filler = File::create(self.filler())?;
@@ -44,15 +40,14 @@ impl SmallDisk {
                 return Ok(());
             }
         }
-        bail!("{} is always written first", file.display())
+        bail!("{} is written first", file.display())
     }
 
-    /// Gives the room back.
+    /// Frees the space that [`SmallDisk::fill`] took.
     pub fn free(&self) -> Result<()> {
         fs::remove_file(self.filler()).context("cannot free a disk")
     }
 
-    /// Takes all files away.
     pub fn clear(&self) -> Result<()> {
         for entry in fs::read_dir(&self.0)? {
             fs::remove_file(entry?.path()).context("cannot clear a disk")?;

@@ -1,15 +1,15 @@
-//! The kernel's packet filter in front of a recording: what it is not about costs it no room.
+//! Packet filter of a recording's socket: frames that are not recorded take no space in its buffer.
 
 use socket2::SockFilter;
 
-/// `sll_pkttype` of a frame to everybody.
+/// `sll_pkttype` of a broadcast frame.
 const BROADCAST: u32 = 1;
-/// `sll_pkttype` of a frame that this machine itself sends.
+/// `sll_pkttype` of a frame that this machine sends.
 const OUTGOING: u32 = 4;
-/// Where a filter finds what is not in the frame (`SKF_AD_OFF` and the offsets from there).
-const BESIDE: u32 = 0xffff_f000;
-const PACKET_TYPE: u32 = BESIDE + 4;
-const INTERFACE: u32 = BESIDE + 8;
+/// Address of values outside of the frame (`SKF_AD_OFF`); their offsets follow.
+const ANCILLARY_OFFSET: u32 = 0xffff_f000;
+const PACKET_TYPE: u32 = ANCILLARY_OFFSET + 4;
+const INTERFACE: u32 = ANCILLARY_OFFSET + 8;
 const ETHERTYPE_OFFSET: u32 = 12;
 
 const LOAD_WORD: u16 = 0x20;
@@ -17,15 +17,14 @@ const LOAD_HALF: u16 = 0x28;
 const JUMP_IF_EQUAL: u16 = 0x15;
 const RETURN: u16 = 0x06;
 
-/// Which destinations are recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Destinations {
     All,
     Broadcast,
 }
 
-/// Passes frames of one EtherType, or of all, to these destinations, that come in from any interface
-/// but these.
+/// Returns a filter for incoming frames of one EtherType, or of all, with these destinations, except from `ignored`
+/// interfaces.
 pub(crate) fn incoming(
     ethertype: Option<u16>,
     destinations: Destinations,
@@ -46,7 +45,7 @@ pub(crate) fn incoming(
     }
     program.push(SockFilter::new(LOAD_WORD, 0, 0, INTERFACE));
     for interface in ignored {
-        // Interfaces are numbered with 31 bits.
+        // Interface numbers have 31 bits.
         let number = u32::try_from(*interface).unwrap_or(0);
         program.extend([SockFilter::new(JUMP_IF_EQUAL, 0, 1, number), refuse()]);
     }

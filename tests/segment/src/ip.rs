@@ -1,4 +1,4 @@
-//! Interface plumbing through iproute2's `ip`.
+//! Network configuration with iproute2's `ip`.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -27,7 +27,7 @@ pub(crate) fn batch(lines: &str) -> Result<()> {
     Ok(())
 }
 
-/// What `ip` prints for these arguments in the calling thread's network namespace.
+/// Returns the output of `ip` with these arguments in the calling thread's network namespace.
 pub(crate) fn query(arguments: &[&str]) -> Result<String> {
     let output = Command::new("ip")
         .args(arguments)

@@ -1,17 +1,23 @@
 #![forbid(unsafe_code)]
 #![allow(
+    missing_docs,
+    reason = "only tests and benchmarks of this repository use the crate"
+)]
+#![allow(
     clippy::missing_errors_doc,
     clippy::must_use_candidate,
-    reason = "tests fail with the errors' own words, and a look that nobody uses harms none"
+    reason = "tests print the errors, and may ignore getters' results"
 )]
-//! A real Ethernet segment inside one test program: nodes in network namespaces on a bridge or on
-//! a switch that does harm, daemons on them, peers that say what the test wants, a capture of every
-//! frame, and a checker of the protocol's invariants that believes the frames alone.
+//! A real Ethernet segment for tests and benchmarks: nodes in network namespaces on a bridge, or on a switch that
+//! causes faults. Daemons run on the nodes, peers send the test's frames, a capture records every frame, and
+//! [`invariants`] checks the protocol with the recorded frames only.
 //!
-//! A test program (`harness = false`) hands its tests to [`main`], which moves the process into
-//! namespaces of its own first. Nothing reaches the machine's network and nothing is left behind.
-//! It needs root or unprivileged user namespaces, and `ip` of iproute2; a [`Container`], which has a systemd
-//! of its own, needs root and that systemd. What is missing makes the tests fail and is said in a sentence.
+//! A test program (`harness = false`) passes its tests to [`main`], which runs them in sandboxes: new namespaces, so
+//! that nothing reaches the machine's network and nothing is left behind. It needs root or unprivileged user
+//! namespaces, and `ip` of iproute2. A [`Container`] needs root and systemd. If something is missing, the tests fail
+//! and name it.
+//!
+//! Start reading at [`Segment`], [`Ring`] (a daemon on every node) and [`Stand`] (one daemon between two peers).
 //!
 //! ```no_run
 //! use std::process::ExitCode;
@@ -58,7 +64,7 @@ mod clock;
 mod container;
 mod daemon;
 mod disk;
-mod exhibits;
+mod failure_report;
 mod filter;
 pub mod invariants;
 mod ip;
@@ -66,13 +72,15 @@ pub mod limit;
 mod lines;
 mod netns;
 mod node;
+mod packet_socket;
 mod pcap;
 mod peer;
 mod postgresql;
+pub mod proc;
 mod programs;
-mod raw;
 mod ring;
 mod runner;
+mod sandbox;
 mod segment;
 mod shared_ring;
 mod stalls;
@@ -80,7 +88,6 @@ mod stand;
 mod switch;
 mod timing;
 mod wire;
-mod world;
 
 pub use capture::Capture;
 pub use cases::{Case, side_by_side};
@@ -98,10 +105,10 @@ pub use postgresql::PostgreSql;
 pub use programs::{binaries, program};
 pub use ring::Ring;
 pub use runner::{Test, Turn, is_runner, main};
+pub use sandbox::{enter, enter_beside_others};
 pub use segment::{Layout, Segment};
 pub use shared_ring::SharedRing;
-pub use stand::{ALIEN, Stand, holds, is_claim, is_heartbeat, offers};
+pub use stand::{OTHER_DIGEST, Stand, is_claim, is_heartbeat, take_token, token_is_here};
 pub use switch::{Rules, Switch};
-pub use timing::{FOR_GOOD, SLACK, Timing};
+pub use timing::{LONG_IDLE_HOLD, SLACK, Timing};
 pub use wire::{Digest, ETHERTYPE, Member, Message, Seen, Token, digest_of, frame};
-pub use world::{enter, enter_beside_others};

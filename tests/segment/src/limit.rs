@@ -1,4 +1,4 @@
-//! How long a test waits: what must happen happens soon, or the test fails and says what it saw.
+//! Time limits of waits: an expected event must happen in time, or the test fails and describes what it saw.
 
 use std::io::{ErrorKind, Read};
 use std::os::fd::AsFd;
@@ -6,54 +6,52 @@ use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-/// How long a test waits for what must happen before it fails. It judges nothing: a machine may stand still for
-/// ten seconds, and all on it.
+/// Longest wait for an expected event. No test judges this time: a machine and all its processes may stall for ten
+/// seconds.
 pub const PATIENCE: Duration = Duration::from_secs(60);
-/// How often it is looked for what nobody tells of.
-const LOOK: Duration = Duration::from_millis(1);
-/// The same as [`PATIENCE`] for `ringctl`'s `-w`.
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
+/// [`PATIENCE`] for `ringctl`'s `-w`.
 pub const WAIT: &str = "60";
 
-/// Waits until `fd` has something to read, or is at its end; false: not by then.
+/// Waits until `fd` is readable or at its end. Returns false at time `by`.
 ///
 /// # Panics
 /// `fd` is closed, or `by` is more than weeks away.
 pub fn is_readable(fd: impl AsFd, by: Instant) -> bool {
     loop {
         let left = by.saturating_duration_since(Instant::now());
-        let left = PollTimeout::try_from(left).expect("it is short");
+        let left = PollTimeout::try_from(left).expect("the time is short");
         let mut readable = [PollFd::new(fd.as_fd(), PollFlags::POLLIN)];
         match poll(&mut readable, left) {
             Err(nix::errno::Errno::EINTR) => {}
-            ready => return ready.expect("it is open") > 0,
+            ready => return ready.expect("the descriptor is open") > 0,
         }
     }
 }
 
-/// Looks again and again whether something is so that nothing tells of.
+/// Polls until `is_so` holds.
 ///
 /// # Panics
-/// It is not within [`PATIENCE`].
+/// It does not hold within [`PATIENCE`].
 pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let by = Instant::now() + PATIENCE;
     while !is_so() {
         assert!(Instant::now() < by, "{what}: not within {PATIENCE:?}");
-        // Whoever does it needs the processors.
-        std::thread::sleep(LOOK);
+        // Leaves the CPU to the process that makes it true.
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 
-/// A text that comes bit by bit.
+/// Text that arrives in parts.
 #[derive(Debug)]
 pub struct Text<R> {
     source: R,
-    /// What came and nobody has taken yet.
+    /// Text that arrived and was not taken yet.
     seen: String,
     has_ended: bool,
 }
 
 impl<R: Read + AsFd> Text<R> {
-    /// Nothing of it has come yet.
     pub const fn new(source: R) -> Self {
         Self {
             source,
@@ -62,15 +60,14 @@ impl<R: Read + AsFd> Text<R> {
         }
     }
 
-    /// Where it comes from.
     pub const fn source(&mut self) -> &mut R {
         &mut self.source
     }
 
-    /// Takes all up to the end of `mark`, once that has come; without it all, if the text ends.
+    /// Waits for `mark`, and takes the text up to its end. If the text ends without it, takes all.
     ///
     /// # Panics
-    /// Neither comes within [`PATIENCE`].
+    /// Neither arrives within [`PATIENCE`].
     pub fn take_to(&mut self, mark: &str) -> String {
         let by = Instant::now() + PATIENCE;
         loop {
@@ -86,19 +83,23 @@ impl<R: Read + AsFd> Text<R> {
         }
     }
 
-    /// Takes the rest, once its end has come.
+    /// Waits for the end of the text, and takes the rest.
     ///
     /// # Panics
-    /// It does not within [`PATIENCE`].
+    /// It does not end within [`PATIENCE`].
     pub fn take_rest(&mut self) -> String {
         let by = Instant::now() + PATIENCE;
         while !self.has_ended {
-            assert!(self.fill(by), "no end comes after {:?}", self.seen);
+            assert!(
+                self.fill(by),
+                "the text does not end; it is {:?}",
+                self.seen
+            );
         }
         std::mem::take(&mut self.seen)
     }
 
-    /// What has come so far.
+    /// Returns the text that has arrived.
     pub fn so_far(&mut self) -> &str {
         while !self.has_ended && self.fill(Instant::now()) {}
         &self.seen
@@ -113,7 +114,7 @@ impl<R: Read + AsFd> Text<R> {
             Ok(0) => self.has_ended = true,
             Ok(len) => self.seen.push_str(&String::from_utf8_lossy(&part[..len])),
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            // So does a terminal that nobody has open.
+            // A terminal that no process has open returns an error.
             Err(_) => self.has_ended = true,
         }
         true

@@ -1,4 +1,4 @@
-//! What a daemon has said so far.
+//! Output of a daemon.
 
 use std::io::{BufRead, BufReader, Read};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-/// Lines of a process's output, which can be waited for.
+/// Lines of a process's output, for which tests can wait.
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
     said: Mutex<Vec<String>>,
@@ -15,7 +15,7 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    /// Reads a stream to its end in a thread of its own.
+    /// Reads a stream to its end in a new thread.
     pub(crate) fn follow(self: &Arc<Self>, stream: impl Read + Send + 'static) -> Result<()> {
         let this = Arc::clone(self);
         let read = move || {
@@ -31,7 +31,6 @@ impl Lines {
         Ok(())
     }
 
-    /// Forgets what was said so far.
     pub(crate) fn clear(&self) {
         self.lock().clear();
     }
@@ -40,7 +39,7 @@ impl Lines {
         self.lock().clone()
     }
 
-    /// The first line since the `from`-th that is as `wanted`.
+    /// Waits for the first line after `from` lines that `wanted` accepts.
     pub(crate) fn wait_for(
         &self,
         from: usize,

@@ -1,4 +1,4 @@
-//! Network namespaces, kept alive by a descriptor and entered by threads.
+//! Network namespaces, which a descriptor keeps alive and threads enter.
 
 use std::fs::{self, File};
 use std::io;
@@ -11,16 +11,16 @@ use anyhow::{Context, Result, anyhow};
 use nix::sched::{CloneFlags, setns, unshare};
 
 use crate::ip;
-use crate::world::INSIDE;
+use crate::sandbox::INSIDE_VARIABLE;
 
-/// A network namespace. It lives as long as a clone of this, or a process in it.
+/// A network namespace. It exists as long as a clone of this, or a process in it.
 #[derive(Debug, Clone)]
 pub struct NetNs {
     handle: Arc<OwnedFd>,
 }
 
 impl NetNs {
-    /// A new one, with IPv6 off so that the kernel sends nothing of its own accord.
+    /// Makes a namespace without IPv6, so that the kernel sends nothing on its own.
     pub fn new() -> Result<Self> {
         let make = || -> Result<Self> {
             unshare(CloneFlags::CLONE_NEWNET).context("cannot make a network namespace")?;
@@ -37,11 +37,11 @@ impl NetNs {
             .map_err(|_| anyhow!("the thread that makes a network namespace panicked"))?
     }
 
-    /// Runs `inside` in a thread of its own in the namespace. Sockets made there stay in the
-    /// namespace wherever they are used later.
+    /// Runs `inside` in a new thread in the namespace. Sockets that it makes stay in the namespace wherever they
+    /// are used later.
     ///
     /// # Panics
-    /// If `inside` does.
+    /// `inside` panics.
     pub fn run<T: Send>(&self, inside: impl FnOnce() -> T + Send) -> Result<T> {
         let enter = || -> Result<T> {
             setns(self.handle.as_fd(), CloneFlags::CLONE_NEWNET)
@@ -54,9 +54,8 @@ impl NetNs {
         }
     }
 
-    /// Starts a command in the namespace.
     pub fn spawn(&self, command: &mut Command) -> Result<Child> {
-        command.env_remove(INSIDE);
+        command.env_remove(INSIDE_VARIABLE);
         self.run(|| command.spawn())?
             .with_context(|| format!("cannot start {}", command.get_program().display()))
     }
@@ -66,12 +65,12 @@ impl NetNs {
         self.run(|| ip::batch(lines))?
     }
 
-    /// What `ip` prints in the namespace for these arguments.
+    /// Returns the output of `ip` in the namespace with these arguments.
     pub fn ask_ip(&self, arguments: &[&str]) -> Result<String> {
         self.run(|| ip::query(arguments))?
     }
 
-    /// Turns IPv6 on for interfaces that come up from now on.
+    /// Enables IPv6 for interfaces that come up later.
     pub fn enable_ipv6(&self) -> Result<()> {
         self.run(|| {
             ["all", "default"]
@@ -80,9 +79,9 @@ impl NetNs {
         })?
     }
 
-    /// The path by which another process of the world finds the namespace.
+    /// Returns the path with which another process of the sandbox can open the namespace.
     pub(crate) fn path(&self) -> Result<String> {
-        // By number, since `self` would be the other process; as the mounted /proc counts them.
+        // By number, since `self` means the process that opens it. The number is that of the mounted /proc.
         let own = fs::read_link("/proc/self").context("cannot read /proc/self")?;
         Ok(format!(
             "/proc/{}/fd/{}",
@@ -95,7 +94,7 @@ impl NetNs {
 fn set_ipv6(scope: &str, on: bool) -> Result<()> {
     let path = format!("/proc/sys/net/ipv6/conf/{scope}/disable_ipv6");
     match fs::write(&path, if on { "0" } else { "1" }) {
-        // A kernel without IPv6 is as quiet as one with it turned off.
+        // A kernel without IPv6 needs nothing to disable it.
         Err(error) if error.kind() == io::ErrorKind::NotFound && !on => Ok(()),
         result => result.with_context(|| format!("cannot write {path}")),
     }

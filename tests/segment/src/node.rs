@@ -11,7 +11,7 @@ use crate::netns::NetNs;
 use crate::peer::Peer;
 use crate::segment::wait_for_state;
 
-/// A node: a network namespace with an `eth0` on the segment.
+/// A network namespace with an `eth0` on the segment.
 #[derive(Debug, Clone)]
 pub struct Node {
     index: usize,
@@ -37,42 +37,41 @@ impl Node {
         })
     }
 
-    /// Its place in the segment, which is also the port that captured frames name.
+    /// Returns its place in the segment, which is also the port of captured frames.
     pub fn index(&self) -> usize {
         self.index
     }
 
-    /// Its MAC when the segment was made.
+    /// Returns the MAC that it had when the segment was made.
     pub fn mac(&self) -> MacAddr {
         self.mac
     }
 
-    /// Its address, if the layout gives addresses.
+    /// Returns its address, if the layout assigns addresses.
     pub fn ip(&self) -> Option<Ipv4Addr> {
         self.ip
     }
 
-    /// Its namespace.
     pub fn ns(&self) -> &NetNs {
         &self.ns
     }
 
-    /// Waits until its interface sends what it is given: for a moment after it was set up it loses all.
+    /// Waits until its interface can send. At first a new interface loses all frames.
     pub fn wait_for_link(&self) -> Result<()> {
         wait_for_state(self.ns(), "eth0", |link| link["operstate"] == "UP")
     }
 
-    /// A daemon to be started here.
+    /// Returns a builder of a daemon on this node.
     pub fn ringd(&self, binaries: Binaries) -> Ringd {
         Ringd::new(self.clone(), binaries)
     }
 
-    /// A recording of the frames that arrive here, as they arrive. Their `port` is this node.
+    /// Starts a recording of the frames that arrive here. Their `port` is this node.
     pub fn arrivals(&self) -> Result<Capture> {
         Capture::of_arrivals(self.index, &self.ns, self.ethertype)
     }
 
-    /// A speaker of the protocol that does only what the test says.
+    /// Makes a peer, which sends only the test's frames.
     pub fn peer(&self) -> Result<Peer> {
         self.ns
             .run(|| Peer::new(self.index, self.mac, self.ethertype))?

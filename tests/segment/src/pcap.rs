@@ -1,4 +1,4 @@
-//! Recordings as files that capture tools read.
+//! Writes recordings as files for capture tools.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use crate::clock;
 use crate::wire::Seen;
 
-/// The magic number of files with times in nanoseconds.
+/// Magic number of files with times in nanoseconds.
 const MAGIC: u32 = 0xa1b2_3c4d;
 const LINK_TYPE_ETHERNET: u32 = 1;
 const SNAP_LENGTH: u32 = 65_535;
@@ -26,7 +26,7 @@ pub(crate) fn write(path: &Path, frames: &[Seen]) -> Result<()> {
     for seen in frames {
         let at = clock::start() + seen.at;
         let length = u32::try_from(seen.bytes.len())?;
-        // The format's seconds have 32 bits.
+        // Seconds have 32 bits in this format.
         let seconds = u32::try_from(at.as_secs()).unwrap_or(u32::MAX);
         for word in [seconds, at.subsec_nanos(), length, length] {
             out.write_all(&word.to_le_bytes())?;

@@ -1,4 +1,4 @@
-//! A speaker of the protocol that does only what the test says.
+//! A station that sends only the test's frames.
 
 use std::time::{Duration, Instant};
 
@@ -6,12 +6,12 @@ use anyhow::{Result, bail};
 use pnet::util::MacAddr;
 
 use crate::clock;
-use crate::raw::RawSocket;
+use crate::packet_socket::RawSocket;
 use crate::wire::{self, Message, Seen};
 
 const INTERFACE: &str = "eth0";
 
-/// A node of the tests' own. It answers nothing by itself.
+/// A station of the test. It answers nothing by itself.
 #[derive(Debug)]
 pub struct Peer {
     index: usize,
@@ -21,7 +21,7 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// In the calling thread's network namespace.
+    /// Makes a peer in the calling thread's network namespace.
     pub(crate) fn new(index: usize, mac: MacAddr, ethertype: u16) -> Result<Self> {
         Ok(Self {
             index,
@@ -31,22 +31,21 @@ impl Peer {
         })
     }
 
-    /// Its MAC.
     pub fn mac(&self) -> MacAddr {
         self.mac
     }
 
-    /// Sends a message under its own name, and gives the time just before.
+    /// Sends a message with its own address. Returns the time just before.
     pub fn send(&self, dst: MacAddr, message: &Message) -> Result<Duration> {
         self.send_as(self.mac, dst, message)
     }
 
-    /// Sends a message to everybody, and gives the time just before.
+    /// Broadcasts a message. Returns the time just before.
     pub fn broadcast(&self, message: &Message) -> Result<Duration> {
         self.send(MacAddr::broadcast(), message)
     }
 
-    /// Sends a message as another station: source and author are forged alike.
+    /// Sends a message as another station, with forged source and author.
     pub fn send_as(&self, src: MacAddr, dst: MacAddr, message: &Message) -> Result<Duration> {
         self.send_frame(&wire::frame(
             dst,
@@ -56,15 +55,13 @@ impl Peer {
         ))
     }
 
-    /// Sends any frame, and gives the time just before.
     pub fn send_frame(&self, frame: &[u8]) -> Result<Duration> {
         let at = clock::now();
         self.socket.send(frame)?;
         Ok(at)
     }
 
-    /// The next frame that is meant for this node or for all, if one comes in time. Its `port` is
-    /// this node's.
+    /// Returns the next frame for this node or for all, or `None` at the timeout. Its `port` is this node's.
     pub fn receive(&self, timeout: Duration) -> Result<Option<Seen>> {
         let deadline = Instant::now() + timeout;
         loop {
@@ -81,7 +78,7 @@ impl Peer {
         }
     }
 
-    /// Waits for a frame that is as `wanted`; others are let go by.
+    /// Waits for a frame that `wanted` accepts, and drops others.
     pub fn expect(&self, timeout: Duration, wanted: impl Fn(&Seen) -> bool) -> Result<Seen> {
         let deadline = Instant::now() + timeout;
         let mut others = Vec::new();
@@ -98,7 +95,6 @@ impl Peer {
         }
     }
 
-    /// Everything that comes in a span of time.
     pub fn collect(&self, window: Duration) -> Result<Vec<Seen>> {
         let deadline = Instant::now() + window;
         let mut all = Vec::new();
@@ -108,7 +104,6 @@ impl Peer {
         Ok(all)
     }
 
-    /// Forgets what has come so far.
     pub fn forget(&self) -> Result<()> {
         while self.receive(Duration::ZERO)?.is_some() {}
         Ok(())

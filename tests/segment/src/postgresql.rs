@@ -1,4 +1,4 @@
-//! A PostgreSQL server on a socket in a folder, gone with the test.
+//! A PostgreSQL server with a socket in a folder, deleted with the test.
 
 use std::fs;
 use std::os::unix::fs::chown;
@@ -8,28 +8,27 @@ use std::process::{Command, Output, Stdio};
 use anyhow::{Context, Result, bail, ensure};
 use tempfile::TempDir;
 
-/// Where Debian has the programs of each version.
-const VERSIONS: &str = "/usr/lib/postgresql";
-/// Who asks.
-const USER: &str = "postgres";
-/// Somebody without any rights: the server refuses to run as root.
-const NOBODY: u32 = 65534;
+/// Folder of the programs of each version on Debian.
+const VERSIONS_DIR: &str = "/usr/lib/postgresql";
+const DATABASE_USER: &str = "postgres";
+/// Unprivileged user: the server refuses to run as root.
+const NOBODY_UID: u32 = 65534;
 
-/// A PostgreSQL server on a socket in a folder. It is stopped when this is dropped.
+/// A PostgreSQL server with a socket in a folder. It is stopped on drop.
 #[derive(Debug)]
 pub struct PostgreSql {
     programs: PathBuf,
     folder: TempDir,
-    /// What runs a command as that somebody.
+    /// Command that runs others as that user.
     as_nobody: Vec<String>,
-    /// Its options, but for its socket.
+    /// Its options except for the socket.
     options: String,
     runs: bool,
 }
 
 impl PostgreSql {
-    /// Starts one that has its files in a folder. Tests take one in memory, as a world's `/run` is: on a disk that others write to a
-    /// server may wait for a minute.
+    /// Starts a server with its files in `folder`. Tests use a folder in memory, such as the sandbox's `/run`: on a
+    /// busy disk a server may take a minute.
     pub fn start(folder: TempDir) -> Result<Self> {
         let programs = programs()?;
         let as_nobody = as_nobody(folder.path())?;
@@ -47,7 +46,7 @@ impl PostgreSql {
                 "-D",
                 &data,
                 "-U",
-                USER,
+                DATABASE_USER,
                 "--auth=trust",
                 "--no-sync",
                 "-E",
@@ -59,7 +58,7 @@ impl PostgreSql {
         Ok(server)
     }
 
-    /// Starts it again after [`PostgreSql::crash`], with what it had committed.
+    /// Starts it again after [`PostgreSql::crash`], with its committed data.
     pub fn launch(&mut self) -> Result<()> {
         let (data, socket) = (self.data(), self.folder.path().display());
         let own = &self.options;
@@ -74,7 +73,7 @@ impl PostgreSql {
         Ok(())
     }
 
-    /// Starts it again with TLS at a port of this machine, with a certificate in PEM and its key.
+    /// Starts it again with TLS at a port of this machine. `certificate` and `key` are PEM.
     pub fn launch_with_tls(&mut self, port: u16, certificate: &str, key: &str) -> Result<()> {
         self.crash()?;
         for (name, text) in [("cert.pem", certificate), ("key.pem", key)] {
@@ -88,7 +87,7 @@ impl PostgreSql {
         self.launch()
     }
 
-    /// Ends it at once, as a crash would: clients lose their connections, and what they have not committed.
+    /// Ends it at once like a crash: clients lose their connections and uncommitted data.
     pub fn crash(&mut self) -> Result<()> {
         self.run("pg_ctl", &["-D", &self.data(), "-m", "immediate", "stop"])?;
         self.runs = false;
@@ -99,24 +98,23 @@ impl PostgreSql {
         self.folder.path().join("data").display().to_string()
     }
 
-    /// Where psql and the others are.
+    /// Returns the folder of psql and the other programs.
     pub fn programs(&self) -> &Path {
         &self.programs
     }
 
-    /// Where it is, for clients that are given an address.
     pub fn url(&self) -> String {
         let folder = self.folder.path().display().to_string().replace('/', "%2F");
-        format!("postgres://{USER}@{folder}/{USER}")
+        format!("postgres://{DATABASE_USER}@{folder}/{DATABASE_USER}")
     }
 
-    /// The same for those that look into their environment.
+    /// Returns the environment for clients that read their server from it.
     pub fn environment(&self) -> [(&'static str, String); 3] {
         let folder = self.folder.path().display().to_string();
         [
             ("PGHOST", folder),
-            ("PGUSER", USER.to_owned()),
-            ("PGDATABASE", USER.to_owned()),
+            ("PGUSER", DATABASE_USER.to_owned()),
+            ("PGDATABASE", DATABASE_USER.to_owned()),
         ]
     }
 
@@ -149,14 +147,14 @@ impl Drop for PostgreSql {
         if self.runs
             && let Err(error) = self.crash()
         {
-            eprintln!("a server was left behind: {error:#}");
+            eprintln!("cannot stop a PostgreSQL server: {error:#}");
         }
     }
 }
 
-/// The folder of the newest version's programs.
+/// Returns the folder of the newest version's programs.
 fn programs() -> Result<PathBuf> {
-    let versions = fs::read_dir(VERSIONS).into_iter().flatten().flatten();
+    let versions = fs::read_dir(VERSIONS_DIR).into_iter().flatten().flatten();
     let number = |path: &Path| -> Option<u32> { path.file_name()?.to_str()?.parse().ok() };
     let mut found: Vec<_> = versions.map(|entry| entry.path()).collect();
     found.retain(|path| path.join("bin/initdb").exists());
@@ -164,7 +162,7 @@ fn programs() -> Result<PathBuf> {
     if let Some(newest) = found.pop() {
         return Ok(newest.join("bin"));
     }
-    // Elsewhere they are where all programs are.
+    // Other distributions have them in PATH.
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut folders = std::env::split_paths(&path);
     folders
@@ -172,18 +170,18 @@ fn programs() -> Result<PathBuf> {
         .context("there is no PostgreSQL server: install it, as by apt-get install postgresql")
 }
 
-/// What runs a command as somebody without rights, to whom the folder is given.
+/// Gives the folder to an unprivileged user. Returns the command that runs others as that user.
 fn as_nobody(folder: &Path) -> Result<Vec<String>> {
-    let other = format!("--reuid={NOBODY} --regid={NOBODY} --clear-groups");
-    // Where this process is root of its own namespace alone there is nobody else but by another.
-    let mapped = format!("--user --map-user={NOBODY} --map-group={NOBODY}");
+    let other = format!("--reuid={NOBODY_UID} --regid={NOBODY_UID} --clear-groups");
+    // In a user namespace with a single user, another nested namespace provides the second one.
+    let mapped = format!("--user --map-user={NOBODY_UID} --map-group={NOBODY_UID}");
     for (program, arguments, gives) in [("setpriv", other, true), ("unshare", mapped, false)] {
         let mut line = vec![program.to_owned()];
         line.extend(arguments.split(' ').map(str::to_owned));
         let tried = Command::new(program).args(&line[1..]).arg("true").output();
         if tried.is_ok_and(|output| output.status.success()) {
             if gives {
-                chown(folder, Some(NOBODY), Some(NOBODY))?;
+                chown(folder, Some(NOBODY_UID), Some(NOBODY_UID))?;
             }
             return Ok(line);
         }

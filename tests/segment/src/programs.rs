@@ -1,4 +1,4 @@
-//! The programs under test, where cargo has put them.
+//! Programs under test in cargo's target folder.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -16,12 +16,12 @@ pub fn binaries() -> Binaries {
     }
 }
 
-/// Returns the path of a program of this workspace, or of an example as `examples/NAME`. It lies in the folder in which
-/// cargo has built the running test or benchmark.
+/// Returns the path of a program of this workspace, or of an example as `examples/NAME`. It is in the folder in
+/// which cargo built the running test or benchmark.
 ///
 /// # Panics
-/// It is not there, or a source that it is made of was changed since: `cargo test` builds the programs of a package
-/// only with the tests of that package.
+/// It is missing, or one of its sources is newer: `cargo test` builds the programs of a package only with the tests
+/// of that package.
 pub fn program(name: &str) -> &'static str {
     static FOUND: Mutex<BTreeMap<String, &'static str>> = Mutex::new(BTreeMap::new());
     let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
@@ -56,7 +56,7 @@ fn build_command() -> &'static str {
     }
 }
 
-/// The folder of programs that belongs to the running test: that of a test is `deps` in it.
+/// Returns the folder of programs for the running test, which is in its subfolder `deps`.
 fn folder() -> PathBuf {
     let own = env::current_exe().expect("a process can find its program");
     let folder = own.parent().expect("a program lies in a folder");
@@ -66,8 +66,8 @@ fn folder() -> PathBuf {
     }
 }
 
-/// Returns a source that was changed after the program was built, as far as that can be seen. Cargo lists the sources
-/// beside the program.
+/// Returns a source that was changed after the program was built. Cargo lists the sources in a file next to the
+/// program.
 fn newer_source(program: &Path) -> Option<PathBuf> {
     let built = fs::metadata(program).and_then(|it| it.modified()).ok()?;
     let listed = fs::read_to_string(program.with_extension("d")).ok()?;

@@ -16,11 +16,11 @@ use crate::segment::Segment;
 use crate::timing::{SLACK, Timing};
 use crate::wire::{Digest, Member, Message, Seen, digest_of};
 
-const POLL: Duration = Duration::from_millis(10);
-/// A token that nobody wants stays for longer than this where it rests.
-const RESTS: Duration = Duration::from_secs(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
+/// With an IDLE_HOLD longer than this, an idle token rests.
+const RESTING_IDLE_HOLD: Duration = Duration::from_secs(10);
 
-/// What daemons are started with beyond the protocol's constants.
+/// Options of the daemons besides the protocol's constants.
 struct Options(Box<dyn Fn(Ringd) -> Ringd + Send + Sync>);
 
 impl fmt::Debug for Options {
@@ -29,14 +29,14 @@ impl fmt::Debug for Options {
     }
 }
 
-/// Daemons on a segment, and what a test asks of them.
+/// Daemons on a segment, and checks of their ring.
 #[derive(Debug)]
 pub struct Ring {
-    /// In the order of the nodes, of which the last may have none yet.
+    /// Daemons in the order of the nodes. The last nodes may have none.
     pub daemons: Vec<Daemon>,
-    /// What they run on. Dropped last.
+    /// Their segment. It is dropped last.
     pub segment: Segment,
-    /// What was recorded before the recording was begun anew.
+    /// Frames that were recorded before the recording was restarted.
     earlier: Vec<Seen>,
     timing: Timing,
     binaries: Binaries,
@@ -54,7 +54,7 @@ impl Ring {
         Self::start_with(segment, count, timing, binaries, |ringd| ringd)
     }
 
-    /// The same with further options for each of them.
+    /// Starts daemons with further options.
     pub fn start_with(
         segment: Segment,
         count: usize,
@@ -78,7 +78,6 @@ impl Ring {
         Ok(ring)
     }
 
-    /// Starts a daemon on the next node.
     pub fn join(&mut self) -> Result<()> {
         let node = self.segment.node(self.daemons.len());
         let ringd = node.ringd(self.binaries).timing(&self.timing);
@@ -86,13 +85,12 @@ impl Ring {
         Ok(())
     }
 
-    /// Lets the recording and the logs begin here.
-    pub(crate) fn begin_anew(&mut self) {
-        self.earlier.append(&mut self.segment.begin_anew());
-        self.daemons.iter_mut().for_each(Daemon::begin_anew);
+    /// Restarts the recording and the logs.
+    pub(crate) fn restart_recording(&mut self) {
+        self.earlier.append(&mut self.segment.restart_recording());
+        self.daemons.iter_mut().for_each(Daemon::restart_recording);
     }
 
-    /// The daemons' MACs.
     pub fn macs(&self) -> Vec<MacAddr> {
         self.daemons
             .iter()
@@ -100,7 +98,7 @@ impl Ring {
             .collect()
     }
 
-    /// The digest of a table that holds the daemons' nodes and nobody else.
+    /// Returns the digest of a table that contains exactly the daemons' nodes.
     pub fn digest(&self) -> Digest {
         let members = self.daemons.iter().map(|daemon| Member {
             mac: daemon.node().mac(),
@@ -112,7 +110,7 @@ impl Ring {
         digest_of(&members.collect::<Vec<_>>())
     }
 
-    /// The frames of the daemons since a time.
+    /// Returns the daemons' frames since a time.
     pub fn frames_since(&self, from: Duration) -> Vec<Seen> {
         let since = |frames: &[Seen]| {
             let recent = frames.iter().filter(|seen| seen.at >= from);
@@ -121,14 +119,13 @@ impl Ring {
         self.segment.capture().look(since)
     }
 
-    /// Waits until there was one owner for a WAITER_TIMEOUT since that time. Gives the time from
-    /// which on it was so.
+    /// Waits until there was one owner for a WAITER_TIMEOUT. Returns the time since which there is one.
     pub fn wait_for_one_owner(&self, since: Duration) -> Result<Duration> {
         self.one_owner_by(since, clock::now() + PATIENCE)
     }
 
-    /// The same as section 5, rule 2 promises it for a segment that lost its last frame at `since`.
-    /// It is for tests that run alone.
+    /// Checks section 5, rule 2: one owner within its bound after `since`, when the segment lost its last frame.
+    /// Only for exclusive tests.
     pub fn wait_for_one_owner_in_time(&self, since: Duration) -> Result<Duration> {
         let window = self.timing.waiter_timeout();
         self.one_owner_by(
@@ -139,7 +136,7 @@ impl Ring {
 
     fn one_owner_by(&self, since: Duration, deadline: Duration) -> Result<Duration> {
         let window = self.timing.waiter_timeout();
-        // To look through all frames costs the ring time of its own.
+        // Reading all frames often would take CPU time from the ring.
         thread::sleep((since + window).saturating_sub(clock::now()));
         loop {
             let now = clock::now();
@@ -151,27 +148,27 @@ impl Ring {
             }
             if now >= deadline {
                 verdict?;
-                bail!("the test was too late to look");
+                bail!("the test looked too late");
             }
-            thread::sleep(POLL);
+            thread::sleep(POLL_INTERVAL);
         }
     }
 
-    /// Waits until all daemons tell the same table, with the daemons' nodes and nobody else. In a
-    /// ring whose token rests they need not say so in frames; then `ringctl` is asked.
+    /// Waits until all daemons have the same table with exactly the daemons' nodes. If the token rests, frames need
+    /// not show it, so `ringctl` is asked too.
     pub fn wait_for_equal_tables(&self) -> Result<()> {
         self.equal_tables_within(PATIENCE)
     }
 
-    /// The same within four heartbeats: every member tells its digest once a round. It is for tests
-    /// that run alone.
+    /// Waits for equal tables within four heartbeats: every member sends its digest once per rotation. Only for
+    /// exclusive tests.
     pub fn wait_for_equal_tables_in_time(&self) -> Result<()> {
         self.equal_tables_within(4 * self.timing.heartbeat + SLACK)
     }
 
     fn equal_tables_within(&self, timeout: Duration) -> Result<()> {
         let deadline = Instant::now() + timeout;
-        let rests = self.timing.idle_hold > RESTS;
+        let rests = self.timing.idle_hold > RESTING_IDLE_HOLD;
         loop {
             let verdict = if rests {
                 self.statuses().map(|_| ())
@@ -183,17 +180,17 @@ impl Ring {
             if verdict.is_ok() || Instant::now() >= deadline {
                 return verdict;
             }
-            thread::sleep(POLL);
+            thread::sleep(POLL_INTERVAL);
         }
     }
 
-    /// Waits for one owner after a start, and then for equal tables: the ring has formed.
+    /// Waits until a started ring has formed: one owner and equal tables.
     pub fn wait_until_formed(&self) -> Result<()> {
         self.wait_for_one_owner(clock::now())?;
         self.wait_for_equal_tables()
     }
 
-    /// Waits for the next heartbeat, and gives the place of the daemon that sent it.
+    /// Waits for the next heartbeat. Returns the place of the daemon that sent it.
     pub fn owner(&self) -> Result<usize> {
         let heartbeat = self.segment.capture().wait_for(PATIENCE, |seen| {
             seen.is_broadcast() && matches!(seen.message, Message::TokenIsHere { .. })
@@ -201,17 +198,17 @@ impl Ring {
         Ok(heartbeat.port)
     }
 
-    /// Checks what must hold at all times, over all frames so far: those from before the recording
-    /// was begun anew, too.
+    /// Checks the invariants that always hold, on all frames, also those before the recording was restarted.
     pub fn check(&self) -> Result<()> {
         let recorded = |frames: &[Seen]| [&self.earlier, frames].concat();
         let mut frames = self.segment.capture().look(recorded);
-        // Two processors may hand over an offer and its answer the other way round; their stamps are right.
+        // The capture may read an offer and its answer in the wrong order if two CPUs handled them. Their
+        // timestamps are right.
         frames.sort_by_key(|seen| seen.at);
         invariants::check_all(&frames)
     }
 
-    /// Checks that all daemons tell `ringctl` the same table, and gives their statuses.
+    /// Checks that `ringctl` shows the same table for all daemons. Returns their statuses.
     pub fn statuses(&self) -> Result<Vec<Value>> {
         let statuses = self
             .daemons
@@ -222,7 +219,7 @@ impl Ring {
             let expected = format!("{:016x}", self.digest().hash);
             ensure!(
                 status["ring_hash"] == expected,
-                "not {expected}: {status:#}"
+                "the table is not {expected}: {status:#}"
             );
         }
         Ok(statuses)
@@ -230,7 +227,6 @@ impl Ring {
 }
 
 impl Ringd {
-    /// The protocol's constants.
     pub fn timing(self, timing: &Timing) -> Self {
         self.option("--heartbeat", in_ns(timing.heartbeat))
             .option("--take-timeout", in_ns(timing.take_timeout))

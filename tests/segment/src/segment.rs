@@ -1,4 +1,4 @@
-//! A broadcast segment of nodes, each in a network namespace of its own.
+//! A broadcast segment of nodes in network namespaces.
 
 use std::net::Ipv4Addr;
 use std::thread;
@@ -9,28 +9,24 @@ use pnet::util::MacAddr;
 use serde_json::Value;
 
 use crate::capture::Capture;
-use crate::exhibits;
+use crate::failure_report;
 use crate::netns::NetNs;
 use crate::node::Node;
 use crate::switch::Switch;
 use crate::wire::{ETHERTYPE, Seen};
 
-/// How long a new link may take to carry frames.
-const LINK_PATIENCE: Duration = Duration::from_secs(10);
-/// A look at the link's state is a process of its own: not too often.
-const LINK_POLL: Duration = Duration::from_millis(5);
+/// Longest time until a new link carries frames.
+const LINK_TIMEOUT: Duration = Duration::from_secs(10);
+/// Interval at which the state of a link is polled, which starts a process.
+const LINK_POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// What joins the nodes.
 #[derive(Debug)]
 enum Fabric {
-    /// The kernel's bridge.
     Bridge,
-    /// The tests' own switch.
     Switch(Switch),
 }
 
-/// What a segment shall be like. Start with [`Layout::new`], end with [`Layout::bridge`] or
-/// [`Layout::switch`].
+/// Builder of a segment. Begin with [`Layout::new`], end with [`Layout::bridge`] or [`Layout::switch`].
 #[derive(Debug, Clone, PartialEq)]
 #[must_use]
 pub struct Layout {
@@ -41,7 +37,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Nodes with the MACs `02:00:00:00:00:01` and up, and with no IP addresses.
+    /// Makes nodes with the MACs `02:00:00:00:00:01` and up, and without IP addresses.
     pub fn new(nodes: usize) -> Self {
         let macs = (1..=nodes as u64).map(fixed_mac).collect();
         Self {
@@ -52,7 +48,7 @@ impl Layout {
         }
     }
 
-    /// Locally administered MACs from a seed, so that the ring's order is not the nodes'.
+    /// Uses locally administered MACs from a seed, so the ring's order differs from the nodes' order.
     pub fn random_macs(mut self, seed: u64) -> Self {
         let mut random = fastrand::Rng::with_seed(seed);
         for mac in &mut self.macs {
@@ -69,19 +65,19 @@ impl Layout {
         self
     }
 
-    /// The EtherType that is captured and that peers speak.
+    /// Sets the EtherType that is captured and that peers use.
     pub fn ethertype(mut self, ethertype: u16) -> Self {
         self.ethertype = ethertype;
         self
     }
 
-    /// Records no frames: for measurements, since a recording costs time.
+    /// Records no frames, for measurements: a recording costs time.
     pub fn without_capture(mut self) -> Self {
         self.is_captured = false;
         self
     }
 
-    /// Joins the nodes by a bridge of the kernel, without spanning tree and multicast snooping.
+    /// Connects the nodes by the kernel's bridge, without spanning tree and multicast snooping.
     pub fn bridge(self) -> Result<Segment> {
         let hub = NetNs::new()?;
         hub.ip(
@@ -94,8 +90,8 @@ impl Layout {
         Ok(segment)
     }
 
-    /// Joins the nodes by a switch that can lose, duplicate, delay and keep apart; its dice are
-    /// thrown from `seed`.
+    /// Connects the nodes by a switch that can lose, duplicate, delay and block frames. `seed` determines its
+    /// random choices.
     pub fn switch(self, seed: u64) -> Result<Segment> {
         let hub = NetNs::new()?;
         let switch = Switch::new(self.macs.len(), seed);
@@ -113,7 +109,7 @@ impl Layout {
             .then(|| Capture::start(&hub, self.ethertype))
             .transpose()?;
         if let Some(capture) = &capture {
-            exhibits::show_capture(capture.recording());
+            failure_report::show_capture(capture.recording());
         }
         let mut segment = Segment {
             hub,
@@ -134,7 +130,6 @@ impl Layout {
     }
 }
 
-/// A broadcast segment.
 #[derive(Debug)]
 pub struct Segment {
     hub: NetNs,
@@ -144,17 +139,17 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// Nodes on a bridge, as [`Layout::new`] has them.
+    /// Makes nodes on a bridge, as in [`Layout::new`].
     pub fn bridge(nodes: usize) -> Result<Self> {
         Layout::new(nodes).bridge()
     }
 
-    /// Nodes on the tests' own switch, as [`Layout::new`] has them.
+    /// Makes nodes on the tests' switch, as in [`Layout::new`].
     pub fn switch(nodes: usize, seed: u64) -> Result<Self> {
         Layout::new(nodes).switch(seed)
     }
 
-    /// Two nodes with one cable between them, for measurements: no bridge and no capture.
+    /// Makes two nodes with a cable between them, for measurements: no bridge and no capture.
     pub fn pair() -> Result<[Node; 2]> {
         let nodes = [
             Node::new(0, fixed_mac(1), ETHERTYPE, None)?,
@@ -176,50 +171,48 @@ impl Segment {
         Ok(nodes)
     }
 
-    /// Lets the recording begin here, for the report of another test, and gives what it was.
-    pub(crate) fn begin_anew(&self) -> Vec<Seen> {
-        exhibits::show_capture(self.capture().recording());
+    /// Restarts the recording, for the report of another test. Returns the earlier frames.
+    pub(crate) fn restart_recording(&self) -> Vec<Seen> {
+        failure_report::show_capture(self.capture().recording());
         self.capture().drain()
     }
 
-    /// The nodes in order.
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
     }
 
-    /// A node.
+    /// Returns a node.
     ///
     /// # Panics
-    /// If there are not so many.
+    /// There is no such node.
     pub fn node(&self, index: usize) -> &Node {
         &self.nodes[index]
     }
 
-    /// The recording of all frames.
+    /// Returns the recording of all frames.
     ///
     /// # Panics
-    /// If the segment has none ([`Layout::without_capture`]).
+    /// The segment has none ([`Layout::without_capture`]).
     pub fn capture(&self) -> &Capture {
         (self.capture.as_ref()).expect("the segment records its frames")
     }
 
-    /// The namespace of the bridge or switch, for what this type has no method for.
     pub fn hub(&self) -> &NetNs {
         &self.hub
     }
 
-    /// The switch.
+    /// Returns the switch.
     ///
     /// # Panics
-    /// If the segment is a bridge.
+    /// The segment is a bridge.
     pub fn rules(&self) -> &Switch {
         match &self.fabric {
             Fabric::Switch(switch) => switch,
-            Fabric::Bridge => panic!("a bridge has no rules: make the segment with a switch"),
+            Fabric::Bridge => panic!("a bridge has no rules: use Segment::switch"),
         }
     }
 
-    /// Cuts a node off without its noticing: its link stays up, and nothing goes through.
+    /// Cuts a node off without its noticing: its link stays up, but no frame passes.
     pub fn cut(&self, index: usize) -> Result<()> {
         match &self.fabric {
             Fabric::Bridge => self.hub.ip(&format!("link set p{index} nomaster\n")),
@@ -230,7 +223,6 @@ impl Segment {
         }
     }
 
-    /// Undoes [`Segment::cut`].
     pub fn heal(&self, index: usize) -> Result<()> {
         match &self.fabric {
             Fabric::Bridge => {
@@ -244,17 +236,15 @@ impl Segment {
         }
     }
 
-    /// Pulls a node's cable: it loses its carrier.
+    /// Takes a node's carrier away, like an unplugged cable.
     pub fn lose_carrier(&self, index: usize) -> Result<()> {
         self.hub.ip(&format!("link set p{index} down\n"))
     }
 
-    /// Undoes [`Segment::lose_carrier`].
     pub fn regain_carrier(&self, index: usize) -> Result<()> {
         self.hub.ip(&format!("link set p{index} up\n"))
     }
 
-    /// Takes a node's interface away altogether.
     pub fn unplug(&self, index: usize) -> Result<()> {
         self.hub.ip(&format!("link del p{index}\n"))
     }
@@ -268,9 +258,9 @@ impl Segment {
             node.ns().path()?
         ))?;
         let port = query(&self.hub, &format!("p{index}"))?;
-        let number = port["ifindex"].as_u64().context("`ip` tells no ifindex")?;
+        let number = port["ifindex"].as_u64().context("`ip` shows no ifindex")?;
         if let Some(capture) = &self.capture {
-            capture.attribute(usize::try_from(number)?, index);
+            capture.assign_interface(usize::try_from(number)?, index);
         }
         if let Fabric::Bridge = self.fabric {
             self.hub.ip(&format!("link set p{index} master br0\n"))?;
@@ -282,7 +272,6 @@ impl Segment {
         node.ns().ip("link set eth0 up\n")
     }
 
-    /// Waits until a node's link carries frames.
     pub fn wait_for_link(&self, index: usize) -> Result<()> {
         self.nodes[index].wait_for_link()?;
         let is_bridge = matches!(self.fabric, Fabric::Bridge);
@@ -302,7 +291,7 @@ fn fixed_mac(number: u64) -> MacAddr {
     MacAddr::new(2, 0, 0, d, e, f)
 }
 
-/// Of the node's address: 254 nodes have one of their own.
+/// Returns the last octet of the node's address; 254 nodes have different ones.
 fn last_octet(index: usize) -> u8 {
     u8::try_from(index % 254 + 1).unwrap_or(u8::MAX)
 }
@@ -312,7 +301,7 @@ pub(crate) fn wait_for_state(
     interface: &str,
     wanted: impl Fn(&Value) -> bool,
 ) -> Result<()> {
-    let deadline = Instant::now() + LINK_PATIENCE;
+    let deadline = Instant::now() + LINK_TIMEOUT;
     loop {
         let link = query(ns, interface)?;
         if wanted(&link) {
@@ -322,13 +311,13 @@ pub(crate) fn wait_for_state(
             Instant::now() < deadline,
             "{interface} carries nothing yet: {link}"
         );
-        thread::sleep(LINK_POLL);
+        thread::sleep(LINK_POLL_INTERVAL);
     }
 }
 
 fn query(ns: &NetNs, interface: &str) -> Result<Value> {
     let text = ns.ask_ip(&["-json", "-details", "link", "show", "dev", interface])?;
-    let mut links: Value = serde_json::from_str(&text).context("`ip` tells no JSON")?;
+    let mut links: Value = serde_json::from_str(&text).context("the output of `ip` is not JSON")?;
     links
         .get_mut(0)
         .map(Value::take)

@@ -1,4 +1,4 @@
-//! Rings that stand ready: formed once, used by one test after another that harms nobody.
+//! Formed rings that one test after another can use, if none of them harms a daemon.
 
 use std::ops::Deref;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,46 +14,45 @@ use crate::ring::Ring;
 use crate::segment::Layout;
 use crate::timing::Timing;
 
-/// How many stand ready in a world: daemons at rest cost a little, too.
-const MOST: usize = 2;
-/// How long a ring may take to be as it was formed, once a test has left it.
-const RECOVERY: Duration = Duration::from_secs(2);
-const POLL: Duration = Duration::from_millis(5);
+/// Maximum number of unused rings in a sandbox: idle daemons cost CPU time too.
+const POOLED_RINGS_MAX: usize = 2;
+/// Longest time until a ring has recovered from the last test.
+const RECOVERY_TIMEOUT: Duration = Duration::from_secs(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// Those that nobody uses, the latest last.
+/// Unused rings; the last one was used last.
 static POOL: Mutex<Vec<PooledRing>> = Mutex::new(Vec::new());
 
-/// What makes two rings interchangeable.
+/// Properties that make two rings interchangeable.
 #[derive(Debug, Clone, PartialEq)]
-struct Kind {
+struct RingKind {
     layout: Layout,
     timing: Timing,
     options: Vec<(&'static str, String)>,
 }
 
-/// A formed ring and its processes then.
+/// A formed ring, and its processes at that time.
 #[derive(Debug)]
 struct PooledRing {
-    kind: Kind,
+    kind: RingKind,
     ring: Ring,
     processes: Vec<Pid>,
 }
 
-/// A formed ring, to be looked at and to be asked, with a daemon on every node. Its recording and
-/// its logs begin with this test. A test that stops, kills or cuts off one of the daemons forms a
-/// [`Ring`] of its own.
+/// A formed ring with a daemon on every node, which the test only observes and queries. Its recording and its logs
+/// begin with this test. A test that stops, kills or cuts off a daemon forms its own [`Ring`].
 #[derive(Debug)]
 pub struct SharedRing(Option<PooledRing>);
 
 impl SharedRing {
-    /// One that an earlier test of this world has left in order, or a new one on a bridge.
+    /// Returns an intact ring that an earlier test of this sandbox has left, or a new one on a bridge.
     pub fn on(
         layout: Layout,
         timing: Timing,
         binaries: Binaries,
         options: &[(&'static str, String)],
     ) -> Result<Self> {
-        let kind = Kind {
+        let kind = RingKind {
             layout,
             timing,
             options: options.to_vec(),
@@ -71,7 +70,7 @@ impl Deref for SharedRing {
 
     fn deref(&self) -> &Ring {
         let pooled = self.0.as_ref();
-        &pooled.expect("it is given back when this is dropped").ring
+        &pooled.expect("the ring is returned only on drop").ring
     }
 }
 
@@ -79,14 +78,14 @@ impl Drop for SharedRing {
     fn drop(&mut self) {
         let mut ready = pool();
         ready.extend(self.0.take());
-        if ready.len() > MOST {
+        if ready.len() > POOLED_RINGS_MAX {
             ready.remove(0);
         }
     }
 }
 
 impl PooledRing {
-    fn form(kind: Kind, binaries: Binaries) -> Result<Self> {
+    fn form(kind: RingKind, binaries: Binaries) -> Result<Self> {
         let segment = kind.layout.clone().bridge()?;
         let count = segment.nodes().len();
         let options = kind.options.clone();
@@ -104,16 +103,16 @@ impl PooledRing {
         })
     }
 
-    /// Whether it is as it was formed, or soon is: clients that have just hung up may still be
+    /// Whether it is unchanged since it was formed, or soon is: clients that just disconnected may still be
     /// counted.
     fn is_in_order(&mut self) -> bool {
-        let deadline = Instant::now() + RECOVERY;
-        while self.look().is_err() {
-            // Data stay with the token: waiting does not help.
+        let deadline = Instant::now() + RECOVERY_TIMEOUT;
+        while self.check_state().is_err() {
+            // Data stay with the token, so waiting does not help.
             if Instant::now() >= deadline || self.has_data() {
                 return false;
             }
-            thread::sleep(POLL);
+            thread::sleep(POLL_INTERVAL);
         }
         true
     }
@@ -124,7 +123,7 @@ impl PooledRing {
         data.any(|data| data.is_ok_and(|data| data["hex"] != ""))
     }
 
-    fn look(&mut self) -> Result<()> {
+    fn check_state(&mut self) -> Result<()> {
         ensure!(!self.has_data() && self.ring.segment.capture().lost() == 0);
         let table = format!("{:016x}", self.ring.digest().hash);
         for (daemon, process) in self.ring.daemons.iter_mut().zip(&self.processes) {
@@ -144,14 +143,14 @@ impl PooledRing {
     }
 }
 
-/// One of a kind that is in order; it is then as if it had just been formed. What is not in order is
-/// ended.
-fn take(kind: &Kind) -> Option<PooledRing> {
+/// Takes an intact ring of a kind from the pool, and ends the others of the kind. The ring looks as if it had just
+/// been formed.
+fn take(kind: &RingKind) -> Option<PooledRing> {
     loop {
         let at = pool().iter().rposition(|pooled| pooled.kind == *kind)?;
         let mut pooled = pool().remove(at);
         if pooled.is_in_order() {
-            pooled.ring.begin_anew();
+            pooled.ring.restart_recording();
             return Some(pooled);
         }
     }

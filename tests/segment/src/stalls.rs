@@ -1,9 +1,8 @@
-//! Daemons that stand still for a moment, as on a machine that is short of something: a test that
-//! fails for it would fail on a busy machine.
+//! Stalls daemons for a moment, like a busy machine. A test that fails with stalls would fail on a busy machine.
 //!
-//! With `RING_SEGMENT_STALLS=SEED` in the environment a test program runs all its tests that are not
-//! exclusive so, with `RING_SEGMENT_STALLS=SEED:COUNT` as many of them as that, drawn by the seed. How
-//! often one stood still is printed at the end; a sample in which none did is a failure.
+//! With the environment variable `RING_SEGMENT_STALLS=SEED` a test program does this in all tests that are not
+//! exclusive. With `RING_SEGMENT_STALLS=SEED:COUNT` it draws COUNT tests by the seed. At the end it prints the
+//! number of stalls; a sample without any stall fails.
 
 use std::env;
 use std::os::fd::OwnedFd;
@@ -20,24 +19,21 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::clock;
 
-const VARIABLE: &str = "RING_SEGMENT_STALLS";
-/// How long a daemon stands still, in milliseconds.
-const STALL: std::ops::RangeInclusive<u64> = 20..=500;
-/// How long all of them run between two stalls, in milliseconds.
-const PAUSE: std::ops::RangeInclusive<u64> = 100..=1500;
+const STALLS_VARIABLE: &str = "RING_SEGMENT_STALLS";
+const STALL_MS: std::ops::RangeInclusive<u64> = 20..=500;
+const PAUSE_MS: std::ops::RangeInclusive<u64> = 100..=1500;
 
-/// Which tests meet stalls.
+/// Tests whose daemons are stalled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Plan {
     pub seed: u64,
-    /// How many tests; `None`: all.
+    /// Number of tests; `None`: all.
     pub count: Option<usize>,
 }
 
 impl Plan {
-    /// What the environment asks for.
     pub(crate) fn from_environment() -> Result<Option<Self>> {
-        let Ok(text) = env::var(VARIABLE) else {
+        let Ok(text) = env::var(STALLS_VARIABLE) else {
             return Ok(None);
         };
         let (seed, count) = match text.split_once(':') {
@@ -49,11 +45,11 @@ impl Plan {
             let seed = seed.parse()?;
             Ok(Self { seed, count })
         };
-        let plan = read().with_context(|| format!("{VARIABLE} is to be SEED or SEED:COUNT"));
+        let plan = read().with_context(|| format!("{STALLS_VARIABLE} is to be SEED or SEED:COUNT"));
         plan.map(Some)
     }
 
-    /// Keeps as many of a list as meet stalls, in their order.
+    /// Draws `count` items of a list, and keeps their order.
     pub(crate) fn draw<T>(&self, mut all: Vec<T>) -> Vec<T> {
         let mut dice = Rng::with_seed(self.seed);
         while self.count.is_some_and(|count| all.len() > count) {
@@ -63,12 +59,11 @@ impl Plan {
     }
 }
 
-/// A daemon that may be made to stand still.
 #[derive(Debug)]
 struct Candidate {
     id: u32,
     process: OwnedFd,
-    /// Its test has stopped it, and will continue it.
+    /// The test has stopped it, and will continue it.
     is_stopped: bool,
 }
 
@@ -78,8 +73,8 @@ fn candidates() -> MutexGuard<'static, Vec<Candidate>> {
     CANDIDATES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A daemon was started: it may be made to stand still.
-pub(crate) fn enrol(child: &Child) -> Result<()> {
+/// Adds a started daemon to those that may be stalled.
+pub(crate) fn register(child: &Child) -> Result<()> {
     let process = pidfd_open(Pid::from_child(child), PidfdFlags::empty());
     candidates().push(Candidate {
         id: child.id(),
@@ -89,13 +84,13 @@ pub(crate) fn enrol(child: &Child) -> Result<()> {
     Ok(())
 }
 
-/// A daemon has ended, or is about to.
-pub(crate) fn dismiss(id: u32) {
+/// Removes a daemon that has ended or is about to end.
+pub(crate) fn unregister(id: u32) {
     candidates().retain(|candidate| candidate.id != id);
 }
 
-/// Its test stops a daemon or continues it: that is not interfered with.
-pub(crate) fn leave_alone(id: u32, is_stopped: bool) {
+/// Notes that the test itself stops or continues a daemon, so that it is not stalled.
+pub(crate) fn set_stopped(id: u32, is_stopped: bool) {
     for candidate in candidates().iter_mut() {
         if candidate.id == id {
             candidate.is_stopped = is_stopped;
@@ -103,7 +98,7 @@ pub(crate) fn leave_alone(id: u32, is_stopped: bool) {
     }
 }
 
-/// Stalls one daemon after another while it lives.
+/// Thread that stalls one daemon after another while it lives.
 #[derive(Debug)]
 pub(crate) struct Stalls {
     over: Sender<()>,
@@ -111,27 +106,25 @@ pub(crate) struct Stalls {
 }
 
 impl Stalls {
-    /// Those that a test meets: the same for the same seed and test, but for what else happens.
+    /// Begins the stalls of a test. The same seed and test give the same stalls, as far as the test itself is
+    /// deterministic.
     pub(crate) fn begin(plan: Plan, test: &str) -> Self {
         let dice = Rng::with_seed(xxh3_64_with_seed(test.as_bytes(), plan.seed));
         let (over, until) = channel();
         let stall = move || {
             let (mut dice, mut count) = (dice, 0);
             loop {
-                let pause = Duration::from_millis(dice.u64(PAUSE));
+                let pause = Duration::from_millis(dice.u64(PAUSE_MS));
                 if until.recv_timeout(pause) != Err(RecvTimeoutError::Timeout) {
                     return count;
                 }
-                let length = Duration::from_millis(dice.u64(STALL));
+                let length = Duration::from_millis(dice.u64(STALL_MS));
                 let place = dice.usize(..);
                 let Some(id) = stop_one(place) else { continue };
                 count += 1;
-                eprintln!(
-                    "{:?}: process {id} stands still for {length:?}",
-                    clock::now()
-                );
+                eprintln!("{:?}: process {id} is stalled for {length:?}", clock::now());
                 let is_over = until.recv_timeout(length) != Err(RecvTimeoutError::Timeout);
-                go_on(id);
+                continue_process(id);
                 if is_over {
                     return count;
                 }
@@ -141,7 +134,7 @@ impl Stalls {
         Self { over, thread }
     }
 
-    /// No more of them; how many there were.
+    /// Ends the stalls. Returns their number.
     pub(crate) fn end(self) -> usize {
         drop(self.over);
         self.thread.join().unwrap_or_default()
@@ -156,10 +149,10 @@ fn stop_one(place: usize) -> Option<u32> {
     Some(chosen.id)
 }
 
-fn go_on(id: u32) {
+fn continue_process(id: u32) {
     let all = candidates();
     let chosen = all.iter().find(|it| it.id == id && !it.is_stopped);
-    // One that has ended needs no more.
+    // Sending to a daemon that has ended is harmless.
     let _ = chosen.map(|it| pidfd_send_signal(&it.process, Signal::CONT));
 }
 

@@ -1,4 +1,4 @@
-//! A daemon between two peers: the place to see how one node behaves on the wire.
+//! A daemon between two peers, to test how one node behaves on the wire.
 
 use std::time::Instant;
 
@@ -14,28 +14,25 @@ use crate::wire::{Digest, Message, Seen, Token};
 
 const DAEMON: usize = 1;
 
-/// One daemon, and a peer with a smaller and one with a larger MAC.
+/// One daemon, and peers with a smaller and a larger MAC.
 #[derive(Debug)]
 pub struct Stand {
-    /// Under test.
     pub daemon: Daemon,
-    /// `02:00:00:00:00:01`: of equal progress, its tokens and candidates beat the daemon's.
+    /// `02:00:00:00:00:01`. At equal progress its tokens and candidates beat the daemon's.
     pub low: Peer,
-    /// `02:00:00:00:00:03`: the daemon's beat its. The daemon's next in ring order.
+    /// `02:00:00:00:00:03`. At equal progress the daemon's tokens beat its. It follows the daemon in ring order.
     pub high: Peer,
-    /// What they are on.
     pub segment: Segment,
-    /// The constants in force.
     pub timing: Timing,
 }
 
 impl Stand {
-    /// Starts the daemon; the peers listen already.
+    /// Starts the daemon. The peers listen already.
     pub fn new(binaries: Binaries, timing: Timing) -> Result<Self> {
         Self::on(Segment::bridge(3)?, binaries, timing, |ringd| ringd)
     }
 
-    /// The same on a segment of three nodes that is there already, and with further options.
+    /// Starts a daemon with further options on an existing segment of three nodes.
     pub fn on(
         segment: Segment,
         binaries: Binaries,
@@ -53,40 +50,38 @@ impl Stand {
         })
     }
 
-    /// The daemon's MAC.
     pub fn mac(&self) -> MacAddr {
         self.daemon.node().mac()
     }
 
-    /// Lets the daemon elect itself, and gives its token.
+    /// Waits until the daemon has elected itself. Returns its token.
     pub fn elect(&self) -> Result<Token> {
         let heartbeat = self.wait_from(0, is_heartbeat)?;
         heartbeat.message.token().context("a heartbeat has a token")
     }
 
-    /// Makes the daemon a WAITER for a token of `low`'s, and gives that.
+    /// Makes the daemon a WAITER for a token of `low`. Returns the token.
     pub fn follow(&self) -> Result<Token> {
         let token = self.token_of(&self.low, 1000);
         self.wait_from(0, |seen| seen.message == Message::WhereIsToken)?;
-        self.low.broadcast(&holds(token))?;
+        self.low.broadcast(&token_is_here(token))?;
         self.wait_for_state("WAITER")?;
         Ok(token)
     }
 
-    /// Makes the daemon an OWNER by TAKE_TOKEN from `low`, and gives the token.
+    /// Makes the daemon an OWNER by TAKE_TOKEN of `low`. Returns the token.
     pub fn give(&self) -> Result<Token> {
         let token = self.token_of(&self.low, 1000);
         self.wait_from(0, |seen| seen.message == Message::WhereIsToken)?;
-        self.offer_until(&self.low, &offers(token), |seen| {
+        self.offer_until(&self.low, &take_token(token), |seen| {
             matches!(seen.message, Message::TokenIsHere { token: held, .. } if held == token)
         })?;
         self.wait_for_state("OWNER")?;
         Ok(token)
     }
 
-    /// Offers the daemon a token and waits for a frame of its that is as `answered`. As from any
-    /// giver the offer comes again after TAKE_TIMEOUT: a daemon that was held up drops an offer
-    /// that is older.
+    /// Offers the daemon a token, and waits for a frame that `answered` accepts. Repeats the offer after
+    /// TAKE_TIMEOUT like any giver, since a delayed daemon drops old offers.
     fn offer_until(
         &self,
         giver: &Peer,
@@ -108,14 +103,13 @@ impl Stand {
         }
     }
 
-    /// Waits until the daemon's status tells a state.
     pub fn wait_for_state(&self, state: &str) -> Result<()> {
         self.daemon
             .wait_for_status(PATIENCE, |status| status["state"] == state)?;
         Ok(())
     }
 
-    /// A peer's first chain, with a progress.
+    /// Returns the token of a peer's first chain with this progress.
     pub fn token_of(&self, peer: &Peer, progress: u64) -> Token {
         Token {
             progress,
@@ -124,18 +118,17 @@ impl Stand {
         }
     }
 
-    /// Waits for a frame of the daemon's since a mark of the capture.
+    /// Waits for a frame of the daemon after a mark.
     pub fn wait_from(&self, mark: usize, wanted: impl Fn(&Seen) -> bool) -> Result<Seen> {
         let capture = self.segment.capture();
         capture.wait_from(mark, PATIENCE, |seen| seen.port == DAEMON && wanted(seen))
     }
 
-    /// The capture's mark for [`Stand::wait_from`].
+    /// Returns the capture's mark for [`Stand::wait_from`].
     pub fn mark(&self) -> usize {
         self.segment.capture().mark()
     }
 
-    /// What the daemon has sent since a mark.
     pub fn sent_from(&self, mark: usize) -> Vec<Seen> {
         let mut frames = self.segment.capture().frames_from(mark);
         frames.retain(|seen| seen.port == DAEMON);
@@ -143,7 +136,7 @@ impl Stand {
     }
 }
 
-/// Whether a frame is a TOKEN_IS_HERE to everybody.
+/// Whether a frame is a broadcast TOKEN_IS_HERE.
 pub fn is_heartbeat(seen: &Seen) -> bool {
     seen.is_broadcast() && matches!(seen.message, Message::TokenIsHere { .. })
 }
@@ -156,23 +149,21 @@ pub fn is_claim(seen: &Seen) -> bool {
     )
 }
 
-/// A TOKEN_IS_HERE without data.
-pub fn holds(token: Token) -> Message {
+pub fn token_is_here(token: Token) -> Message {
     Message::TokenIsHere {
         token,
-        digest: ALIEN,
+        digest: OTHER_DIGEST,
         data: Vec::new(),
     }
 }
 
-/// A TAKE_TOKEN without data.
-pub fn offers(token: Token) -> Message {
+pub fn take_token(token: Token) -> Message {
     Message::TakeToken {
         token,
-        digest: ALIEN,
+        digest: OTHER_DIGEST,
         data: Vec::new(),
     }
 }
 
-/// A digest that is no table's.
-pub const ALIEN: Digest = Digest { size: 1, hash: 0 };
+/// A digest that no table has.
+pub const OTHER_DIGEST: Digest = Digest { size: 1, hash: 0 };

@@ -1,4 +1,4 @@
-//! A switch of the tests' own: it learns and floods like a real one, and does harm on demand.
+//! A switch that learns and floods like a real one, and causes faults on demand.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
@@ -15,34 +15,34 @@ use pnet::packet::ethernet::EthernetPacket;
 use pnet::util::MacAddr;
 
 use crate::checksum;
-use crate::raw::RawSocket;
+use crate::packet_socket::RawSocket;
 
-/// How soon the thread notices that it is no longer wanted.
-const TURN: Duration = Duration::from_millis(20);
+/// Longest time until the thread notices that it should end.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// What the switch does to frames. Set with [`Switch::set`]; the first rules do no harm.
+/// Faults of the switch, set with [`Switch::set`]. The default rules cause none.
 #[derive(Debug, Clone)]
 pub struct Rules {
-    /// Which ports carry frames.
+    /// Whether each port carries frames.
     pub up: Vec<bool>,
-    /// The partition of each port: frames stay in their own.
-    pub side: Vec<usize>,
-    /// From which port to which nothing passes: cuts that have one direction.
+    /// Partition of each port. Frames stay in their partition.
+    pub partition: Vec<usize>,
+    /// Links from one port to another on which no frame passes.
     pub blocked: HashSet<(usize, usize)>,
-    /// From which ports frames to one station alone are lost.
+    /// Ports whose unicast frames are lost.
     pub broadcasts_only: HashSet<usize>,
-    /// To which ports frames to all stations are lost.
+    /// Ports that do not get broadcasts.
     pub unicasts_only: HashSet<usize>,
-    /// The chance that one receiver misses a frame, 0 to 1.
+    /// Probability that a receiver misses a frame, 0 to 1.
     pub loss: f64,
-    /// The chance that one receiver gets a frame twice, 0 to 1.
+    /// Probability that a receiver gets a frame twice, 0 to 1.
     pub duplication: f64,
-    /// How long a copy is held back, by chance in this range: so later frames overtake it.
+    /// Range of the random delay of each copy, so later frames may overtake it.
     pub delay: Range<Duration>,
 }
 
-/// The switch. Its dice are its own: the same seed and the same frames in the same order meet the
-/// same fate.
+/// The switch. It has its own random numbers: with the same seed, the same frames in the same order are treated
+/// alike.
 #[derive(Debug)]
 pub struct Switch {
     rules: Arc<Mutex<Rules>>,
@@ -55,7 +55,7 @@ impl Switch {
     pub(crate) fn new(ports: usize, seed: u64) -> Self {
         let rules = Rules {
             up: vec![true; ports],
-            side: vec![0; ports],
+            partition: vec![0; ports],
             blocked: HashSet::new(),
             broadcasts_only: HashSet::new(),
             unicasts_only: HashSet::new(),
@@ -74,12 +74,12 @@ impl Switch {
     /// Begins to switch between the ports `p0`, `p1`, … of the calling thread's namespace.
     pub(crate) fn start(&mut self) -> Result<()> {
         let ports = lock(&self.rules).up.len();
-        let mut engine = Engine {
+        let mut engine = SwitchThread {
             inlet: RawSocket::on_all(None)?,
             outlets: Vec::new(),
             ports: HashMap::new(),
             stations: HashMap::new(),
-            held: BinaryHeap::new(),
+            delayed: BinaryHeap::new(),
             frames: HashMap::new(),
             count: 0,
             dice: Rng::with_seed(self.seed),
@@ -89,7 +89,7 @@ impl Switch {
             let interface = if_nametoindex(name.as_str())
                 .with_context(|| format!("the switch has no interface {name}"))?;
             engine.ports.insert(usize::try_from(interface)?, port);
-            engine.outlets.push(RawSocket::outlet(&name)?);
+            engine.outlets.push(RawSocket::send_only(&name)?);
         }
         let (rules, over) = (Arc::clone(&self.rules), Arc::clone(&self.over));
         let thread = thread::Builder::new().name("switch".to_owned());
@@ -98,7 +98,7 @@ impl Switch {
         Ok(())
     }
 
-    /// Changes the rules, for frames that come in from now on.
+    /// Changes the rules for frames that come in later.
     pub fn set(&self, change: impl FnOnce(&mut Rules)) {
         change(&mut lock(&self.rules));
     }
@@ -117,28 +117,28 @@ fn lock(rules: &Mutex<Rules>) -> MutexGuard<'_, Rules> {
     rules.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What the thread works with.
-struct Engine {
+struct SwitchThread {
     inlet: RawSocket,
     outlets: Vec<RawSocket>,
-    /// By interface number.
     ports: HashMap<usize, usize>,
     stations: HashMap<MacAddr, usize>,
-    /// Copies that wait: when due, the how many-th, to which port.
-    held: BinaryHeap<Reverse<(Instant, u64, usize)>>,
-    /// Their bytes, by the how many-th.
+    /// Delayed copies: time, sequence number and port.
+    delayed: BinaryHeap<Reverse<(Instant, u64, usize)>>,
+    /// Bytes of the delayed copies by sequence number.
     frames: HashMap<u64, Vec<u8>>,
     count: u64,
     dice: Rng,
 }
 
-impl Engine {
+impl SwitchThread {
     fn run(mut self, rules: &Mutex<Rules>, over: &AtomicBool) -> Result<()> {
         while !over.load(Ordering::Relaxed) {
             self.release();
-            let next = self.held.peek().map(|Reverse((due, ..))| *due);
-            let wait = next.map_or(TURN, |due| due.saturating_duration_since(Instant::now()));
-            let Some(received) = self.inlet.receive(wait.min(TURN))? else {
+            let next = self.delayed.peek().map(|Reverse((due, ..))| *due);
+            let wait = next.map_or(POLL_INTERVAL, |due| {
+                due.saturating_duration_since(Instant::now())
+            });
+            let Some(received) = self.inlet.receive(wait.min(POLL_INTERVAL))? else {
                 continue;
             };
             if let Some(&from) = self.ports.get(&received.interface) {
@@ -162,13 +162,13 @@ impl Engine {
             self.stations.insert(packet.get_source(), from);
         }
         let station = self.stations.get(&packet.get_destination()).copied();
-        // What was learned from a port is forgotten when it goes down.
+        // The switch forgets the stations of a port that goes down.
         let known = station.filter(|port| rules.up[*port]);
         let mut frame = frame.to_vec();
         checksum::complete(&mut frame);
         for to in 0..self.outlets.len() {
             let reaches = rules.up[to]
-                && rules.side[to] == rules.side[from]
+                && rules.partition[to] == rules.partition[from]
                 && to != from
                 && (is_to_one || !rules.unicasts_only.contains(&to))
                 && !rules.blocked.contains(&(from, to));
@@ -189,18 +189,18 @@ impl Engine {
             }
             let delay = start + end.saturating_sub(start).mul_f64(self.dice.f64());
             self.count += 1;
-            self.held
+            self.delayed
                 .push(Reverse((Instant::now() + delay, self.count, to)));
             self.frames.insert(self.count, frame.to_vec());
         }
     }
 
     fn release(&mut self) {
-        while let Some(&Reverse((due, number, to))) = self.held.peek() {
+        while let Some(&Reverse((due, number, to))) = self.delayed.peek() {
             if due > Instant::now() {
                 return;
             }
-            self.held.pop();
+            self.delayed.pop();
             if let Some(frame) = self.frames.remove(&number) {
                 self.emit(to, &frame);
             }
@@ -208,7 +208,7 @@ impl Engine {
     }
 
     fn emit(&self, to: usize, frame: &[u8]) {
-        // A port that is down loses frames, as a real one does.
+        // A port that is down loses frames, like a real one.
         if self.outlets[to].send(frame).is_err() {
             self.outlets[to].clear_error();
         }

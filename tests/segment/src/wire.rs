@@ -1,6 +1,6 @@
-//! Lab2 frames, read and written by offsets: a second opinion on the codec under test.
+//! Decoder and encoder of Lab2 frames by offsets, to check the codec under test.
 //!
-//! Nothing here shares code with `ring-codec`. The layouts are those of the protocol's section 1.
+//! It shares no code with `ring-codec`. The layouts are those of the protocol's section 1.
 
 use std::fmt;
 
@@ -9,62 +9,54 @@ use pnet::packet::ethernet::{EtherType, EthernetPacket, MutableEthernetPacket};
 use pnet::util::MacAddr;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// The EtherType of a ring that is not told otherwise.
+/// Default EtherType of a ring.
 pub const ETHERTYPE: u16 = 0x88b5;
-/// The length of a header in front of the body.
-const HEADER: usize = 8;
-/// The length of a profile.
-const PROFILE: usize = 43;
-/// The most data that a token carries.
-const MOST_DATA: usize = 1024;
-/// The most members in one frame.
-const MOST_MEMBERS: usize = 66;
-/// The most members that one frame says are to leave the tables.
-const MOST_FORGOTTEN: usize = 64;
+/// Length of the header before the body.
+const HEADER_LEN: usize = 8;
+const PROFILE_LEN: usize = 43;
+/// Maximum length of a token's data.
+const DATA_LEN_MAX: usize = 1024;
+/// Maximum number of members in one frame.
+const FRAME_MEMBERS_MAX: usize = 66;
+/// Maximum number of members in a FORGET.
+const FORGOTTEN_MAX: usize = 64;
 
-/// The identity of one tenure.
+/// Identity of one tenure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Token {
-    /// Grows with every hand-over.
+    /// Grows with every handover.
     pub progress: u64,
-    /// Who made the chain.
     pub author: MacAddr,
-    /// Its maker's number for it.
     pub number: u32,
 }
 
 impl Token {
-    /// Whether this token beats the other one (the smaller priority of section 2).
+    /// Whether this token beats the other one (smaller priority, section 2).
     pub fn beats(&self, other: &Self) -> bool {
         let priority = |token: &Self| (!token.progress, token.author, token.number);
         priority(self) < priority(other)
     }
 
-    /// The chain that the token belongs to.
     pub fn chain(&self) -> (MacAddr, u32) {
         (self.author, self.number)
     }
 }
 
-/// Size and hash of a member table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Digest {
-    /// How many members.
     pub size: u32,
-    /// XXH3-64 of their encodings in order of MAC.
+    /// XXH3-64 of the members' encodings in order of their MACs.
     pub hash: u64,
 }
 
-/// A member of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Member {
-    /// Its address on the segment.
     pub mac: MacAddr,
-    /// IPv6, or IPv4 mapped; all zero if it has none.
+    /// IPv6, or IPv4-mapped; all zero if it has none.
     pub ip: [u8; 16],
 }
 
-/// The digest of a table of these members.
+/// Returns the digest of a table of these members.
 pub fn digest_of(members: &[Member]) -> Digest {
     let mut sorted = members.to_vec();
     sorted.sort_unstable();
@@ -79,53 +71,46 @@ pub fn digest_of(members: &[Member]) -> Digest {
     }
 }
 
-/// What comes after the header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Message {
     /// Kind 1.
     TakeToken {
-        /// The token as offered.
         token: Token,
-        /// The giver's table.
+        /// Digest of the giver's table.
         digest: Digest,
-        /// The token's data.
         data: Vec<u8>,
     },
     /// Kind 2.
     TokenIsHere {
-        /// The token held.
         token: Token,
-        /// The holder's table.
+        /// Digest of the holder's table.
         digest: Digest,
-        /// The token's data.
         data: Vec<u8>,
     },
     /// Kind 3.
     Ping {
-        /// The author's table.
+        /// Digest of the author's table.
         digest: Digest,
-        /// The author's ip.
         ip: [u8; 16],
     },
     /// Kind 4.
     TokenWasHereRecently {
-        /// The strongest token that the author knows.
+        /// Strongest token that the author knows.
         token: Token,
-        /// Its holder.
         holder: MacAddr,
     },
     /// Kind 5.
     WhereIsToken,
     /// Kind 6.
     GeneratingToken {
-        /// The candidate.
+        /// Token of the candidate.
         token: Token,
     },
     /// Kind 7.
     RingMembers {
-        /// Of the author's whole table.
+        /// Digest of the author's whole table.
         digest: Digest,
-        /// The part of it that fits.
+        /// Members of the table that fit.
         members: Vec<Member>,
     },
     /// Kind 8.
@@ -136,21 +121,20 @@ pub enum Message {
     Stamps {
         /// 0 more follows, 1 tell, 2 ask, 3 agree, 4 differ.
         purpose: u8,
-        /// The part of the author's table that fits.
+        /// Stamps of the author's table that fit.
         stamps: Vec<Stamp>,
     },
     /// Kind 11.
     Forget {
-        /// Who is to leave the tables.
+        /// Members that should leave the tables.
         members: Vec<MacAddr>,
     },
-    /// Nothing that the protocol allows, and why.
+    /// An invalid message, and the reason.
     Invalid(&'static str),
 }
 
 impl Message {
-    /// The payload of a frame by `author` that carries this message; nothing for
-    /// [`Message::Invalid`].
+    /// Returns the payload of a frame by `author` with this message. Returns no bytes for [`Message::Invalid`].
     pub fn payload(&self, author: MacAddr) -> Vec<u8> {
         let (kind, body) = match self {
             Self::TakeToken {
@@ -173,13 +157,12 @@ impl Message {
             Self::WantToken => (8, Vec::new()),
             Self::Leaving => (9, Vec::new()),
             Self::Forget { members } => (11, forget_bytes(members)),
-            // Only daemons say that.
+            // Only daemons send these.
             Self::Stamps { .. } | Self::Invalid(_) => return Vec::new(),
         };
         [&[kind, 0][..], &author.octets(), &body].concat()
     }
 
-    /// The token that the message names.
     pub fn token(&self) -> Option<Token> {
         match self {
             Self::TakeToken { token, .. }
@@ -190,7 +173,7 @@ impl Message {
         }
     }
 
-    /// The author's table as the message tells it.
+    /// Returns the digest of the author's table in the message.
     pub fn digest(&self) -> Option<Digest> {
         match self {
             Self::TakeToken { digest, .. }
@@ -202,12 +185,9 @@ impl Message {
     }
 }
 
-/// What is told of the last run of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stamp {
-    /// The job.
     pub name: String,
-    /// Who ran it.
     pub runner: MacAddr,
     /// 0 begun, 1 done, 2 failed, 3 void.
     pub outcome: u8,
@@ -215,27 +195,22 @@ pub struct Stamp {
     pub period: u64,
 }
 
-/// One frame that was seen on the segment.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Seen {
-    /// When, by [`crate::now`].
+    /// Time by [`crate::now`].
     pub at: std::time::Duration,
-    /// The node that it came from, whatever it says itself.
+    /// Node that sent it, whatever author the frame names.
     pub port: usize,
-    /// The Ethernet destination.
     pub dst: MacAddr,
-    /// The Ethernet source.
     pub src: MacAddr,
     /// messageAuthorMAC.
     pub author: MacAddr,
-    /// The message.
     pub message: Message,
-    /// The whole frame.
     pub bytes: Vec<u8>,
 }
 
 impl Seen {
-    /// Reads a whole frame; `None` if it is too short to be Ethernet.
+    /// Reads a whole frame. Returns `None` if it is too short for Ethernet.
     pub fn read(at: std::time::Duration, port: usize, bytes: Vec<u8>) -> Option<Self> {
         let packet = EthernetPacket::new(&bytes)?;
         let (dst, src) = (packet.get_destination(), packet.get_source());
@@ -251,14 +226,13 @@ impl Seen {
         })
     }
 
-    /// Whether its author says that it hears nobody; `None`: the frame has no profile.
+    /// Whether its author reports that it hears no member; `None`: the frame has no profile.
     pub fn author_is_deaf(&self) -> Option<bool> {
-        let from = MutableEthernetPacket::minimum_packet_size() + HEADER;
+        let from = MutableEthernetPacket::minimum_packet_size() + HEADER_LEN;
         let flags = profile_flags(&self.message, self.bytes.get(from..)?)?;
         Some(flags & 1 != 0)
     }
 
-    /// Whether it went to everybody.
     pub fn is_broadcast(&self) -> bool {
         self.dst == MacAddr::broadcast()
     }
@@ -277,7 +251,6 @@ impl fmt::Debug for Seen {
     }
 }
 
-/// A whole Ethernet frame, not padded.
 pub fn frame(dst: MacAddr, src: MacAddr, ethertype: u16, payload: &[u8]) -> Vec<u8> {
     let mut bytes = vec![0; MutableEthernetPacket::minimum_packet_size() + payload.len()];
     if let Some(mut packet) = MutableEthernetPacket::new(&mut bytes) {
@@ -300,7 +273,7 @@ fn read_payload(payload: &[u8], src: MacAddr) -> (MacAddr, Message) {
     } else if author.is_multicast() || author.is_zero() {
         Message::Invalid("the author is no station")
     } else {
-        let body = read_body(payload[0], &payload[HEADER..]);
+        let body = read_body(payload[0], &payload[HEADER_LEN..]);
         body.unwrap_or(Message::Invalid("shorter than its kind, or over a bound"))
     };
     let message = match message.token() {
@@ -351,7 +324,7 @@ fn read_body(kind: u8, body: &[u8]) -> Option<Message> {
     })
 }
 
-/// The flags of the profile behind the message, and behind its trailer if it has one.
+/// Returns the flags of the profile after the message and its trailer, if any.
 fn profile_flags(message: &Message, body: &[u8]) -> Option<u8> {
     let (body_len, trailer_len) = match message {
         Message::TokenIsHere { data, .. } => (32 + data.len(), 8),
@@ -362,7 +335,7 @@ fn profile_flags(message: &Message, body: &[u8]) -> Option<u8> {
     };
     let has_trailer = trailer_len > 0 && array_at(body, body_len) == Some(*b"RGD1");
     let profile = body_len + if has_trailer { trailer_len } else { 0 };
-    let is_there = array_at(body, profile) == Some(*b"RGD2") && body.len() >= profile + PROFILE;
+    let is_there = array_at(body, profile) == Some(*b"RGD2") && body.len() >= profile + PROFILE_LEN;
     is_there.then(|| body[profile + 4])
 }
 
@@ -407,7 +380,7 @@ fn digest_at(body: &[u8], offset: usize) -> Option<Digest> {
 
 fn data_at(body: &[u8]) -> Option<Vec<u8>> {
     let length = usize::from(u16::from_be_bytes(array_at(body, 30)?));
-    if length > MOST_DATA {
+    if length > DATA_LEN_MAX {
         return None;
     }
     body.get(32..32 + length).map(<[u8]>::to_vec)
@@ -415,7 +388,7 @@ fn data_at(body: &[u8]) -> Option<Vec<u8>> {
 
 fn members_at(body: &[u8]) -> Option<Vec<Member>> {
     let count = usize::from(u16::from_be_bytes(array_at(body, 12)?));
-    if count > MOST_MEMBERS {
+    if count > FRAME_MEMBERS_MAX {
         return None;
     }
     let offsets = (0..count).map(|index| 14 + 22 * index);
@@ -431,7 +404,7 @@ fn members_at(body: &[u8]) -> Option<Vec<Member>> {
 
 fn forgotten_at(body: &[u8]) -> Option<Vec<MacAddr>> {
     let count = usize::from(u16::from_be_bytes(array_at(body, 0)?));
-    if count > MOST_FORGOTTEN {
+    if count > FORGOTTEN_MAX {
         return None;
     }
     (0..count).map(|at| mac_at(body, 2 + 6 * at)).collect()

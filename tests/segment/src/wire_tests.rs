@@ -95,7 +95,7 @@ fn every_truncation_is_invalid() {
 }
 
 #[test]
-fn what_the_document_forbids_is_invalid() {
+fn messages_that_the_document_forbids_are_invalid() {
     let with = |offset: usize, byte: u8| {
         let mut bytes = every_message()[0].1.clone();
         bytes[offset] = byte;
@@ -135,7 +135,7 @@ fn a_table_is_hashed_in_the_order_of_its_macs() {
     };
     let (first, second) = (member(A, [0; 16]), member(B, IP));
     assert_eq!(digest_of(&[second, first]), digest_of(&[first, second]));
-    // The published XXH3-64 of nothing, with seed 0.
+    // The published XXH3-64 of empty input, with seed 0.
     assert_eq!(
         digest_of(&[]),
         Digest {

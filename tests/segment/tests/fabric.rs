@@ -1,4 +1,4 @@
-//! The segment itself: what the other tests stand on.
+//! Tests of the segment, on which the other tests rely.
 
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ const QUIET: Duration = Duration::from_millis(100);
 
 fn main() -> ExitCode {
     ring_segment::main(tests![
-        the_world_is_cut_off_from_the_machine,
+        the_sandbox_is_isolated_from_the_machine,
         nodes_hear_each_other_over_a_bridge,
         the_capture_sees_every_frame_once_and_in_order,
         the_capture_is_not_behind_the_nodes,
@@ -20,10 +20,10 @@ fn main() -> ExitCode {
         a_pulled_cable_is_noticed_and_put_back,
         an_interface_can_go_and_come_back,
         the_switch_learns_and_floods,
-        the_switch_loses_and_doubles_as_told,
+        the_switch_loses_and_duplicates_by_its_rules,
         the_switch_keeps_partitions_apart,
         the_switch_delays_and_reorders,
-        another_ethertype_is_captured_alone,
+        only_frames_of_the_ethertype_are_captured,
         addresses_and_random_macs_are_as_asked_for,
         a_pair_has_one_cable,
     ])
@@ -43,24 +43,23 @@ fn hashes(frames: &[ring_segment::Seen]) -> Vec<u64> {
         .collect()
 }
 
-/// Makes a peer on each of the first nodes.
 fn peers<const N: usize>(segment: &Segment) -> Result<[Peer; N]> {
     let peers: Vec<Peer> = (0..N)
         .map(|n| segment.node(n).peer())
         .collect::<Result<_>>()?;
-    Ok(peers.try_into().expect("there are as many"))
+    Ok(peers.try_into().expect("there are as many nodes"))
 }
 
-fn the_world_is_cut_off_from_the_machine() -> Result<()> {
+fn the_sandbox_is_isolated_from_the_machine() -> Result<()> {
     let links = Command::new("ip").args(["-brief", "link"]).output()?;
     let links = String::from_utf8(links.stdout)?;
     ensure!(
         links.lines().all(|line| line.starts_with("lo ")),
-        "not only lo: {links}"
+        "the sandbox has more than lo: {links}"
     );
     ensure!(
         std::process::id() == 1,
-        "a process {} would leave others",
+        "process {} would outlive the sandbox",
         std::process::id()
     );
     Ok(())
@@ -125,7 +124,7 @@ fn the_capture_sees_every_frame_once_and_in_order() -> Result<()> {
     Ok(())
 }
 
-/// What a node has heard was recorded before.
+/// The capture has a frame before the node's socket delivers it.
 fn the_capture_is_not_behind_the_nodes() -> Result<()> {
     let segment = Segment::bridge(2)?;
     let [a, b] = peers(&segment)?;
@@ -162,14 +161,14 @@ fn a_cut_node_keeps_its_carrier_and_hears_nothing() -> Result<()> {
         b.broadcast(&ping(2))?;
         ensure!(
             a.receive(QUIET)?.is_none() && b.receive(QUIET)?.is_none(),
-            "it is not cut off"
+            "the node is not cut off"
         );
         let link = link_of(&segment)?;
         ensure!(
             link.contains("UP") && !link.contains("NO-CARRIER"),
             "{link}"
         );
-        // What a node sends into the void is still evidence.
+        // A frame that no port receives is recorded too.
         segment
             .capture()
             .wait_from(0, SOON, |seen| seen.port == 1)?;
@@ -226,11 +225,11 @@ fn the_switch_learns_and_floods() -> Result<()> {
     Ok(())
 }
 
-/// The number of frames that are counted, and the one that follows them.
+/// Number of counted frames, and the number of the frame that follows them.
 const LAST: u64 = 1000;
 
-/// What has come through the switch, which keeps the order. A frame after them tells that they
-/// are all through; it may itself be lost.
+/// Returns the numbers that passed the switch, which keeps their order. The last frame shows that all have passed;
+/// it may itself be lost.
 fn received_before_the_last(from: &Peer, to: &Peer) -> Result<Vec<u64>> {
     let mut received = Vec::new();
     let until = Instant::now() + SOON;
@@ -243,10 +242,10 @@ fn received_before_the_last(from: &Peer, to: &Peer) -> Result<Vec<u64>> {
             }
         }
     }
-    anyhow::bail!("the last did not come in {SOON:?}")
+    anyhow::bail!("the last frame did not come in {SOON:?}")
 }
 
-fn the_switch_loses_and_doubles_as_told() -> Result<()> {
+fn the_switch_loses_and_duplicates_by_its_rules() -> Result<()> {
     let mut outcomes = Vec::new();
     for _ in 0..2 {
         let segment = Segment::switch(2, 42)?;
@@ -279,11 +278,11 @@ fn the_switch_loses_and_doubles_as_told() -> Result<()> {
 fn the_switch_keeps_partitions_apart() -> Result<()> {
     let segment = Segment::switch(3, 1)?;
     let [a, b, c] = peers(&segment)?;
-    segment.rules().set(|rules| rules.side = vec![0, 1, 0]);
+    segment.rules().set(|rules| rules.partition = vec![0, 1, 0]);
     a.broadcast(&ping(1))?;
     c.expect(SOON, |seen| seen.message == ping(1))?;
     ensure!(b.receive(QUIET)?.is_none(), "a frame crossed over");
-    segment.rules().set(|rules| rules.side = vec![0, 0, 0]);
+    segment.rules().set(|rules| rules.partition = vec![0, 0, 0]);
     a.broadcast(&ping(2))?;
     b.expect(SOON, |seen| seen.message == ping(2))?;
     Ok(())
@@ -310,12 +309,12 @@ fn the_switch_delays_and_reorders() -> Result<()> {
     let delay = received[0].at.saturating_sub(first.unwrap_or_default());
     ensure!(
         delay >= Duration::from_millis(20),
-        "the first came after {delay:?}"
+        "the first frame came after {delay:?}"
     );
     Ok(())
 }
 
-fn another_ethertype_is_captured_alone() -> Result<()> {
+fn only_frames_of_the_ethertype_are_captured() -> Result<()> {
     let segment = Layout::new(2).ethertype(0x9000).bridge()?;
     let [a, b] = peers(&segment)?;
     let other = ring_segment::frame(b.mac(), a.mac(), 0x88b5, &Message::Leaving.payload(a.mac()));
@@ -337,7 +336,7 @@ fn addresses_and_random_macs_are_as_asked_for() -> Result<()> {
             text.contains(&format!("10.77.0.{}/24", node.index() + 1)),
             "{text}"
         );
-        ensure!(!text.contains("inet6"), "IPv6 makes noise: {text}");
+        ensure!(!text.contains("inet6"), "IPv6 sends frames: {text}");
     }
     let fresh: &NetNs = segment.hub();
     ensure!(fresh.ask_ip(&["-brief", "link"])?.contains("br0"));

@@ -1,6 +1,6 @@
 #![forbid(unsafe_code)]
-//! The runner: that tests run side by side, that `exclusive` ones do not, that each failure is told
-//! with what was printed, and that nothing outlives a runner that is killed.
+//! Tests of the runner: tests run in parallel except exclusive ones, each failure is reported with the output, and
+//! no process outlives a killed runner.
 
 use std::env;
 use std::fs::{self, File};
@@ -14,34 +14,34 @@ use nix::fcntl::{Flock, FlockArg};
 use ring_segment::{Test, tests};
 use tempfile::TempDir;
 
-/// In the environment of a program that these tests run: the folder by which its tests meet.
+/// Environment variable of the program that these tests run: the folder in which its tests meet.
 const FOLDER: &str = "RUNNER_TEST_FOLDER";
 const PATIENCE: Duration = Duration::from_secs(20);
-const POLL: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 fn main() -> ExitCode {
     if env::var_os(FOLDER).is_some() {
         return ring_segment::main(programs_tests());
     }
     ring_segment::main(tests![
-        what_fails_is_told_with_what_was_printed,
+        a_failure_is_reported_with_the_output,
         tests_run_side_by_side,
         an_exclusive_test_runs_alone,
-        one_thread_is_one_world,
+        one_thread_is_one_sandbox,
         nothing_outlives_a_runner_that_is_killed,
-        what_is_listed_is_not_run,
+        listed_tests_are_not_run,
     ])
 }
 
-/// Those of the program that the tests run.
+/// Returns the tests of that program.
 fn programs_tests() -> Vec<Test> {
     tests![
         passes,
-        marks_its_world,
+        marks_its_sandbox,
         sees_the_mark,
         fails,
         panics,
-        ends_its_world,
+        ends_its_sandbox,
         meets_another,
         meets_the_first,
         exclusive finds_nobody,
@@ -55,7 +55,7 @@ fn shared(name: &str) -> Result<PathBuf> {
     Ok(PathBuf::from(folder).join(name))
 }
 
-/// Held by every test of the program while it runs.
+/// Returns a lock that each test of the program holds while it runs.
 fn take_part() -> Result<Flock<File>> {
     let file = File::create(shared("present")?)?;
     Flock::lock(file, FlockArg::LockShared).map_err(|(_, errno)| errno.into())
@@ -67,16 +67,16 @@ fn passes() -> Result<()> {
     Ok(())
 }
 
-/// In the world's own `/run`.
+/// In the sandbox's `/run`.
 const MARK: &str = "/run/mark";
 
-fn marks_its_world() -> Result<()> {
+fn marks_its_sandbox() -> Result<()> {
     File::create(MARK)?;
     Ok(())
 }
 
 fn sees_the_mark() -> Result<()> {
-    ensure!(Path::new(MARK).exists(), "this is another world");
+    ensure!(Path::new(MARK).exists(), "this is another sandbox");
     Ok(())
 }
 
@@ -91,7 +91,7 @@ fn panics() -> Result<()> {
     panic!("why it panics")
 }
 
-fn ends_its_world() -> Result<()> {
+fn ends_its_sandbox() -> Result<()> {
     let _present = take_part()?;
     std::process::exit(7)
 }
@@ -113,8 +113,8 @@ fn meets_the_first() -> Result<()> {
 fn finds_nobody() -> Result<()> {
     let file = File::create(shared("present")?)?;
     let alone = Flock::lock(file, FlockArg::LockExclusiveNonblock);
-    ensure!(alone.is_ok(), "somebody else runs");
-    // Long enough for another to begin.
+    ensure!(alone.is_ok(), "another test runs");
+    // Long enough for another test to begin.
     thread::sleep(Duration::from_millis(100));
     Ok(())
 }
@@ -124,7 +124,7 @@ fn finds_nobody_either() -> Result<()> {
 }
 
 fn hangs() -> Result<()> {
-    // What it starts takes part as well.
+    // The child inherits the lock.
     let mut flock = Command::new("flock");
     flock
         .arg("-s")
@@ -144,12 +144,12 @@ fn wait_until(is_so: impl Fn() -> bool) -> Result<()> {
     let deadline = Instant::now() + PATIENCE;
     while !is_so() {
         ensure!(Instant::now() < deadline, "not in {PATIENCE:?}");
-        thread::sleep(POLL);
+        thread::sleep(POLL_INTERVAL);
     }
     Ok(())
 }
 
-/// A program of its own in a folder of its own, which takes no turns with this one.
+/// Copy of this program in another folder, so that it takes no turns with this one.
 struct Program {
     folder: TempDir,
 }
@@ -166,7 +166,7 @@ impl Program {
         self.folder.path().join(name)
     }
 
-    /// With nothing of the world that this test is in.
+    /// Returns a command without this test's environment.
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(self.path("program"));
         let path = env::var_os("PATH").unwrap_or_default();
@@ -175,7 +175,7 @@ impl Program {
         command
     }
 
-    /// Runs tests of these names, and none else.
+    /// Runs exactly the tests with these names.
     fn run(&self, names: &[&str], threads: &str) -> Result<(Output, String)> {
         let all = "passes marks sees_the_mark fails panics ends meets finds hangs";
         let skipped = all.split(' ').filter(|name| !names.contains(name));
@@ -190,7 +190,7 @@ impl Program {
     }
 }
 
-/// Whether the runner says this of a test.
+/// Whether the runner reports this outcome of a test.
 fn says(said: &str, test: &str, outcome: &str) -> bool {
     said.lines().any(|line| {
         let line = line.strip_prefix("test ").unwrap_or_default();
@@ -198,11 +198,11 @@ fn says(said: &str, test: &str, outcome: &str) -> bool {
     })
 }
 
-fn what_fails_is_told_with_what_was_printed() -> Result<()> {
+fn a_failure_is_reported_with_the_output() -> Result<()> {
     let (output, said) = Program::new()?.run(&["passes", "fails", "panics", "ends"], "2")?;
     ensure!(output.status.code() == Some(101), "{}", output.status);
     ensure!(says(&said, "passes", "ok"), "{said}");
-    for test in ["fails", "panics", "ends_its_world"] {
+    for test in ["fails", "panics", "ends_its_sandbox"] {
         ensure!(says(&said, test, "FAILED"), "{test}: {said}");
     }
     for text in [
@@ -217,7 +217,7 @@ fn what_fails_is_told_with_what_was_printed() -> Result<()> {
     Ok(())
 }
 
-/// Runs tests of these names, which all pass.
+/// Runs the tests with these names, which must pass.
 fn all_pass(names: &[&str], threads: &str, passed: &str) -> Result<()> {
     let (output, said) = Program::new()?.run(names, threads)?;
     let is_so = output.status.success() && said.contains(passed);
@@ -233,11 +233,11 @@ fn an_exclusive_test_runs_alone() -> Result<()> {
     all_pass(&["passes", "meets", "finds"], "4", "5 passed")
 }
 
-fn one_thread_is_one_world() -> Result<()> {
+fn one_thread_is_one_sandbox() -> Result<()> {
     all_pass(&["marks", "sees_the_mark"], "1", "2 passed")
 }
 
-/// Whether all that took part has gone.
+/// Whether no process holds the lock.
 fn is_deserted(present: &Path) -> bool {
     let file = File::open(present);
     file.is_ok_and(|file| Flock::lock(file, FlockArg::LockExclusiveNonblock).is_ok())
@@ -252,11 +252,11 @@ fn nothing_outlives_a_runner_that_is_killed() -> Result<()> {
     runner.kill()?;
     runner.wait()?;
     hung?;
-    ensure!(was_there, "nothing was there");
+    ensure!(was_there, "no process was there");
     wait_until(|| is_deserted(&present))
 }
 
-fn what_is_listed_is_not_run() -> Result<()> {
+fn listed_tests_are_not_run() -> Result<()> {
     let program = Program::new()?;
     let output = program.command(&["--list", "--format", "terse"]).output()?;
     let said = String::from_utf8_lossy(&output.stdout);
@@ -264,6 +264,6 @@ fn what_is_listed_is_not_run() -> Result<()> {
         output.status.success() && said.contains("hangs: test"),
         "{said}"
     );
-    ensure!(!program.path("present").exists(), "it was run");
+    ensure!(!program.path("present").exists(), "the test was run");
     Ok(())
 }

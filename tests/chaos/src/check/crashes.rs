@@ -1,4 +1,4 @@
-//! Invariant 4: a killed owner is replaced within the bound, at a cost of O(n) broadcasts.
+//! Invariant 4: another member replaces a killed owner within the bound, with O(n) broadcasts.
 
 use std::time::Duration;
 
@@ -7,11 +7,11 @@ use ring_segment::{Message, Seen, is_claim, is_heartbeat};
 use super::evidence::{CrashTime, Cycle, Evidence, Span};
 use super::{Lateness, Rule, Sample, Verdict};
 
-/// The bound is one of time-outs. Four of them must fire and some frames travel, one after the
-/// other, and no machine does that in no time.
-const GRAIN: Duration = Duration::from_millis(5);
-/// Broadcasts a member for an election: it asks, stands, is told, and the winner says so.
-const BROADCASTS: usize = 5;
+/// Addition to the bound. The bound consists of four timeouts; timers fire late and frames need some time to
+/// travel.
+const BOUND_MARGIN: Duration = Duration::from_millis(5);
+/// Broadcasts per member in an election: question, candidacy, answers, and the winner's heartbeat.
+const BROADCASTS_PER_MEMBER: usize = 5;
 
 pub(super) fn check(evidence: &Evidence, lateness: &Lateness, verdict: &mut Verdict) {
     for cycle in &evidence.cycles {
@@ -42,15 +42,15 @@ fn check_crash(
         .rev()
         .find(|it| it.port == victim && is_claim(it));
     let after = evidence.sent_in(Span::new(killed, until));
-    let Some(successor) = elected(after, victim) else {
-        if claim.is_some_and(|claim| !goes_on(after, victim, claim)) {
-            let text = format!("nobody took the place of {}", evidence.cast.name(victim));
+    let Some(successor) = first_elected_claim(after, victim) else {
+        if claim.is_some_and(|claim| !continues_chain(after, victim, claim)) {
+            let text = format!("no node replaced {}", evidence.stations.name(victim));
             verdict.find(until, Rule::FailOver, text);
         }
         return;
     };
     let took = successor.at.saturating_sub(killed);
-    // What it was late by before the kill may still make members ask too late.
+    // A delay before the kill may still make members ask too late.
     let disturbed = lateness.disturbs(killed, successor.at);
     let sample = |value: Duration| Sample {
         at: killed,
@@ -62,8 +62,8 @@ fn check_crash(
         .silences
         .push(sample(successor.at.saturating_sub(last.at)));
     let bound = evidence.timing.new_owner_bound();
-    if took > bound + GRAIN && !disturbed {
-        let name = evidence.cast.name(victim);
+    if took > bound + BOUND_MARGIN && !disturbed {
+        let name = evidence.stations.name(victim);
         let text = format!("the successor of {name} came after {took:.1?}, bound {bound:.0?}");
         verdict.find(successor.at, Rule::FailOver, text);
     }
@@ -71,15 +71,15 @@ fn check_crash(
         .iter()
         .filter(|seen| seen.is_broadcast() && seen.at <= successor.at)
         .count();
-    let members = evidence.cast.ring().len();
-    if broadcasts > BROADCASTS * members && !disturbed {
+    let members = evidence.stations.ring().len();
+    if broadcasts > BROADCASTS_PER_MEMBER * members && !disturbed {
         let text = format!("an election among {members} cost {broadcasts} broadcasts");
         verdict.find(successor.at, Rule::FailOver, text);
     }
 }
 
-/// The first heartbeat of somebody who was elected: who stood before with that chain.
-fn elected(after: &[Seen], victim: usize) -> Option<&Seen> {
+/// Returns the first heartbeat of an elected station, one that stood with this chain before.
+fn first_elected_claim(after: &[Seen], victim: usize) -> Option<&Seen> {
     let heartbeats = after
         .iter()
         .filter(|it| it.port != victim && is_heartbeat(it));
@@ -94,8 +94,8 @@ fn elected(after: &[Seen], victim: usize) -> Option<&Seen> {
     found.map(|(seen, _)| seen)
 }
 
-/// Whether others claim what the victim had: it had handed the token on, or had not quite got it.
-fn goes_on(after: &[Seen], victim: usize, claim: &Seen) -> bool {
+/// Whether other stations claim the victim's chain: it had handed the token over, or had not yet taken it.
+fn continues_chain(after: &[Seen], victim: usize, claim: &Seen) -> bool {
     let mut claims = after.iter().filter(|it| it.port != victim && is_claim(it));
     let strongest = claim.message.token();
     claims.any(|seen| match (seen.message.token(), strongest) {

@@ -1,4 +1,4 @@
-//! What a run has left behind.
+//! Evidence that a run leaves: its journal, recordings and logs.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
@@ -11,155 +11,123 @@ use ring_segment::{MacAddr, Seen, Timing};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::cast::{Cast, Part};
-use crate::journal::{self, Entry, What};
+use crate::journal::{self, Event, JournalEntry};
 use crate::recording::{self, DELIVERED, SENT};
-use crate::stage::log_of;
+use crate::rig::log_of;
+use crate::stations::{StationRole, Stations};
 
-/// A time from and to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
-    /// Its begin.
     pub from: Duration,
-    /// Its end.
     pub to: Duration,
 }
 
 impl Span {
-    /// From a time to another.
     pub fn new(from: Duration, to: Duration) -> Self {
         Self { from, to }
     }
 
-    /// How long it is.
     pub fn length(&self) -> Duration {
         self.to.saturating_sub(self.from)
     }
 
-    /// Whether a time lies in it.
     pub fn holds(&self, at: Duration) -> bool {
         self.from <= at && at < self.to
     }
 }
 
-/// A fault that was carried out.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Done {
-    /// When.
+pub struct CausedFault {
     pub span: Span,
-    /// In a word.
     pub kind: String,
-    /// Whom it befell; none: all.
     pub stations: Vec<usize>,
 }
 
-/// A killed owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CrashTime {
-    /// Its place.
     pub station: usize,
-    /// From the kill to the new start.
+    /// Time from the kill to the restart.
     pub span: Span,
 }
 
-/// A cycle as it was.
 #[derive(Debug, Clone, Default)]
 pub struct Cycle {
-    /// From 1.
     pub number: u32,
-    /// When it began.
     pub begins: Duration,
-    /// The end of the faults.
     pub calm: Option<Duration>,
-    /// Whether CPU burners went on.
     pub starved: bool,
-    /// When the members wanted the token.
     pub wants: Option<Span>,
-    /// When the daemons were asked, and what they said.
+    /// Time of the status requests, and the daemons' answers.
     pub statuses: Option<(Duration, Vec<(usize, Value)>)>,
-    /// Killed owners.
     pub crashes: Vec<CrashTime>,
-    /// The end.
     pub ends: Duration,
 }
 
 impl Cycle {
-    /// The calm, if the cycle came so far.
     pub fn calm_span(&self) -> Option<Span> {
         let from = self.calm?;
         Some(Span::new(from, self.ends))
     }
 
-    fn take(&mut self, at: Duration, what: &What) {
+    fn take(&mut self, at: Duration, what: &Event) {
         match what {
-            What::Calm { starved } => {
+            Event::Calm { starved } => {
                 (self.calm, self.starved) = (Some(at), *starved);
             }
-            What::WantsBegin => {
+            Event::WantsBegin => {
                 self.wants = Some(Span::new(at, at));
             }
-            What::WantsEnd => {
+            Event::WantsEnd => {
                 self.wants = self.wants.map(|wants| Span { to: at, ..wants });
             }
-            What::Crash { station } => self.crashes.push(CrashTime {
+            Event::Crash { station } => self.crashes.push(CrashTime {
                 station: *station,
                 span: Span::new(at, Duration::MAX),
             }),
-            What::Restart { .. } => {
+            Event::Restart { .. } => {
                 if let Some(crash) = self.crashes.last_mut() {
                     crash.span.to = at;
                 }
             }
-            What::Statuses { statuses } => {
+            Event::Statuses { statuses } => {
                 self.statuses = Some((at, statuses.clone()));
             }
-            What::CalmEnd => self.ends = at,
+            Event::CalmEnd => self.ends = at,
             _ => {}
         }
     }
 }
 
-/// Everything, with times since the start of the run.
+/// All evidence, with times since the start of the run.
 #[derive(Debug)]
 pub struct Evidence {
-    /// The start of the run, since 1970.
     pub start: Duration,
-    /// Whether the run came to its end.
     pub complete: bool,
-    /// The seed.
     pub seed: u64,
-    /// Who took part.
-    pub cast: Cast,
-    /// The protocol's constants.
+    pub stations: Stations,
     pub timing: Timing,
-    /// The cycles.
     pub cycles: Vec<Cycle>,
-    /// The faults.
-    pub faults: Vec<Done>,
-    /// Frames as the ring's stations sent them.
+    pub faults: Vec<CausedFault>,
     pub sent: Vec<Seen>,
-    /// Frames as they arrived.
     pub delivered: Vec<Seen>,
-    /// What the stranger sent.
     pub garbage: Vec<Seen>,
-    /// When the machine was late, and who noticed.
+    /// Times when the machine was late, and the observer.
     pub late: Vec<(Span, String)>,
-    /// Daemons that ended by themselves.
+    /// Daemons that exited without a command, with their exit status.
     pub died: Vec<(Duration, usize, String)>,
     /// Frames that the recordings lack.
     pub blind: Vec<(Duration, u32)>,
-    /// The end of the run.
     pub end: Duration,
 }
 
 impl Evidence {
-    /// Nothing has happened yet to this cast.
-    pub fn empty(cast: Cast, timing: Timing) -> Self {
+    /// Makes evidence of a run in which nothing happened.
+    pub fn empty(stations: Stations, timing: Timing) -> Self {
         Self {
             start: Duration::ZERO,
             complete: false,
             seed: 0,
-            cast,
+            stations,
             timing,
             cycles: Vec::new(),
             faults: Vec::new(),
@@ -173,50 +141,53 @@ impl Evidence {
         }
     }
 
-    /// Reads the folder of a run.
     pub fn read(folder: &Path) -> Result<Self> {
         let entries = journal::read(folder)?;
-        let mut this = Self::of_journal(&entries).context("the journal has no beginning")?;
+        let mut this =
+            Self::of_journal(&entries).context("the journal does not begin with the run")?;
         let sent = recording::read(&folder.join(SENT), this.start)?;
-        let strangers: Vec<usize> = this.cast.places(Part::Stranger).collect();
+        let strangers: Vec<usize> = this.stations.places(StationRole::Stranger).collect();
         (this.garbage, this.sent) = sent
             .into_iter()
             .partition(|seen| strangers.contains(&seen.port));
         this.delivered = recording::read(&folder.join(DELIVERED), this.start)?;
-        for place in this.cast.ring() {
+        for place in this.stations.ring() {
             let late = read_log(&log_of(folder, place), this.start)?;
-            let name = this.cast.name(place);
+            let name = this.stations.name(place);
             this.late
                 .extend(late.into_iter().map(|span| (span, name.to_owned())));
         }
         Ok(this)
     }
 
-    /// The frames sent in a span.
     pub fn sent_in(&self, span: Span) -> &[Seen] {
         within(&self.sent, span)
     }
 
-    /// The frames that arrived in a span.
     pub fn delivered_in(&self, span: Span) -> &[Seen] {
         within(&self.delivered, span)
     }
 
-    /// The addresses that lost their state file at some time.
+    /// Returns the addresses of stations that lost their state file in a fault.
     pub fn forgetful(&self) -> HashSet<MacAddr> {
         let amnesias = self.faults.iter().filter(|done| done.kind == "amnesia");
         let places = amnesias.flat_map(|done| &done.stations);
-        places.map(|place| self.cast.0[*place].address()).collect()
+        places
+            .map(|place| self.stations.0[*place].address())
+            .collect()
     }
 
-    fn of_journal(entries: &[Entry]) -> Option<Self> {
+    fn of_journal(entries: &[JournalEntry]) -> Option<Self> {
         let mut this = entries.iter().find_map(|entry| match &entry.what {
-            What::Run {
-                seed, cast, timing, ..
+            Event::Run {
+                seed,
+                stations,
+                timing,
+                ..
             } => Some(Self {
                 start: Duration::from_nanos(entry.at_ns),
                 seed: *seed,
-                ..Self::empty(cast.clone(), *timing)
+                ..Self::empty(stations.clone(), *timing)
             }),
             _ => None,
         })?;
@@ -226,12 +197,13 @@ impl Evidence {
             this.end = this.end.max(at);
             this.take(at, &entry.what, &mut open);
         }
-        // What was broken off lasts to the end.
+        // If the run was aborted, open faults last to its end.
         let end = this.end;
-        this.faults.extend(open.into_values().map(|mut done: Done| {
-            done.span.to = end;
-            done
-        }));
+        this.faults
+            .extend(open.into_values().map(|mut done: CausedFault| {
+                done.span.to = end;
+                done
+            }));
         this.faults.sort_by_key(|done| done.span.from);
         if let Some(last) = this.cycles.last_mut().filter(|cycle| cycle.ends.is_zero()) {
             last.ends = end;
@@ -239,36 +211,36 @@ impl Evidence {
         Some(this)
     }
 
-    fn take(&mut self, at: Duration, what: &What, open: &mut HashMap<u32, Done>) {
+    fn take(&mut self, at: Duration, what: &Event, open: &mut HashMap<u32, CausedFault>) {
         match what {
-            What::Cycle { number } => self.cycles.push(Cycle {
+            Event::Cycle { number } => self.cycles.push(Cycle {
                 number: *number,
                 begins: at,
                 ..Cycle::default()
             }),
-            What::Fault {
+            Event::Fault {
                 id, kind, stations, ..
             } => {
-                let done = Done {
+                let done = CausedFault {
                     span: Span::new(at, at),
                     kind: kind.clone(),
                     stations: stations.clone(),
                 };
                 open.insert(*id, done);
             }
-            What::Undone { id } => self.faults.extend(open.remove(id).map(|mut done| {
+            Event::Undone { id } => self.faults.extend(open.remove(id).map(|mut done| {
                 done.span.to = at;
                 done
             })),
-            What::Late { who, by_ns } => {
+            Event::Late { who, by_ns } => {
                 let from = at.saturating_sub(Duration::from_nanos(*by_ns));
                 self.late.push((Span::new(from, at), who.clone()));
             }
-            What::Died { station, status } => {
+            Event::Died { station, status } => {
                 self.died.push((at, *station, status.clone()));
             }
-            What::Blind { frames } => self.blind.push((at, *frames)),
-            What::End => self.complete = true,
+            Event::Blind { frames } => self.blind.push((at, *frames)),
+            Event::End => self.complete = true,
             _ => {
                 if let Some(cycle) = self.cycles.last_mut() {
                     cycle.take(at, what);
@@ -292,8 +264,8 @@ struct Line {
     late_ns: u64,
 }
 
-/// Returns when a daemon was late, by its log. It logs this at most once a second, and the line tells of the time before.
-/// A line that SIGKILL cut short is left out.
+/// Returns the times when a daemon was late, from its log. The daemon logs this at most once per second, and the
+/// line covers the time before it. An incomplete last line is ignored.
 fn read_log(path: &Path, start: Duration) -> Result<Vec<Span>> {
     let file = File::open(path).with_context(|| format!("there is no {}", path.display()))?;
     let mut late = Vec::new();

@@ -1,9 +1,9 @@
-//! When the machine itself was late. Bounds are promises about processes that run: whoever finds
-//! one exceeded must first know that none of them was kept waiting for the CPU.
+//! Times when the machine itself was late. Bounds hold for processes that run, so a process that waited for a CPU
+//! may exceed them.
 //!
-//! A bound counts from the last time that the machine was late by more than the protocol's own
-//! patience with a process, TAKE_TIMEOUT. What does not fit into an undisturbed time is shown and
-//! not judged; how much of the calm was undisturbed is told with the verdict.
+//! A bound starts again each time the machine was late by more than TAKE_TIMEOUT, the longest delay that the
+//! protocol tolerates. Values from a disturbed time are shown but not judged. The verdict reports how much of the
+//! calm was undisturbed.
 
 use std::time::Duration;
 
@@ -12,19 +12,19 @@ use ring_segment::{MacAddr, Message, Token};
 use super::evidence::{Cycle, Evidence, Span};
 use super::{Verdict, wire::Transit};
 
-/// Of what is counted: for how long a bound was judged at all.
+/// Name of a count: the time for which bounds were judged.
 pub const JUDGED: &str = "milliseconds of calm in which one owner was demanded";
 
-/// The times when the machine was late, in order and merged.
+/// Times when the machine was late, sorted and merged.
 #[derive(Debug, Default)]
 pub struct Lateness {
     spans: Vec<Span>,
-    /// How often each witness told of it.
+    /// Number of reports of each observer.
     told: Vec<(&'static str, usize)>,
 }
 
 impl Lateness {
-    /// What the metronome, the members, the daemons and the frames themselves tell.
+    /// Collects the reports of the metronome, the members, the daemons and the frames.
     pub fn gather(evidence: &Evidence, transit: &Transit) -> Self {
         let mut spans: Vec<Span> = evidence.late.iter().map(|(span, _)| *span).collect();
         let witnesses = spans.len();
@@ -42,7 +42,7 @@ impl Lateness {
         }
     }
 
-    /// These times.
+    /// Sorts and merges these times.
     pub fn of(mut spans: Vec<Span>) -> Self {
         spans.sort_by_key(|span| span.from);
         let mut merged: Vec<Span> = Vec::new();
@@ -58,21 +58,21 @@ impl Lateness {
         }
     }
 
-    /// Whether the machine was late at some time from `from` to `to`.
+    /// Whether the machine was late between `from` and `to`.
     pub fn disturbs(&self, from: Duration, to: Duration) -> bool {
         let next = self.spans.partition_point(|span| span.to < from);
         self.spans.get(next).is_some_and(|span| span.from <= to)
     }
 
-    /// From when on the machine was in time up to `at`; `at` itself if it is late just then.
+    /// Returns the time since which the machine was punctual until `at`; `at` itself if it is late at that moment.
     pub fn in_time_since(&self, at: Duration) -> Duration {
         let next = self.spans.partition_point(|span| span.from <= at);
         let last = next.checked_sub(1).map(|index| self.spans[index]);
         last.map_or(Duration::ZERO, |span| span.to.min(at))
     }
 
-    /// Tells how much of the calm was judged.
-    pub(super) fn tell(&self, evidence: &Evidence, verdict: &mut Verdict) {
+    /// Adds the undisturbed time of the calms to the verdict.
+    pub(super) fn report(&self, evidence: &Evidence, verdict: &mut Verdict) {
         let bound = evidence.timing.one_owner_bound();
         let (mut calm, mut judged) = (Duration::ZERO, Duration::ZERO);
         let step = Duration::from_millis(10);
@@ -98,12 +98,11 @@ fn whole_ms(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Offers that were answered, but so late that the giver had all but given up: the taker was kept
-/// waiting, or its answer was.
+/// Returns offers whose answers came almost too late: the taker waited for a CPU, or its answer did.
 fn slow_answers(evidence: &Evidence) -> Vec<Span> {
     let patience = evidence.timing.take_timeout;
     let mut slow = Vec::new();
-    // The newest offer to each: a station has few at a time.
+    // The newest offers; each station has only a few at a time.
     let mut open: Vec<(Duration, Token, MacAddr)> = Vec::new();
     let calms: Vec<Span> = evidence
         .cycles

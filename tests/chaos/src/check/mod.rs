@@ -1,8 +1,7 @@
-//! What the recordings of a run say: read afterwards, by the decoder of `ring-segment`, which
-//! shares no code with the daemon's.
+//! Checks the recordings of a run after its end. The decoder of `ring-segment` shares no code with the daemon's.
 //!
-//! Frames of the ring's own stations are what is judged; a station is known by the port that a
-//! frame came in at, whatever it says itself.
+//! Only frames of the ring's stations are judged. The port at which a frame came in identifies its station,
+//! whatever author the frame names.
 
 mod crashes;
 mod evidence;
@@ -23,18 +22,13 @@ use anyhow::Result;
 pub use evidence::{CrashTime, Cycle, Evidence, Span};
 pub use lateness::{JUDGED, Lateness};
 
-/// Something that must not be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// When, since the start of the run.
     pub at: Duration,
-    /// What was broken: an invariant's number, or what else.
     pub rule: Rule,
-    /// What was seen.
     pub text: String,
 }
 
-/// What a finding breaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Rule {
     /// Invariant 1.
@@ -47,16 +41,15 @@ pub enum Rule {
     FailOver,
     /// Invariant 5.
     EqualTables,
-    /// A frame that the protocol forbids, or an offer that a live member did not answer.
+    /// The protocol forbids a frame, or a live member did not answer an offer.
     Frames,
-    /// A daemon ended by itself.
+    /// A daemon exited without a command.
     Death,
-    /// The instruments failed: the run proves less than it should.
+    /// The recording failed, so the run proves less.
     Instruments,
 }
 
 impl Rule {
-    /// All rules.
     pub const ALL: [Self; 8] = [
         Self::EqualTokens,
         Self::OneOwner,
@@ -68,7 +61,7 @@ impl Rule {
         Self::Instruments,
     ];
 
-    /// In a few words.
+    /// Describes the rule in a few words.
     pub fn words(self) -> &'static str {
         match self {
             Self::EqualTokens => "1: no two nodes hold equal tokens",
@@ -83,33 +76,31 @@ impl Rule {
     }
 }
 
-/// A measured value beside its bound.
+/// Measured value that is compared with its bound.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sample {
-    /// When it was measured.
     pub at: Duration,
-    /// The value: seconds, or tenures.
+    /// Value: seconds or tenures.
     pub value: f64,
-    /// Whether the machine itself was late meanwhile: then it is shown and not judged.
+    /// Whether the machine was late meanwhile. The value is then shown but not judged.
     pub disturbed: bool,
 }
 
-/// What a check has found and measured.
+/// Findings and measurements of a check.
 #[derive(Debug, Default)]
 pub struct Verdict {
-    /// What broke a rule, by time.
     pub findings: Vec<Finding>,
-    /// Invariant 2: from the end of the faults until there was an owner, and no second one.
+    /// Invariant 2: time from the end of the faults to the last claim of a second owner.
     pub settling: Vec<Sample>,
-    /// Invariant 3: tenures of others between a want and its fulfilment.
+    /// Invariant 3: tenures of other members between a want and its fulfillment.
     pub services: Vec<Sample>,
-    /// Invariant 4: from the kill to the successor's first heartbeat.
+    /// Invariant 4: time from the kill to the successor's first heartbeat.
     pub fail_overs: Vec<Sample>,
-    /// The same from the victim's last frame.
+    /// Time from the victim's last frame to the successor's first heartbeat.
     pub silences: Vec<Sample>,
-    /// Invariant 5: from the end of the faults to the last differing digest.
+    /// Invariant 5: time from the end of the faults to the last differing digest.
     pub tables: Vec<Sample>,
-    /// How often each thing was looked at.
+    /// Number of checked frames, tenures and so on.
     pub counts: Vec<(&'static str, u64)>,
 }
 
@@ -134,7 +125,6 @@ pub fn check(folder: &Path) -> Result<(Evidence, Verdict)> {
     Ok((evidence, verdict))
 }
 
-/// Checks what was read.
 pub fn judge(evidence: &Evidence) -> Verdict {
     let mut verdict = Verdict::default();
     let transit = wire::check(evidence, &mut verdict);
@@ -145,6 +135,6 @@ pub fn judge(evidence: &Evidence) -> Verdict {
     crashes::check(evidence, &lateness, &mut verdict);
     tables::check(evidence, &lateness, &mut verdict);
     verdict.findings.sort_by_key(|finding| finding.at);
-    lateness.tell(evidence, &mut verdict);
+    lateness.report(evidence, &mut verdict);
     verdict
 }

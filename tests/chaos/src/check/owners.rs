@@ -1,4 +1,4 @@
-//! Invariant 2: in a calm one owner remains.
+//! Invariant 2: in a calm exactly one owner remains.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ pub(super) fn check(evidence: &Evidence, lateness: &Lateness, verdict: &mut Verd
         let look = |from: Duration, next: Option<&CrashTime>| {
             let span = Span::new(from, next.map_or(cycle.ends, |next| next.span.from));
             let frames = evidence.sent_in(span);
-            Look {
+            Calm {
                 frames,
                 timing: evidence.timing,
                 lateness,
@@ -22,40 +22,40 @@ pub(super) fn check(evidence: &Evidence, lateness: &Lateness, verdict: &mut Verd
             }
         };
         let quiet = look(calm, cycle.crashes.first());
-        let last = quiet.rivals(verdict);
-        let first = quiet.the_first(verdict);
+        let last = quiet.find_rivals(verdict);
+        let first = quiet.check_first_claim(verdict);
         let settled = last.unwrap_or(calm).max(first.unwrap_or(calm));
         verdict.settling.push(Sample {
             at: calm,
             value: settled.saturating_sub(calm).as_secs_f64(),
             disturbed: cycle.starved || lateness.disturbs(calm, settled),
         });
-        quiet.silence(verdict);
+        quiet.check_silence(verdict);
         for (index, crash) in cycle.crashes.iter().enumerate() {
-            look(crash.span.from, cycle.crashes.get(index + 1)).rivals(verdict);
+            look(crash.span.from, cycle.crashes.get(index + 1)).find_rivals(verdict);
         }
         verdict.count("calms", 1);
         verdict.count("calms under CPU starvation", u64::from(cycle.starved));
     }
 }
 
-/// A time in which the ring is judged.
-struct Look<'a> {
+/// Interval in which the ring is judged.
+struct Calm<'a> {
     frames: &'a [Seen],
     timing: Timing,
     lateness: &'a Lateness,
     span: Span,
 }
 
-impl Look<'_> {
-    /// Returns since when neither a fault nor a late machine accounts for the frames at a time.
+impl Calm<'_> {
+    /// Returns the time since which neither a fault nor a late machine could explain a wrong frame at `at`.
     fn in_time_since(&self, at: Duration) -> Duration {
         self.lateness.in_time_since(at).max(self.span.from)
     }
 
-    /// Finds claims of a second owner for which neither the end of the faults nor the machine's own
-    /// lateness accounts, and tells when the last claim of a second owner was made at all.
-    fn rivals(&self, verdict: &mut Verdict) -> Option<Duration> {
+    /// Finds claims of a second owner that neither the faults nor a late machine explain. Returns the time of the
+    /// last claim of a second owner.
+    fn find_rivals(&self, verdict: &mut Verdict) -> Option<Duration> {
         let bound = self.timing.one_owner_bound();
         let (mut from, mut last) = (self.span.from, None);
         while let Some(rival) = first_rival(self.frames, from, self.timing.take_timeout) {
@@ -72,27 +72,27 @@ impl Look<'_> {
         last
     }
 
-    /// Somebody claims the token within the bound; tells when that was.
-    fn the_first(&self, verdict: &mut Verdict) -> Option<Duration> {
+    /// Checks that a station claims the token within the bound. Returns the time of the first claim.
+    fn check_first_claim(&self, verdict: &mut Verdict) -> Option<Duration> {
         let bound = self.timing.one_owner_bound();
         let first = self.frames.iter().find(|seen| is_claim(seen))?.at;
         let after = first.saturating_sub(self.in_time_since(first));
         if after > bound {
-            let text = format!("the first owner spoke after {after:.0?}, bound {bound:.0?}");
+            let text = format!("the first claim came after {after:.0?}, bound {bound:.0?}");
             verdict.find(first, Rule::OneOwner, text);
         }
         Some(first)
     }
 
-    /// A ring with an owner says so all the time.
-    fn silence(&self, verdict: &mut Verdict) {
+    /// Checks that an owner sends its heartbeats all the time.
+    fn check_silence(&self, verdict: &mut Verdict) {
         let claims = self.frames.iter().filter(|seen| is_claim(seen));
         let mut last = self.span.from;
         for at in claims.map(|seen| seen.at).chain([self.span.to]) {
             let settled = self.in_time_since(at) + self.timing.one_owner_bound();
             let silent = at.saturating_sub(last.max(settled));
             if silent > self.timing.waiter_timeout() {
-                let text = format!("nobody claimed the token for {silent:.0?}");
+                let text = format!("no node claimed the token for {silent:.0?}");
                 verdict.find(at, Rule::OneOwner, text);
             }
             last = at;

@@ -1,5 +1,4 @@
-//! Invariant 5: the tables of all live members become equal, on the wire and in what the daemons
-//! say of themselves.
+//! Invariant 5: the tables of all live members become equal, in their frames and in the daemons' status.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -38,7 +37,7 @@ pub(super) fn check(evidence: &Evidence, lateness: &Lateness, verdict: &mut Verd
     }
 }
 
-/// The last digest that each station told.
+/// Returns the last digest that each station sent.
 fn last_digests(
     evidence: &Evidence,
     from: Duration,
@@ -50,11 +49,11 @@ fn last_digests(
         .collect()
 }
 
-/// What daemons answer to ringctl, by place.
+/// Answers of the daemons to ringctl, by place.
 type Statuses = [(usize, serde_json::Value)];
 
-/// All tell the same, which is returned. A WAITER that others pass over has no reason to speak: it is
-/// judged by its status.
+/// Checks that all stations sent the same digest, and returns it. A WAITER that gets no token sends none; its
+/// status is checked instead.
 fn compare(
     evidence: &Evidence,
     at: Duration,
@@ -63,8 +62,11 @@ fn compare(
     verdict: &mut Verdict,
 ) -> Option<Digest> {
     let mut first: Option<(&str, Digest)> = None;
-    for place in evidence.cast.ring() {
-        let (name, mac) = (evidence.cast.name(place), evidence.cast.0[place].address());
+    for place in evidence.stations.ring() {
+        let (name, mac) = (
+            evidence.stations.name(place),
+            evidence.stations.0[place].address(),
+        );
         let Some((_, digest)) = told.get(&mac) else {
             if !statuses.iter().any(|(asked, _)| *asked == place) {
                 let text = format!("{name} told no digest in the whole calm");
@@ -81,7 +83,7 @@ fn compare(
     first.map(|(_, digest)| digest)
 }
 
-/// Each daemon shows by ringctl what it told on the wire, or the others did, and is in the ring.
+/// Checks that each daemon is in the ring, and its status shows the digest that the ring sent.
 fn compare_statuses(
     evidence: &Evidence,
     at: Duration,
@@ -91,13 +93,13 @@ fn compare_statuses(
     verdict: &mut Verdict,
 ) {
     for (place, status) in statuses {
-        let name = evidence.cast.name(*place);
+        let name = evidence.stations.name(*place);
         let state = status["state"].as_str().unwrap_or("none");
         if !["OWNER", "WAITER"].contains(&state) {
             let text = format!("{name} is {state} at the end of a calm");
             verdict.find(at, Rule::OneOwner, text);
         }
-        let own = told.get(&evidence.cast.0[*place].address());
+        let own = told.get(&evidence.stations.0[*place].address());
         let Some(digest) = own.map(|(_, digest)| *digest).or(common) else {
             continue;
         };
@@ -110,7 +112,7 @@ fn compare_statuses(
     }
 }
 
-/// When a station last told another digest than the one that was told last of all.
+/// Returns the time when a station last sent a digest other than the final one.
 fn last_difference(evidence: &Evidence, calm: Duration, last: Duration) -> Duration {
     let to = last + Duration::from_nanos(1);
     let frames = evidence.sent_in(Span::new(calm, to));

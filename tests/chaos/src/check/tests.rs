@@ -1,4 +1,4 @@
-//! Runs that nobody has made, to see that each check can fail.
+//! Made-up runs that show that each check can fail.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::evidence::{CrashTime, Cycle, Span};
 use super::{Evidence, Rule, Verdict, judge};
-use crate::cast::Cast;
+use crate::stations::Stations;
 
 const DIGEST: Digest = Digest { size: 4, hash: 7 };
 const CALM: u64 = 1000;
@@ -28,7 +28,7 @@ fn mac(place: usize) -> MacAddr {
         0,
         0,
         0,
-        u8::try_from(place + 1).expect("there are five"),
+        u8::try_from(place + 1).expect("there are five places"),
     )
 }
 
@@ -65,17 +65,17 @@ fn take(token: Token) -> Message {
 }
 
 /// Three daemons, a member and a stranger, in one cycle with a calm from `CALM` to `END`.
-struct Tale {
+struct RunBuilder {
     evidence: Evidence,
-    /// Where what was sent does not arrive.
+    /// Time from which frames do not arrive at a station.
     deaf: Option<(Duration, usize)>,
 }
 
-impl Tale {
+impl RunBuilder {
     fn new() -> Self {
         let macs: Vec<MacAddr> = (0..5).map(mac).collect();
-        let cast = Cast::new(&macs, 3, 1);
-        let mut evidence = Evidence::empty(cast, Timing::patient(ms(100)));
+        let stations = Stations::new(&macs, 3, 1);
+        let mut evidence = Evidence::empty(stations, Timing::tolerant(ms(100)));
         evidence.end = ms(END);
         evidence.cycles.push(Cycle {
             number: 1,
@@ -89,15 +89,16 @@ impl Tale {
         }
     }
 
-    /// One token goes round from station to station, 10 ms each.
+    /// Passes a token from station to station, 10 ms each.
     fn rotates(self, from: u64, to: u64, first: Token) -> Self {
         let turns = (to - from) / 10;
-        let holders = (0..=turns).map(|turn| usize::try_from(turn % 4).expect("it is small"));
+        let holders =
+            (0..=turns).map(|turn| usize::try_from(turn % 4).expect("the number is small"));
         let holders: Vec<usize> = holders.collect();
         self.passes_on(from, first, &holders)
     }
 
-    /// A token goes from one to the next, 10 ms each, and is only offered to the last.
+    /// Passes a token to each of `holders`, 10 ms each, and only offers it to the last one.
     fn passes_on(mut self, from: u64, first: Token, holders: &[usize]) -> Self {
         let (mut at, mut token) = (from, first);
         for pair in holders.windows(2) {
@@ -111,7 +112,7 @@ impl Tale {
 
     fn sends(mut self, at: u64, from: usize, to: MacAddr, message: &Message) -> Self {
         let bytes = frame(to, mac(from), ETHERTYPE, &message.payload(mac(from)));
-        let seen = Seen::read(ms(at), from, bytes).expect("it is long enough");
+        let seen = Seen::read(ms(at), from, bytes).expect("the frame is long enough");
         self.evidence.sent.push(seen);
         self
     }
@@ -157,7 +158,7 @@ impl Tale {
     #[track_caller]
     fn passes(self) -> Verdict {
         let verdict = self.judged();
-        assert_eq!(verdict.findings, [], "it must pass");
+        assert_eq!(verdict.findings, [], "the run must pass");
         verdict
     }
 
@@ -169,8 +170,8 @@ impl Tale {
     }
 }
 
-fn calm() -> Tale {
-    Tale::new().rotates(CALM, END, token(10))
+fn calm() -> RunBuilder {
+    RunBuilder::new().rotates(CALM, END, token(10))
 }
 
 #[test]
@@ -189,12 +190,12 @@ fn a_token_that_goes_round_passes_and_is_judged() {
 
 #[test]
 fn equal_tokens_are_found_even_among_the_faults() {
-    let tale = calm().sends(200, 0, everybody(), &here(token(3)));
-    let tale = tale.sends(210, 1, everybody(), &here(token(3)));
-    tale.finds(Rule::EqualTokens, "equal tokens");
+    let run = calm().sends(200, 0, everybody(), &here(token(3)));
+    let run = run.sends(210, 1, everybody(), &here(token(3)));
+    run.finds(Rule::EqualTokens, "equal tokens");
 }
 
-fn with_rival(at: u64) -> Tale {
+fn with_rival(at: u64) -> RunBuilder {
     calm().sends(at, 2, everybody(), &here(chain(900, 2, 5)))
 }
 
@@ -215,27 +216,29 @@ fn a_second_owner_is_not_judged_soon_after_the_machine_was_late() {
 
 #[test]
 fn a_ring_without_an_owner_is_found() {
-    let tale = Tale::new().rotates(CALM, 4000, token(10));
-    tale.finds(Rule::OneOwner, "nobody claimed");
+    let run = RunBuilder::new().rotates(CALM, 4000, token(10));
+    run.finds(Rule::OneOwner, "no node claimed");
 }
 
 #[test]
 fn a_ring_whose_first_owner_comes_too_late_is_found() {
-    let verdict = Tale::new().rotates(CALM + 1100, END, token(10)).passes();
+    let verdict = RunBuilder::new()
+        .rotates(CALM + 1100, END, token(10))
+        .passes();
     assert!((verdict.settling[0].value - 1.1).abs() < 1e-9);
-    let tale = Tale::new().rotates(CALM + 1200, END, token(10));
-    tale.finds(Rule::OneOwner, "the first owner spoke after 1s");
+    let run = RunBuilder::new().rotates(CALM + 1200, END, token(10));
+    run.finds(Rule::OneOwner, "the first claim came after 1s");
 }
 
-/// Station 3 wants the token at 2500, when station 2 has it, and gets it after so many others.
-fn with_want(others: usize) -> Tale {
-    let mut tale = Tale::new().rotates(CALM, 2500, token(10));
-    tale = tale.asked(END - 1, "0000000000000007");
-    tale = tale.sends(2495, 3, everybody(), &Message::WantToken);
-    tale.evidence.cycles[0].wants = Some(span(2495, 6000));
+/// Lets station 3 want the token at 2500, when station 2 has it. It gets it after `others` tenures.
+fn with_want(others: usize) -> RunBuilder {
+    let mut run = RunBuilder::new().rotates(CALM, 2500, token(10));
+    run = run.asked(END - 1, "0000000000000007");
+    run = run.sends(2495, 3, everybody(), &Message::WantToken);
+    run.evidence.cycles[0].wants = Some(span(2495, 6000));
     let mut holders: Vec<usize> = [2, 0, 1].into_iter().cycle().take(others).collect();
     holders.extend((0..450).map(|turn| (turn + 3) % 4));
-    tale.passes_on(2500, token(160), &holders)
+    run.passes_on(2500, token(160), &holders)
 }
 
 #[test]
@@ -246,21 +249,21 @@ fn a_member_that_waits_for_more_than_its_turns_is_found() {
     with_want(6).late(2520, 2560).passes();
 }
 
-fn with_crash(successor: u64) -> Tale {
-    // The holder at 4000 is station 0, which dies right after it has said so.
-    let mut tale = Tale::new()
+fn with_crash(successor: u64) -> RunBuilder {
+    // Station 0 holds the token at 4000 and dies right after its heartbeat.
+    let mut run = RunBuilder::new()
         .rotates(CALM, 4000, token(10))
         .crash(0, 4001, 6000);
-    tale = tale.sends(4000, 0, everybody(), &here(token(310)));
+    run = run.sends(4000, 0, everybody(), &here(token(310)));
     let elected = chain(900, 1, 8);
-    tale = tale.sends(
+    run = run.sends(
         successor - 100,
         1,
         everybody(),
         &Message::GeneratingToken { token: elected },
     );
-    tale = tale.sends(successor, 1, everybody(), &here(elected));
-    tale.rotates(successor + 10, END, chain(901, 1, 8))
+    run = run.sends(successor, 1, everybody(), &here(elected));
+    run.rotates(successor + 10, END, chain(901, 1, 8))
 }
 
 #[test]
@@ -274,17 +277,17 @@ fn a_successor_that_comes_too_late_is_found() {
 
 #[test]
 fn an_owner_without_a_successor_is_found() {
-    let tale = Tale::new()
+    let run = RunBuilder::new()
         .rotates(CALM, 4000, token(10))
         .crash(0, 4001, 6000);
-    let tale = tale.sends(4000, 0, everybody(), &here(token(310)));
-    tale.finds(Rule::FailOver, "nobody took the place");
+    let run = run.sends(4000, 0, everybody(), &here(token(310)));
+    run.finds(Rule::FailOver, "no node replaced");
 }
 
 #[test]
 fn an_election_that_costs_too_many_frames_is_found() {
-    let storm = (0..30).fold(with_crash(4700), |tale, n| {
-        tale.sends(4400 + n, 2, everybody(), &Message::WhereIsToken)
+    let storm = (0..30).fold(with_crash(4700), |run, n| {
+        run.sends(4400 + n, 2, everybody(), &Message::WhereIsToken)
     });
     storm.finds(Rule::FailOver, "cost 32 broadcasts");
 }
@@ -306,28 +309,28 @@ fn tables_that_differ_are_found_on_the_wire_and_in_the_status() {
     assert!((verdict.tables[0].value - 2.0).abs() < 1e-9);
 }
 
-/// The token goes round among all but station 0, which is silent, and asked by ringctl.
-fn with_silence(hash: &str) -> Tale {
+/// Passes the token among all stations but 0, which sends nothing but answers ringctl.
+fn with_silence(hash: &str) -> RunBuilder {
     let holders: Vec<usize> = (0..600).map(|turn| 1 + turn % 3).collect();
-    let tale = Tale::new().passes_on(CALM, chain(10, 1, 1), &holders);
-    tale.asked(END - 1, hash)
+    let run = RunBuilder::new().passes_on(CALM, chain(10, 1, 1), &holders);
+    run.asked(END - 1, hash)
 }
 
 #[test]
 fn a_silent_daemon_is_judged_by_its_status_and_a_silent_member_is_found() {
     with_silence("0000000000000007").passes();
     with_silence("00000000000000ff").finds(Rule::EqualTables, "ringd 1 shows 00000000000000ff");
-    let mut tale = with_silence("0000000000000007");
-    tale.evidence.cycles[0].statuses = Some((ms(END - 1), Vec::new()));
-    tale.finds(Rule::EqualTables, "ringd 1 told no digest");
+    let mut run = with_silence("0000000000000007");
+    run.evidence.cycles[0].statuses = Some((ms(END - 1), Vec::new()));
+    run.finds(Rule::EqualTables, "ringd 1 told no digest");
 }
 
-fn with_ignored_offer() -> Tale {
-    let mut tale = Tale::new().rotates(CALM, 3000, token(10));
+fn with_ignored_offer() -> RunBuilder {
+    let mut run = RunBuilder::new().rotates(CALM, 3000, token(10));
     for at in [3000, 3025, 3050] {
-        tale = tale.sends(at, 0, mac(1), &take(token(300)));
+        run = run.sends(at, 0, mac(1), &take(token(300)));
     }
-    tale
+    run
 }
 
 #[test]
@@ -347,29 +350,29 @@ fn an_offer_that_a_live_member_ignores_is_found_unless_it_did_not_run() {
 fn a_frame_that_the_protocol_forbids_is_found() {
     calm()
         .sends(50, 0, everybody(), &take(token(5)))
-        .finds(Rule::Frames, "to everybody");
+        .finds(Rule::Frames, "broadcast an offer");
 }
 
 #[test]
 fn a_network_that_loses_or_makes_frames_in_a_calm_is_found() {
-    let mut tale = calm();
-    tale.deaf = Some((ms(3000), 2));
-    tale.finds(Rule::Instruments, "lost in a calm on its way to ringd 3");
-    let mut tale = calm();
-    let ghost = tale.evidence.sent[0].clone();
+    let mut run = calm();
+    run.deaf = Some((ms(3000), 2));
+    run.finds(Rule::Instruments, "lost in a calm on its way to ringd 3");
+    let mut run = calm();
+    let ghost = run.evidence.sent[0].clone();
     let bytes = frame(mac(2), mac(1), ETHERTYPE, &Message::Leaving.payload(mac(1)));
-    tale.evidence.delivered.push(Seen { bytes, ..ghost });
-    tale.finds(Rule::Instruments, "nobody sent");
+    run.evidence.delivered.push(Seen { bytes, ..ghost });
+    run.finds(Rule::Instruments, "no station sent");
 }
 
 #[test]
 fn a_dead_daemon_and_a_recording_with_gaps_are_found() {
-    let mut tale = calm();
-    tale.evidence
+    let mut run = calm();
+    run.evidence
         .died
         .push((ms(9), 1, "exit status: 101".to_owned()));
-    tale.evidence.blind.push((ms(9), 3));
-    let verdict = tale.judged();
+    run.evidence.blind.push((ms(9), 3));
+    let verdict = run.judged();
     let rules: Vec<Rule> = verdict.findings.iter().map(|it| it.rule).collect();
     assert!(rules.contains(&Rule::Death) && rules.contains(&Rule::Instruments));
 }

@@ -1,4 +1,4 @@
-//! Invariant 3: whoever wants the token gets it within (members + 1) tenures.
+//! Invariant 3: a member that wants the token gets it within (members + 1) tenures.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -9,7 +9,6 @@ use ring_segment::{MacAddr, Message};
 use super::evidence::{Cycle, Evidence, Span};
 use super::{Lateness, Rule, Sample, Verdict};
 
-/// A want that is not fulfilled yet.
 struct Want {
     since: Duration,
     tenures: u32,
@@ -30,10 +29,10 @@ fn check_cycle(
     wants: Span,
     verdict: &mut Verdict,
 ) {
-    // The last want may be fulfilled a little later.
+    // The last want may be fulfilled after the end of this phase.
     let end = cycle.statuses.as_ref().map_or(wants.to, |(at, _)| *at);
     let frames = evidence.sent_in(Span::new(wants.from, end));
-    // A tenure that had begun before is none that comes before the want.
+    // A tenure that began before the want does not count.
     let whole = Span::new(cycle.begins, end);
     let mut began = tenures(evidence.sent_in(whole));
     began.retain(|tenure| tenure.since >= wants.from);
@@ -48,8 +47,8 @@ fn check_cycle(
             disturbed,
         });
         if want.tenures > members + 1 && !disturbed {
-            let place = evidence.cast.place_of(mac);
-            let name = place.map_or("?", |it| evidence.cast.name(it));
+            let place = evidence.stations.place_of(mac);
+            let name = place.map_or("?", |it| evidence.stations.name(it));
             let times = want.tenures;
             let text = format!(
                 "{name} wanted the token, and others had it {times} times; the table has {members} members"
@@ -73,11 +72,11 @@ fn check_cycle(
                     tenures: 0,
                 });
             }
-            // It was offered the token and did not take it in time: its giver forgets its want.
-            Message::TakeToken { .. } if evidence.cast.place_of(seen.dst).is_some() => {
+            // The member did not answer its offer in time, so the giver forgets its want.
+            Message::TakeToken { .. } if evidence.stations.place_of(seen.dst).is_some() => {
                 let failed = offered_thrice(frames, seen);
                 if failed && let Some(want) = open.get_mut(&seen.dst) {
-                    verdict.count("wants counted anew, since an offer to the member failed", 1);
+                    verdict.count("wants counted again after a failed offer to the member", 1);
                     want.tenures = 0;
                 }
             }
@@ -89,11 +88,11 @@ fn check_cycle(
     }
 }
 
-/// The size of the largest table: dead members count.
+/// Returns the size of the largest table, which may contain dead members.
 fn most_members(evidence: &Evidence, cycle: &Cycle) -> u32 {
     let statuses = cycle.statuses.iter().flat_map(|(_, statuses)| statuses);
     let sizes = statuses.filter_map(|(_, status)| status["members"].as_array().map(Vec::len));
-    let most = sizes.max().unwrap_or(0).max(evidence.cast.ring().len());
+    let most = sizes.max().unwrap_or(0).max(evidence.stations.ring().len());
     u32::try_from(most).unwrap_or(u32::MAX)
 }
 

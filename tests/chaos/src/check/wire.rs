@@ -1,5 +1,4 @@
-//! The frames one by one: whether the protocol allows them, and whether the network was as the run
-//! says that it was.
+//! Checks single frames: whether the protocol allows them, and whether the network behaved as the run commanded.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
@@ -10,13 +9,13 @@ use ring_segment::{MacAddr, Message, Seen, Token};
 use super::evidence::{Cycle, Evidence, Span};
 use super::{Rule, Verdict};
 
-/// At both ends of a calm frames may be under way.
-const EDGE: Duration = Duration::from_millis(200);
+/// At both ends of a calm some frames may be on their way.
+const EDGE_TIME: Duration = Duration::from_millis(200);
 
-/// How long frames were under way in calm times.
+/// Travel times of frames in calms.
 #[derive(Debug, Default)]
 pub struct Transit {
-    /// Frames that took longer than a TAKE_TIMEOUT: the switch itself was late.
+    /// Frames that took longer than TAKE_TIMEOUT: the switch itself was late.
     pub slow: Vec<Span>,
 }
 
@@ -45,41 +44,41 @@ fn check_instruments(evidence: &Evidence, verdict: &mut Verdict) {
         verdict.find(*at, Rule::Instruments, text);
     }
     for (at, station, status) in &evidence.died {
-        let text = format!("{}: {status}", evidence.cast.name(*station));
+        let text = format!("{}: {status}", evidence.stations.name(*station));
         verdict.find(*at, Rule::Death, text);
     }
 }
 
-/// What arrives was sent by somebody.
+/// Checks that a station sent each frame that arrived.
 fn check_origins(evidence: &Evidence, verdict: &mut Verdict) {
     let all = evidence.sent.iter().chain(&evidence.garbage);
     let sent: HashSet<&[u8]> = all.map(|seen| &seen.bytes[..]).collect();
     for seen in &evidence.delivered {
         if !sent.contains(&seen.bytes[..]) {
-            let text = format!("a frame arrived that nobody sent: {seen:?}");
+            let text = format!("a frame arrived that no station sent: {seen:?}");
             verdict.find(seen.at, Rule::Instruments, text);
         }
     }
 }
 
-/// In a calm every frame arrives once, and at once, at everybody whom it is for.
+/// Checks that in a calm each frame arrives once, in time, at all its receivers.
 fn follow_frames(evidence: &Evidence, cycle: &Cycle, transit: &mut Transit, verdict: &mut Verdict) {
     let Some(calm) = cycle.calm else { return };
-    let whole = Span::new(calm, cycle.ends + EDGE);
+    let whole = Span::new(calm, cycle.ends + EDGE_TIME);
     let mut arrivals: HashMap<(usize, &[u8]), VecDeque<Duration>> = HashMap::new();
     for seen in evidence.delivered_in(whole) {
         let key = (seen.port, &seen.bytes[..]);
         arrivals.entry(key).or_default().push_back(seen.at);
     }
-    let inner = Span::new(calm + EDGE, cycle.ends.saturating_sub(EDGE));
-    let ring = evidence.cast.ring();
+    let inner = Span::new(calm + EDGE_TIME, cycle.ends.saturating_sub(EDGE_TIME));
+    let ring = evidence.stations.ring();
     let limit = evidence.timing.take_timeout;
     for seen in evidence.sent_in(inner) {
         for place in receivers(evidence, &ring, seen) {
             let arrived = arrivals
                 .get_mut(&(place, &seen.bytes[..]))
                 .and_then(|times| {
-                    // Equal bytes sent at the edge came first.
+                    // Equal frames sent before the calm arrive first.
                     while times.front().is_some_and(|at| *at < seen.at) {
                         times.pop_front();
                     }
@@ -88,7 +87,7 @@ fn follow_frames(evidence: &Evidence, cycle: &Cycle, transit: &mut Transit, verd
             verdict.count("deliveries followed in calm times", 1);
             match arrived {
                 None => {
-                    let name = evidence.cast.name(place);
+                    let name = evidence.stations.name(place);
                     let text = format!("lost in a calm on its way to {name}: {seen:?}");
                     verdict.find(seen.at, Rule::Instruments, text);
                 }
@@ -104,15 +103,14 @@ fn receivers(evidence: &Evidence, ring: &[usize], seen: &Seen) -> Vec<usize> {
         let others = ring.iter().copied();
         return others.filter(|place| *place != seen.port).collect();
     }
-    let place = evidence.cast.place_of(seen.dst);
+    let place = evidence.stations.place_of(seen.dst);
     place
         .filter(|place| ring.contains(place))
         .into_iter()
         .collect()
 }
 
-/// An offer to a live member that runs is answered, sooner or later: what is never answered was
-/// not late but ignored.
+/// Checks that a running member answers each offer at some time. An offer without any answer was ignored, not late.
 fn find_ignored_offers(evidence: &Evidence, cycle: &Cycle, verdict: &mut Verdict) {
     let Some(calm) = cycle.calm else { return };
     let timing = &evidence.timing;
@@ -122,19 +120,19 @@ fn find_ignored_offers(evidence: &Evidence, cycle: &Cycle, verdict: &mut Verdict
     let mut open: HashMap<(MacAddr, Token), (Duration, u32)> = HashMap::new();
     for seen in evidence.sent_in(settled) {
         let author = seen.author;
-        // Whatever it says, it is alive and has had its turn.
+        // Any frame of it shows that it is alive and had its chance to answer.
         open.retain(|(taker, _), _| *taker != author);
         if let Message::TakeToken { token, .. } = seen.message {
             open.entry((seen.dst, token)).or_insert((seen.at, 0)).1 += 1;
         }
     }
     for ((taker, token), (at, times)) in open {
-        let Some(place) = evidence.cast.place_of(taker) else {
+        let Some(place) = evidence.stations.place_of(taker) else {
             continue;
         };
-        let in_ring = evidence.cast.ring().contains(&place);
-        let name = evidence.cast.name(place);
-        // What waited for it to run was old by then, and rightly dropped.
+        let in_ring = evidence.stations.ring().contains(&place);
+        let name = evidence.stations.name(place);
+        // Frames that waited until the station ran again were old, and rightly dropped.
         let starved = |(span, who): &(Span, String)| {
             who == name && span.from <= at + patience && at <= span.to
         };

@@ -1,7 +1,7 @@
-//! A member of the ring by a second, small implementation, which shares no code with `ringd`.
+//! A small second implementation of a member, which shares no code with `ringd`.
 //!
-//! It takes the token, holds it for as long as it has work and hands it on; it looks for the token
-//! when it is lost, but never stands for election. `docs/protocol.md` is what it follows.
+//! It takes the token, holds it while it has work, and hands it over. It searches for a lost token, but never
+//! stands for election. It implements `docs/protocol.md`.
 
 mod passing;
 mod runner;
@@ -15,18 +15,16 @@ use std::time::Duration;
 use ring_segment::{MacAddr, Message, Seen, Timing, Token};
 
 use passing::Passing;
-pub use runner::{Handle, Says, start};
+pub use runner::{MemberHandle, MemberOutputs, start};
 use table::Table;
 
-/// TAKE_ATTEMPTS.
-const ATTEMPTS: u32 = 3;
+const TAKE_ATTEMPTS: u32 = 3;
 
-/// A message and whom it is for.
-pub type Letter = (MacAddr, Message);
+/// A message and its destination.
+pub type Outgoing = (MacAddr, Message);
 
-/// What the member is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Role {
+enum MemberState {
     /// Asks for the token at this time.
     Looser {
         ask: Duration,
@@ -35,51 +33,47 @@ enum Role {
     Owner(Tenure),
 }
 
-/// The token in hand.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Tenure {
     token: Token,
-    /// The next heartbeat.
     heartbeat: Duration,
-    /// The last one.
     told: Duration,
-    /// The work is done.
     done: Duration,
     passing: Option<Passing>,
 }
 
-/// The member, without a socket and a clock.
+/// State of a member, without a socket and a clock.
 #[derive(Debug)]
 pub struct Member {
     mac: MacAddr,
     timing: Timing,
     table: Table,
-    /// The strongest token seen, its holder and its data.
+    /// The strongest known token, its holder and its data.
     known: Option<(Token, MacAddr)>,
-    /// When that was strengthened, or its holder last spoke for itself.
+    /// Time when that token was last strengthened, or its holder last sent a frame.
     confirmed: Duration,
-    /// The last objection to a weaker token, and the last answer to a weaker claim.
+    /// Times of the last objection to a weaker token, and of the last answer to a weaker claim.
     objected: Option<Duration>,
     answered: Option<Duration>,
     data: Vec<u8>,
     /// heardAboutToken.
     heard: Duration,
-    /// The last broadcast TOKEN_IS_HERE of anybody.
+    /// Time of the last broadcast TOKEN_IS_HERE of any member.
     heartbeat_heard: Duration,
     /// currentMyTokenNumber.
     number: u32,
-    role: Role,
+    role: MemberState,
     wanting: BTreeSet<MacAddr>,
-    /// Members that did not take the token, until when they are passed over.
-    shunned: HashMap<MacAddr, Duration>,
-    /// Members that say that they hear nobody.
+    /// Members that did not take the token, and the times until which they are passed over.
+    skipped_until: HashMap<MacAddr, Duration>,
+    /// Members that report that they hear nobody.
     deaf: BTreeSet<MacAddr>,
-    /// How long the token shall be held when it comes, and the next WANT_TOKEN.
-    wish: Option<(Duration, Duration)>,
+    /// For how long this member wants to hold the token, and the time of the next WANT_TOKEN.
+    request: Option<(Duration, Duration)>,
 }
 
 impl Member {
-    /// A LOOSER that knows itself alone.
+    /// Makes a LOOSER that knows only itself.
     pub fn new(mac: MacAddr, ip: [u8; 16], timing: Timing, now: Duration) -> Self {
         Self {
             mac,
@@ -93,91 +87,92 @@ impl Member {
             heard: Duration::ZERO,
             heartbeat_heard: Duration::ZERO,
             number: 0,
-            role: Role::Looser { ask: now },
+            role: MemberState::Looser { ask: now },
             wanting: BTreeSet::new(),
-            shunned: HashMap::new(),
+            skipped_until: HashMap::new(),
             deaf: BTreeSet::new(),
-            wish: None,
+            request: None,
         }
     }
 
-    /// Its state as the protocol spells it.
+    /// Returns the state as the protocol spells it.
     pub fn state(&self) -> &'static str {
         match self.role {
-            Role::Looser { .. } => "LOOSER",
-            Role::Waiter => "WAITER",
-            Role::Owner(_) => "OWNER",
+            MemberState::Looser { .. } => "LOOSER",
+            MemberState::Waiter => "WAITER",
+            MemberState::Owner(_) => "OWNER",
         }
     }
 
-    /// Whether it wants the token and has not got it yet.
+    /// Whether the member wants the token and does not hold it.
     pub fn wants(&self) -> bool {
-        self.wish.is_some()
+        self.request.is_some()
     }
 
-    /// Wants the token, to hold it for a while: at once if it has it.
+    /// Wants the token for a while. If the member holds it, the work begins at once.
     pub fn want(&mut self, now: Duration, hold: Duration) {
         match &mut self.role {
-            Role::Owner(tenure) if tenure.passing.is_none() => tenure.done = now + hold,
+            MemberState::Owner(tenure) if tenure.passing.is_none() => tenure.done = now + hold,
             _ => {
-                self.wish.get_or_insert((hold, now));
+                self.request.get_or_insert((hold, now));
             }
         }
     }
 
-    /// When [`Member::wake`] has something to do.
+    /// Returns the time of the next [`Member::on_timeout`].
     pub fn deadline(&self) -> Duration {
         let own = match &self.role {
-            Role::Looser { ask } => *ask,
-            Role::Waiter => self.heard + self.timing.waiter_timeout(),
-            Role::Owner(tenure) => {
+            MemberState::Looser { ask } => *ask,
+            MemberState::Waiter => self.heard + self.timing.waiter_timeout(),
+            MemberState::Owner(tenure) => {
                 let next = tenure.passing.as_ref().map_or(tenure.done, Passing::due);
                 next.min(tenure.heartbeat)
             }
         };
-        self.wish.map_or(own, |(_, ask)| own.min(ask))
+        self.request.map_or(own, |(_, ask)| own.min(ask))
     }
 
-    /// Does what is due.
-    pub fn wake(&mut self, now: Duration) -> Vec<Letter> {
+    /// Does the actions that are due.
+    pub fn on_timeout(&mut self, now: Duration) -> Vec<Outgoing> {
         let mut out = Vec::new();
-        if let Some((_, ask)) = &mut self.wish
+        if let Some((_, ask)) = &mut self.request
             && now >= *ask
         {
             *ask = now + self.timing.heartbeat;
             out.push((MacAddr::broadcast(), Message::WantToken));
         }
         match &self.role {
-            Role::Looser { ask } if now >= *ask => self.ask(now, &mut out),
-            Role::Waiter if now >= self.heard + self.timing.waiter_timeout() => {
+            MemberState::Looser { ask } if now >= *ask => self.ask(now, &mut out),
+            MemberState::Waiter if now >= self.heard + self.timing.waiter_timeout() => {
                 self.ask(now, &mut out);
             }
-            Role::Owner(tenure) if now >= tenure.told + self.timing.waiter_timeout() => {
-                // The others have given this one up: so has it itself.
+            MemberState::Owner(tenure) if now >= tenure.told + self.timing.waiter_timeout() => {
+                // The other members have given this one up, so it asks for the token.
                 self.ask(now, &mut out);
             }
-            Role::Owner(_) => self.rule(now, &mut out),
-            Role::Looser { .. } | Role::Waiter => {}
+            MemberState::Owner(_) => self.act_as_owner(now, &mut out),
+            MemberState::Looser { .. } | MemberState::Waiter => {}
         }
         out
     }
 
-    /// Takes a frame that arrived at `seen.at` and is read at `now`.
-    pub fn hear(&mut self, now: Duration, seen: &Seen) -> Vec<Letter> {
+    /// Handles a frame that arrived at `seen.at` and is read at `now`.
+    pub fn on_frame(&mut self, now: Duration, seen: &Seen) -> Vec<Outgoing> {
         let mut out = Vec::new();
         let author = seen.author;
         if matches!(seen.message, Message::Invalid(_)) || author == self.mac {
             return out;
         }
-        self.table.meet(author);
-        self.shunned.remove(&author);
+        self.table.add_author(author);
+        self.skipped_until.remove(&author);
         match seen.author_is_deaf() {
             Some(true) => _ = self.deaf.insert(author),
             Some(false) => _ = self.deaf.remove(&author),
             None => {}
         }
         if self.deaf.contains(&author) {
-            // What it says of the token has nobody's answer, but an answer may be what it waits for.
+            // A token message needs no answer about the table, but may itself be an answer that the table waits
+            // for.
             if matches!(seen.message, Message::TokenIsHere { .. })
                 && self.table.may_tell(now, author, self.timing.heartbeat)
             {
@@ -187,14 +182,14 @@ impl Member {
         }
         match &seen.message {
             Message::TokenIsHere { token, data, .. } => {
-                self.object(now, *token, author, &mut out);
-                self.hear_of(now, *token, author, Some(data));
+                self.object_to(now, *token, author, &mut out);
+                self.note_token(now, *token, author, Some(data));
                 self.heard = self.heard.max(seen.at);
                 if seen.is_broadcast() {
                     self.heartbeat_heard = seen.at;
                 }
                 self.wanting.remove(&author);
-                self.token_is_here(now, *token, author, &mut out);
+                self.on_token_is_here(now, *token, author, &mut out);
             }
             Message::TakeToken { token, data, .. } => {
                 self.wanting.remove(&author);
@@ -204,16 +199,16 @@ impl Member {
                 }
             }
             Message::TokenWasHereRecently { token, holder } => {
-                let weaker = self.tenure_beaten_by(*token);
-                self.hear_of(now, *token, *holder, None);
-                if !self.complete(now, *token) && weaker {
-                    self.outdo(now, *token, &mut out);
+                let weaker = self.is_beaten_by(*token);
+                self.note_token(now, *token, *holder, None);
+                if !self.completes_handover(now, *token) && weaker {
+                    self.replace_token(now, *token, &mut out);
                 }
             }
-            Message::WhereIsToken => out.extend(self.whereabouts(author)),
+            Message::WhereIsToken => out.extend(self.location_answer(author)),
             Message::GeneratingToken { .. } => {
-                out.extend(self.whereabouts(author));
-                if let Role::Owner(tenure) = &self.role {
+                out.extend(self.location_answer(author));
+                if let MemberState::Owner(tenure) = &self.role {
                     out.push((MacAddr::broadcast(), self.here(tenure.token)));
                 }
             }
@@ -229,19 +224,21 @@ impl Member {
             | Message::Forget { .. }
             | Message::Invalid(_) => {}
         }
-        let (owner, period) = (matches!(self.role, Role::Owner(_)), self.timing.heartbeat);
-        out.extend(self.table.hear(now, seen, owner, period));
+        let (owner, period) = (
+            matches!(self.role, MemberState::Owner(_)),
+            self.timing.heartbeat,
+        );
+        out.extend(self.table.on_frame(now, seen, owner, period));
         out
     }
 
-    fn ask(&mut self, now: Duration, out: &mut Vec<Letter>) {
+    fn ask(&mut self, now: Duration, out: &mut Vec<Outgoing>) {
         let ask = now + self.timing.looser_timeout();
-        self.role = Role::Looser { ask };
+        self.role = MemberState::Looser { ask };
         out.push((MacAddr::broadcast(), Message::WhereIsToken));
     }
 
-    /// Remembers the strongest token.
-    fn hear_of(&mut self, now: Duration, token: Token, holder: MacAddr, data: Option<&[u8]>) {
+    fn note_token(&mut self, now: Duration, token: Token, holder: MacAddr, data: Option<&[u8]>) {
         if self.known.is_some_and(|(known, _)| known == token) && data.is_some() {
             self.confirmed = now;
         }
@@ -254,8 +251,8 @@ impl Member {
         }
     }
 
-    /// Tells the holder of a weaker token of a stronger one whose holder is silent.
-    fn object(&mut self, now: Duration, token: Token, holder: MacAddr, out: &mut Vec<Letter>) {
+    /// Tells the holder of a weaker token about a stronger one whose holder is silent.
+    fn object_to(&mut self, now: Duration, token: Token, holder: MacAddr, out: &mut Vec<Outgoing>) {
         let Some((known, last)) = self.known else {
             return;
         };
@@ -263,7 +260,7 @@ impl Member {
         let rival = known.beats(&token) && known.chain() != token.chain();
         let silent = now >= self.confirmed + silence;
         let due = silent && is_over(self.objected, self.timing.heartbeat, now);
-        if rival && due && !matches!(self.role, Role::Owner(_)) {
+        if rival && due && !matches!(self.role, MemberState::Owner(_)) {
             self.objected = Some(now);
             let message = Message::TokenWasHereRecently {
                 token: known,
@@ -273,20 +270,26 @@ impl Member {
         }
     }
 
-    fn token_is_here(&mut self, now: Duration, token: Token, from: MacAddr, out: &mut Vec<Letter>) {
-        if self.complete(now, token) {
+    fn on_token_is_here(
+        &mut self,
+        now: Duration,
+        token: Token,
+        from: MacAddr,
+        out: &mut Vec<Outgoing>,
+    ) {
+        if self.completes_handover(now, token) {
             return;
         }
-        let Role::Owner(tenure) = &mut self.role else {
-            self.role = Role::Waiter;
+        let MemberState::Owner(tenure) = &mut self.role else {
+            self.role = MemberState::Waiter;
             return;
         };
         if token.chain() == tenure.token.chain() && !token.beats(&tenure.token) {
-            // A heartbeat that the token has overtaken on its way.
+            // This heartbeat was overtaken by the token.
             return;
         }
         if token.beats(&tenure.token) {
-            self.role = Role::Waiter;
+            self.role = MemberState::Waiter;
             out.push((from, self.table.ping()));
         } else if is_over(self.answered, self.timing.take_timeout, now) {
             let own = tenure.token;
@@ -297,30 +300,30 @@ impl Member {
         }
     }
 
-    /// Takes an offered token, or says why not.
+    /// Takes an offered token, or answers why it does not.
     fn take(
         &mut self,
         now: Duration,
         token: Token,
         from: MacAddr,
         data: &[u8],
-        out: &mut Vec<Letter>,
+        out: &mut Vec<Outgoing>,
     ) {
-        // While it passes a token on, the strongest that it knows is the one that it offers.
+        // During a handover the strongest known token is the one that this member offers.
         if self.known.is_some_and(|(known, _)| !token.beats(&known)) {
-            let outgrown = matches!(&self.role, Role::Owner(it) if token.beats(&it.token));
-            self.complete(now, token);
+            let outgrown = matches!(&self.role, MemberState::Owner(it) if token.beats(&it.token));
+            self.completes_handover(now, token);
             out.extend(if outgrown {
-                self.what_is_known(from)
+                self.known_token_answer(from)
             } else {
-                self.whereabouts(from)
+                self.location_answer(from)
             });
             return;
         }
-        self.hear_of(now, token, self.mac, Some(data));
+        self.note_token(now, token, self.mac, Some(data));
         self.heard = now;
         let hold = self
-            .wish
+            .request
             .take()
             .map_or(self.timing.idle_hold, |(hold, _)| hold);
         out.push((from, self.here(token)));
@@ -329,7 +332,7 @@ impl Member {
             out.push((MacAddr::broadcast(), self.here(token)));
             self.heartbeat_heard = now;
         }
-        self.role = Role::Owner(Tenure {
+        self.role = MemberState::Owner(Tenure {
             token,
             heartbeat: self.heartbeat_heard + self.timing.heartbeat,
             told: now,
@@ -338,16 +341,16 @@ impl Member {
         });
     }
 
-    /// What to tell someone who looks for the token.
-    fn whereabouts(&self, to: MacAddr) -> Option<Letter> {
+    /// Returns the answer to a member that looks for the token.
+    fn location_answer(&self, to: MacAddr) -> Option<Outgoing> {
         match &self.role {
-            Role::Owner(tenure) => Some((to, self.here(tenure.token))),
-            Role::Waiter => self.what_is_known(to),
-            Role::Looser { .. } => None,
+            MemberState::Owner(tenure) => Some((to, self.here(tenure.token))),
+            MemberState::Waiter => self.known_token_answer(to),
+            MemberState::Looser { .. } => None,
         }
     }
 
-    fn what_is_known(&self, to: MacAddr) -> Option<Letter> {
+    fn known_token_answer(&self, to: MacAddr) -> Option<Outgoing> {
         let (token, holder) = self.known?;
         Some((to, Message::TokenWasHereRecently { token, holder }))
     }
@@ -361,7 +364,7 @@ impl Member {
     }
 }
 
-/// Whether a while has passed since something was last done, if it was.
+/// Whether `pause` has passed since `last`; false without `last`.
 fn is_over(last: Option<Duration>, pause: Duration, now: Duration) -> bool {
     last.is_none_or(|last| now >= last + pause)
 }

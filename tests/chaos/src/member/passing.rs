@@ -1,23 +1,21 @@
-//! An owner's time with the token, up to the hand-over.
+//! Tenure of an owner, up to the handover.
 
 use std::ops::Bound::{Excluded, Unbounded};
 use std::time::Duration;
 
 use ring_segment::{MacAddr, Message, Token};
 
-use super::{ATTEMPTS, Letter, Member, Role};
+use super::{Member, MemberState, Outgoing, TAKE_ATTEMPTS};
 
-/// For how many heartbeats a member is passed over that did not take the token.
-const SHUNNED: u32 = 10;
+/// For this many heartbeats a member that did not take the token is passed over.
+const SKIP_HEARTBEATS: u32 = 10;
 
-/// A hand-over under way.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Passing {
     to: MacAddr,
     offered: Token,
-    /// How often it was offered to this member.
     attempts: u32,
-    /// The next attempt, or the end.
+    /// Time of the next offer, or of the failure.
     due: Duration,
 }
 
@@ -32,9 +30,9 @@ impl Passing {
 }
 
 impl Member {
-    /// Does what is due of an owner: the heartbeat, and the hand-over.
-    pub(super) fn rule(&mut self, now: Duration, out: &mut Vec<Letter>) {
-        let Role::Owner(tenure) = &mut self.role else {
+    /// Does the actions of an owner that are due: heartbeat and handover.
+    pub(super) fn act_as_owner(&mut self, now: Duration, out: &mut Vec<Outgoing>) {
+        let MemberState::Owner(tenure) = &mut self.role else {
             return;
         };
         if now >= tenure.heartbeat {
@@ -43,11 +41,11 @@ impl Member {
             let token = tenure.token;
             out.push((MacAddr::broadcast(), self.here(token)));
         }
-        let Role::Owner(tenure) = &mut self.role else {
+        let MemberState::Owner(tenure) = &mut self.role else {
             return;
         };
         match &mut tenure.passing {
-            Some(passing) if now >= passing.due && passing.attempts < ATTEMPTS => {
+            Some(passing) if now >= passing.due && passing.attempts < TAKE_ATTEMPTS => {
                 passing.attempts += 1;
                 passing.due = now + self.timing.take_timeout;
                 let (to, offered) = (passing.to, passing.offered);
@@ -62,33 +60,33 @@ impl Member {
         }
     }
 
-    /// Whether a token that somebody has ends the hand-over under way.
-    pub(super) fn complete(&mut self, now: Duration, token: Token) -> bool {
-        let Role::Owner(tenure) = &self.role else {
+    /// Whether a token that another member holds ends the current handover.
+    pub(super) fn completes_handover(&mut self, now: Duration, token: Token) -> bool {
+        let MemberState::Owner(tenure) = &self.role else {
             return false;
         };
         let offered = tenure.passing.as_ref().map(Passing::offered);
         let complete = offered.is_some_and(|offered| token == offered || token.beats(&offered));
         if complete {
             self.heard = self.heard.max(now);
-            self.role = Role::Waiter;
+            self.role = MemberState::Waiter;
         }
         complete
     }
 
-    /// Whether it has a token, outside a hand-over, that a token of another chain beats.
-    pub(super) fn tenure_beaten_by(&self, token: Token) -> bool {
-        let Role::Owner(tenure) = &self.role else {
+    /// Whether this member holds a token, is not handing it over, and a token of another chain beats it.
+    pub(super) fn is_beaten_by(&self, token: Token) -> bool {
+        let MemberState::Owner(tenure) = &self.role else {
             return false;
         };
         let other = token.chain() != tenure.token.chain();
         tenure.passing.is_none() && other && token.beats(&tenure.token)
     }
 
-    /// Makes a token that beats one whose holder is gone.
-    pub(super) fn outdo(&mut self, now: Duration, gone: Token, out: &mut Vec<Letter>) {
-        self.mint(now, gone.progress + 2);
-        if let Role::Owner(tenure) = &mut self.role {
+    /// Makes a token that beats one whose holder is dead.
+    pub(super) fn replace_token(&mut self, now: Duration, gone: Token, out: &mut Vec<Outgoing>) {
+        self.begin_chain(now, gone.progress + 2);
+        if let MemberState::Owner(tenure) = &mut self.role {
             (tenure.told, tenure.heartbeat) = (now, now + self.timing.heartbeat);
             self.heartbeat_heard = now;
             let token = tenure.token;
@@ -96,37 +94,37 @@ impl Member {
         }
     }
 
-    /// Begins a new chain in the place of the one in hand.
-    fn mint(&mut self, now: Duration, progress: u64) {
+    /// Begins a new chain that replaces the held one.
+    fn begin_chain(&mut self, now: Duration, progress: u64) {
         self.number += 1;
         let token = Token {
             progress,
             author: self.mac,
             number: self.number,
         };
-        if let Role::Owner(tenure) = &mut self.role {
+        if let MemberState::Owner(tenure) = &mut self.role {
             (tenure.token, tenure.passing) = (token, None);
             (self.known, self.confirmed) = (Some((token, self.mac)), now);
         }
     }
 
-    /// The member did not take it: the chain is spoilt, a new one takes its place.
-    fn give_up(&mut self, now: Duration, failed: MacAddr, out: &mut Vec<Letter>) {
-        let until = now + self.timing.heartbeat * SHUNNED;
-        self.shunned.insert(failed, until);
+    /// Replaces the chain after a failed handover: the silent member may hold it.
+    fn give_up(&mut self, now: Duration, failed: MacAddr, out: &mut Vec<Outgoing>) {
+        let until = now + self.timing.heartbeat * SKIP_HEARTBEATS;
+        self.skipped_until.insert(failed, until);
         self.wanting.remove(&failed);
-        let Role::Owner(tenure) = &self.role else {
+        let MemberState::Owner(tenure) = &self.role else {
             return;
         };
         let progress = tenure.token.progress + 2;
-        self.mint(now, progress);
+        self.begin_chain(now, progress);
         self.pass_on(now, failed, out);
     }
 
-    /// Offers the token to the next after `after`, and keeps it for a while if there is none.
-    fn pass_on(&mut self, now: Duration, after: MacAddr, out: &mut Vec<Letter>) {
+    /// Offers the token to the member after `after`. Without one the member keeps it for a while.
+    fn pass_on(&mut self, now: Duration, after: MacAddr, out: &mut Vec<Outgoing>) {
         let next = self.next_after(now, after);
-        let Role::Owner(tenure) = &mut self.role else {
+        let MemberState::Owner(tenure) = &mut self.role else {
             return;
         };
         let Some(to) = next else {
@@ -147,24 +145,28 @@ impl Member {
             attempts: 1,
             due: now + self.timing.take_timeout,
         });
-        self.hear_of(now, offered, to, None);
+        self.note_token(now, offered, to, None);
         out.push((to, self.offer(offered)));
     }
 
-    /// The next wanting member in ring order, or else the next that is not shunned.
+    /// Returns the next member in ring order that wants the token, otherwise the next one that is not passed over.
     fn next_after(&self, now: Duration, after: MacAddr) -> Option<MacAddr> {
         let members = self.table.members();
         let own = self.mac;
-        // The way round ends at the node itself, wherever it began.
+        // The search goes around the ring and ends at this node.
         let ahead = members.range((Excluded(after), Unbounded));
         let round = ahead.chain(members.range(..after));
         let hearing = round.filter(|(mac, _)| !self.deaf.contains(mac));
         let way: Vec<MacAddr> = hearing.map(|(mac, _)| *mac).collect();
         let way = way.split(|mac| *mac == own).next().unwrap_or_default();
-        let shunned = |mac: &MacAddr| self.shunned.get(mac).is_some_and(|until| now < *until);
+        let is_skipped = |mac: &MacAddr| {
+            self.skipped_until
+                .get(mac)
+                .is_some_and(|until| now < *until)
+        };
         let wanting = way.iter().find(|mac| self.wanting.contains(mac));
         wanting
-            .or_else(|| way.iter().find(|mac| !shunned(mac)))
+            .or_else(|| way.iter().find(|mac| !is_skipped(mac)))
             .copied()
     }
 

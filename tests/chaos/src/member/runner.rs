@@ -1,4 +1,4 @@
-//! A member on a real node: its socket, its clock and its thread.
+//! Runs a member on a node, with a socket, a clock and a thread.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -11,142 +11,140 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use ring_segment::{Node, Peer, Rng, Timing, epoch, now};
 
-use super::{Letter, Member};
-use crate::journal::{Journal, What};
+use super::{Member, Outgoing};
+use crate::journal::{Event, Journal};
 
-/// How soon the thread notices a change of its orders.
-const TURN: Duration = Duration::from_millis(10);
-/// The longest work.
-const LONGEST_HOLD: Duration = Duration::from_millis(30);
-/// The longest time without work.
-const LONGEST_REST: Duration = Duration::from_millis(150);
+/// Longest time until the thread notices a new command.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
+const HOLD_MAX: Duration = Duration::from_millis(30);
+const REST_MAX: Duration = Duration::from_millis(150);
 
 #[derive(Debug, Default)]
-struct Orders {
+struct Commands {
     over: AtomicBool,
     busy: AtomicBool,
 }
 
-/// A member that runs. It ends when this is dropped.
 #[derive(Debug)]
-pub struct Handle {
-    orders: Arc<Orders>,
+pub struct MemberHandle {
+    commands: Arc<Commands>,
     thread: Option<JoinHandle<Result<()>>>,
 }
 
-impl Handle {
-    /// Lets it want the token again and again, or no more.
+impl MemberHandle {
+    /// Makes the member want the token again and again, or stop doing so.
     pub fn keep_busy(&self, busy: bool) {
-        self.orders.busy.store(busy, Ordering::Relaxed);
+        self.commands.busy.store(busy, Ordering::Relaxed);
     }
 }
 
-impl Drop for Handle {
+impl Drop for MemberHandle {
     fn drop(&mut self) {
-        self.orders.over.store(true, Ordering::Relaxed);
+        self.commands.over.store(true, Ordering::Relaxed);
         if let Some(Ok(Err(error))) = self.thread.take().map(JoinHandle::join) {
             eprintln!("a member ended early: {error:#}");
         }
     }
 }
 
-/// Where a member says what it does.
-pub struct Says {
-    /// Its name in the journal.
+pub struct MemberOutputs {
     pub name: String,
-    /// Its log, in the daemons' own format.
+    /// Log, in the format of the daemons.
     pub log: PathBuf,
-    /// The run's journal.
     pub journal: Journal,
 }
 
-/// Lets a member live on a node.
-pub fn start(node: &Node, timing: Timing, dice: Rng, says: Says) -> Result<Handle> {
+pub fn start(
+    node: &Node,
+    timing: Timing,
+    rng: Rng,
+    outputs: MemberOutputs,
+) -> Result<MemberHandle> {
     let ip = node.ip().map_or([0; 16], |ip| ip.to_ipv6_mapped().octets());
-    let log = File::create(&says.log).context("cannot write a member's log")?;
-    let mut life = Life {
+    let log = File::create(&outputs.log).context("cannot write a member's log")?;
+    let mut life = MemberThread {
         peer: node.peer()?,
         member: Member::new(node.mac(), ip, timing, now()),
         timing,
-        dice,
-        says,
+        rng,
+        outputs,
         log: BufWriter::new(log),
         next_wish: Duration::ZERO,
     };
-    let orders = Arc::new(Orders::default());
-    let heard = Arc::clone(&orders);
+    let commands = Arc::new(Commands::default());
+    let heard = Arc::clone(&commands);
     let thread = thread::Builder::new()
         .name("member".to_owned())
         .spawn(move || life.run(&heard))
         .context("cannot start a member's thread")?;
-    Ok(Handle {
-        orders,
+    Ok(MemberHandle {
+        commands,
         thread: Some(thread),
     })
 }
 
-struct Life {
+struct MemberThread {
     peer: Peer,
     member: Member,
     timing: Timing,
-    dice: Rng,
-    says: Says,
+    rng: Rng,
+    outputs: MemberOutputs,
     log: BufWriter<File>,
     next_wish: Duration,
 }
 
-impl Life {
-    fn run(&mut self, orders: &Orders) -> Result<()> {
-        self.say("started", None)?;
-        while !orders.over.load(Ordering::Relaxed) {
+impl MemberThread {
+    fn run(&mut self, commands: &Commands) -> Result<()> {
+        self.log_event("started", None)?;
+        while !commands.over.load(Ordering::Relaxed) {
             let due = self.member.deadline();
-            let wait = due.saturating_sub(now()).min(TURN);
+            let wait = due.saturating_sub(now()).min(POLL_INTERVAL);
             let seen = self.peer.receive(wait)?;
             let before = self.member.state();
             let at = now();
-            // What waits is read before any time-out: it may be what the time-out waits for.
-            let letters = if let Some(seen) = seen {
-                self.notice(at.saturating_sub(seen.at))?;
-                self.member.hear(at, &seen)
+            // Reads waiting frames before any timeout: they may be the answers that the timeout waits for.
+            let outgoing = if let Some(seen) = seen {
+                self.note_delay(at.saturating_sub(seen.at))?;
+                self.member.on_frame(at, &seen)
             } else {
-                self.notice(at.saturating_sub(due.max(at.saturating_sub(wait))))?;
-                self.wish(at, orders.busy.load(Ordering::Relaxed));
-                self.member.wake(at)
+                self.note_delay(at.saturating_sub(due.max(at.saturating_sub(wait))))?;
+                self.request(at, commands.busy.load(Ordering::Relaxed));
+                self.member.on_timeout(at)
             };
-            self.post(letters);
+            self.send_all(outgoing);
             if self.member.state() != before {
-                self.say("state_changed", Some(before))?;
+                self.log_event("state_changed", Some(before))?;
             }
         }
         self.log.flush().context("cannot write a member's log")
     }
 
-    fn wish(&mut self, at: Duration, busy: bool) {
+    fn request(&mut self, at: Duration, busy: bool) {
         if busy && !self.member.wants() && at >= self.next_wish {
-            let hold = LONGEST_HOLD.mul_f64(self.dice.f64());
-            self.next_wish = at + hold + LONGEST_REST.mul_f64(self.dice.f64());
+            let hold = HOLD_MAX.mul_f64(self.rng.f64());
+            self.next_wish = at + hold + REST_MAX.mul_f64(self.rng.f64());
             self.member.want(at, hold);
         }
     }
 
-    /// A frame that cannot be sent, since the link is down, is a frame that is lost.
-    fn post(&self, letters: Vec<Letter>) {
-        for (to, message) in letters {
+    /// Sends messages. If the link is down, the frame is lost.
+    fn send_all(&self, outgoing: Vec<Outgoing>) {
+        for (to, message) in outgoing {
             let _ = self.peer.send(to, &message);
         }
     }
 
-    fn notice(&self, late: Duration) -> Result<()> {
+    fn note_delay(&self, late: Duration) -> Result<()> {
         if late <= self.timing.take_timeout {
             return Ok(());
         }
-        self.says.journal.note(What::Late {
-            who: self.says.name.clone(),
+        self.outputs.journal.note(Event::Late {
+            who: self.outputs.name.clone(),
             by_ns: u64::try_from(late.as_nanos()).unwrap_or(u64::MAX),
         })
     }
 
-    fn say(&mut self, event: &str, from: Option<&str>) -> Result<()> {
+    fn log_event(&mut self, event: &str, from: Option<&str>) -> Result<()> {
         let at = std::time::UNIX_EPOCH + epoch() + now();
         let line = serde_json::json!({
             "timestamp": humantime::format_rfc3339_micros(at).to_string(),

@@ -1,21 +1,21 @@
-//! Who is in the ring.
+//! The member table.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use ring_segment::{Digest, MacAddr, Member as Entry, Message, Seen, digest_of};
 
-use super::Letter;
+use super::Outgoing;
 
 const NO_IP: [u8; 16] = [0; 16];
 
-/// The member table. Ips never change in these runs: any is better than none.
+/// Members of the ring. IPs never change in these runs, so any known IP is better than none.
 #[derive(Debug)]
 pub(super) struct Table {
     own: MacAddr,
     members: BTreeMap<MacAddr, [u8; 16]>,
     digest: Digest,
-    /// When a peer was last told something about the table.
+    /// Time of the last message about the table to each peer.
     told: HashMap<MacAddr, Duration>,
 }
 
@@ -39,8 +39,7 @@ impl Table {
         self.digest
     }
 
-    /// Adds an author that is new.
-    pub(super) fn meet(&mut self, author: MacAddr) {
+    pub(super) fn add_author(&mut self, author: MacAddr) {
         self.learn(author, NO_IP);
     }
 
@@ -51,14 +50,14 @@ impl Table {
         }
     }
 
-    /// What a frame says of the ring, and what is to be said in return.
-    pub(super) fn hear(
+    /// Handles a digest in a frame. Returns the messages to send.
+    pub(super) fn on_frame(
         &mut self,
         now: Duration,
         seen: &Seen,
         owner: bool,
         period: Duration,
-    ) -> Option<Letter> {
+    ) -> Option<Outgoing> {
         match &seen.message {
             Message::Ping { ip, digest } => {
                 self.learn(seen.author, *ip);
@@ -100,7 +99,7 @@ impl Table {
         }
     }
 
-    /// Not more often than once a period to one peer.
+    /// Whether a message about the table may go to this peer: at most one per period.
     pub(super) fn may_tell(&mut self, now: Duration, peer: MacAddr, period: Duration) -> bool {
         let told = self.told.get(&peer);
         let may = told.is_none_or(|told| now >= *told + period);

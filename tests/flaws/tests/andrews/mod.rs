@@ -1,4 +1,4 @@
-//! Every flaw of the coordinated ring's machine is found out by its simulator.
+//! The simulator detects every flaw of the coordinated ring's state machine.
 
 use std::time::Duration;
 

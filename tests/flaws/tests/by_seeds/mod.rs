@@ -1,10 +1,10 @@
-//! Flaws of a system's machine that its simulator finds in one of a few seeds, and nothing in the machine that ships.
+//! Tests for flaws that a simulator detects within a few seeds. The real state machine passes the same seeds.
 
-/// So many seeds are tried, from the one that a test names on.
+/// Number of seeds that are tried, from the first seed of a test on.
 pub(crate) const SEEDS: u64 = 20;
 
-/// Declares a test for each flaw of a system, with the kinds of fault of a run, the first seed, and the rule that is broken; and that
-/// each patch has one, and that copies without a flaw do what ships.
+/// Declares one test per flaw of a system: with the faults of its runs, the first seed and the rule that breaks.
+/// Also tests that each patch has a test, and that copies without a flaw behave like the originals.
 macro_rules! found_by_seeds {
     ($system:ident, $simulate:ident, $time:expr; $($name:ident $faults:literal $first:literal, $rule:ident;)*) => {
         use ring_flaws::Flaw;
@@ -16,7 +16,7 @@ macro_rules! found_by_seeds {
                 seed,
                 nodes: None,
                 time: $time,
-                faults: faults.parse().expect("kinds of fault"),
+                faults: faults.parse().expect("valid kinds of faults"),
             }
         }
 
@@ -24,15 +24,15 @@ macro_rules! found_by_seeds {
             let found = (first..first + crate::by_seeds::SEEDS).find_map(|seed| {
                 let settings = settings(seed, faults);
                 let sound = run(&settings);
-                assert_eq!(sound.violations, [], "the machine that ships, seed {seed}");
-                let spoilt = crate::spoil(name).$simulate(&settings);
+                assert_eq!(sound.violations, [], "the original state machine, seed {seed}");
+                let spoilt = crate::break_rule(name).$simulate(&settings);
                 Some(format!("seed {seed}: {}", broken(&spoilt, rule)?))
             });
-            let found = found.unwrap_or_else(|| panic!("{name} is not found"));
+            let found = found.unwrap_or_else(|| panic!("{name} is not detected"));
             findings.note(format_args!("{name}: simulator, {found}"));
         }
 
-        /// The first violation of a rule, without the circumstances that take many lines.
+        /// Returns the first violation of a rule, on one line.
         fn broken(outcome: &Outcome, rule: Rule) -> Option<String> {
             let found = outcome.violations.iter().find(|found| found.rule == rule)?;
             Some(found.to_string().chars().take(160).collect())
@@ -43,19 +43,19 @@ macro_rules! found_by_seeds {
             fn $name() {
                 let mut findings = findings!(concat!(stringify!($system), "::", stringify!($name)));
                 caught(&mut findings, stringify!($name), $faults, $first, Rule::$rule);
-                findings.keep().expect("findings kept");
+                findings.keep().expect("the findings are written");
             }
         )*
 
         #[test]
-        fn without_a_flaw_the_copies_do_what_ships() {
-            let mut findings = findings!(concat!(stringify!($system), "::without_a_flaw_the_copies_do_what_ships"));
+        fn without_a_flaw_the_copies_behave_like_the_originals() {
+            let mut findings = findings!(concat!(stringify!($system), "::without_a_flaw_the_copies_behave_like_the_originals"));
             for seed in 0..5 {
                 let settings = settings(seed, "all");
                 assert_eq!(Flaw::none().$simulate(&settings), run(&settings));
             }
             findings.note("without a flaw: the same outcome and fingerprint in 5 seeds");
-            findings.keep().expect("findings kept");
+            findings.keep().expect("the findings are written");
         }
 
         #[test]
@@ -64,7 +64,7 @@ macro_rules! found_by_seeds {
             assert_eq!(patches, [$(stringify!($name)),*]);
             let mut findings = findings!(concat!(stringify!($system), "::every_patch_has_its_test"));
             findings.note(format_args!("{} patches", patches.len()));
-            findings.keep().expect("findings kept");
+            findings.keep().expect("the findings are written");
         }
     };
 }

@@ -1,5 +1,5 @@
-//! Every flaw of the token service's machines is found out: by its simulator, in one of a few seeds or in a schedule, or by
-//! the model checker. The machines that ship pass the same.
+//! The token service's simulator detects every flaw in one of a few seeds or in a schedule, or the model checker
+//! does. The real state machines pass the same runs.
 
 use std::time::Duration;
 
@@ -7,12 +7,12 @@ use ring_flaws::Flaw;
 use ring_model::{Findings, findings};
 use ring_sim::ftn::{Outcome, Rule, Schedule, Settings, replay, run};
 
+use super::break_rule;
 use super::by_seeds::SEEDS;
-use super::spoil;
 
-/// What runs: the faults of a run and its first seed, or a schedule, each with the promise that is broken in it; or the
-/// model checker in a scenario, with words of what it finds.
-enum Runs {
+/// Run that detects a flaw: simulated seeds, a schedule, or a scenario of the model checker. It includes the broken
+/// promise, or the beginning of the checker's report.
+enum DetectingRun {
     Seeds(&'static str, u64, Rule),
     Schedule(&'static str, Rule),
     Checker(&'static str, &'static str),
@@ -24,41 +24,45 @@ fn settings(seed: u64, faults: &str) -> Settings {
         servers: None,
         clients: None,
         time: Duration::from_secs(20),
-        faults: faults.parse().expect("kinds of fault"),
+        faults: faults.parse().expect("valid kinds of faults"),
     }
 }
 
-/// What runs finds that a promise is broken, and nothing in the machines that ship.
-fn caught(findings: &mut Findings, name: &str, runs: &Runs) {
+/// Checks that the run detects the flaw, and finds nothing without it.
+fn caught(findings: &mut Findings, name: &str, runs: &DetectingRun) {
     let found = match *runs {
-        Runs::Seeds(faults, first, rule) => (first..first + SEEDS).find_map(|seed| {
+        DetectingRun::Seeds(faults, first, rule) => (first..first + SEEDS).find_map(|seed| {
             let settings = settings(seed, faults);
             let sound = run(&settings);
-            assert_eq!(sound.violations, [], "the machines that ship, seed {seed}");
-            let spoilt = spoil(name).simulate_ftn(&settings);
+            assert_eq!(
+                sound.violations,
+                [],
+                "the original state machines, seed {seed}"
+            );
+            let spoilt = break_rule(name).simulate_ftn(&settings);
             Some(format!(
                 "simulator, seed {seed}: {}",
                 broken(&spoilt, rule)?
             ))
         }),
-        Runs::Schedule(text, rule) => {
-            let schedule: Schedule = serde_json::from_str(text).expect("a schedule");
+        DetectingRun::Schedule(text, rule) => {
+            let schedule: Schedule = serde_json::from_str(text).expect("a readable schedule");
             let sound = replay(&schedule);
-            assert_eq!(sound.violations, [], "the machines that ship");
-            let spoilt = spoil(name).replay_ftn(text).expect("a sound schedule");
+            assert_eq!(sound.violations, [], "the original state machines");
+            let spoilt = break_rule(name).replay_ftn(text).expect("a sound schedule");
             broken(&spoilt, rule).map(|found| format!("simulator, its schedule: {found}"))
         }
-        Runs::Checker(scenario, says) => explored(name, scenario, says),
+        DetectingRun::Checker(scenario, says) => find_by_checker(name, scenario, says),
     };
-    let found = found.unwrap_or_else(|| panic!("{name} is not found"));
+    let found = found.unwrap_or_else(|| panic!("{name} is not detected"));
     findings.note(format_args!("{name}: {found}"));
 }
 
-/// What the model checker finds. That the machines that ship pass the same is a test of the model's own.
-fn explored(name: &str, scenario: &str, says: &str) -> Option<String> {
+/// Returns the model checker's finding. The model's own tests show that the real state machines pass.
+fn find_by_checker(name: &str, scenario: &str, says: &str) -> Option<String> {
     let mut scenarios = ring_model::ftn::small().into_iter();
     let scenario = scenarios.find(|it| it.name == scenario);
-    let spoilt = spoil(name).explore_ftn(&scenario.expect("a small scenario"));
+    let spoilt = break_rule(name).explore_ftn(&scenario.expect("a small scenario"));
     let found = spoilt.found.as_deref()?.lines().next()?;
     let states = spoilt.unique;
     found
@@ -66,13 +70,13 @@ fn explored(name: &str, scenario: &str, says: &str) -> Option<String> {
         .then(|| format!("checker, {states} states: {found}"))
 }
 
-/// The first violation of a promise, without the circumstances that take many lines.
+/// Returns the first violation of a promise, on one line.
 fn broken(outcome: &Outcome, rule: Rule) -> Option<String> {
     let found = outcome.violations.iter().find(|found| found.rule == rule)?;
     Some(found.to_string().chars().take(160).collect())
 }
 
-/// A schedule that is kept as a test of the machines that ship.
+/// Reads a schedule that also tests the real state machines.
 macro_rules! kept {
     ($name:literal) => {
         include_str!(concat!(
@@ -83,7 +87,7 @@ macro_rules! kept {
     };
 }
 
-/// One test for each flaw, and the list of them.
+/// Declares one test per flaw, and lists them.
 macro_rules! flaws {
     ($($name:ident $runs:expr;)*) => {
         $(
@@ -91,7 +95,7 @@ macro_rules! flaws {
             fn $name() {
                 let mut findings = findings!(concat!("ftn::", stringify!($name)));
                 caught(&mut findings, stringify!($name), &$runs);
-                findings.keep().expect("findings kept");
+                findings.keep().expect("the findings are written");
             }
         )*
 
@@ -100,44 +104,44 @@ macro_rules! flaws {
 }
 
 flaws! {
-    configuration_not_stored Runs::Seeds("change,hold,crash", 18, Rule::Exclusion);
-    down_keeps_tokens Runs::Seeds("all", 8, Rule::Stale);
+    configuration_not_stored DetectingRun::Seeds("change,hold,crash", 18, Rule::Exclusion);
+    down_keeps_tokens DetectingRun::Seeds("all", 8, Rule::Stale);
     downgrade_not_at_once
-        Runs::Checker("who holds the token asks for the other access", "do not share it");
-    fence_counter_restarts Runs::Seeds("all", 11, Rule::Fencing);
+        DetectingRun::Checker("who holds the token asks for the other access", "do not share it");
+    fence_counter_restarts DetectingRun::Seeds("all", 11, Rule::Fencing);
     grace_of_one_leader
-        Runs::Schedule(kept!("a_grace_outlives_its_leader"), Rule::Exclusion);
-    grants_not_numbered_anew Runs::Checker("the server of a held token crashes", "was not granted");
-    late_config_heeded Runs::Seeds("all", 0, Rule::Backwards);
+        DetectingRun::Schedule(kept!("a_grace_outlives_its_leader"), Rule::Exclusion);
+    grants_not_numbered_anew DetectingRun::Checker("the server of a held token crashes", "was not granted");
+    late_config_heeded DetectingRun::Seeds("all", 0, Rule::Backwards);
     lease_from_confirmation
-        Runs::Schedule(include_str!("../../schedules/lease_from_confirmation.json"), Rule::Exclusion);
-    lower_leader_unanswered Runs::Schedule(
+        DetectingRun::Schedule(include_str!("../../schedules/lease_from_confirmation.json"), Rule::Exclusion);
+    lower_leader_unanswered DetectingRun::Schedule(
         kept!("a_leader_that_has_lost_its_state_file_outnumbers_what_a_server_knows"),
         Rule::OneLeader
     );
-    never_gives_way Runs::Seeds("partition,run,hold", 20, Rule::Authority);
-    no_grace Runs::Seeds("crash,run,hold", 6, Rule::Exclusion);
-    number_exceeded_without_doubt Runs::Schedule(
+    never_gives_way DetectingRun::Seeds("partition,run,hold", 20, Rule::Authority);
+    no_grace DetectingRun::Seeds("crash,run,hold", 6, Rule::Exclusion);
+    number_exceeded_without_doubt DetectingRun::Schedule(
         kept!("what_a_majority_agreed_on_under_a_number_that_was_seen_is_found_out_anew"),
         Rule::Update
     );
-    revoke_answered Runs::Checker("datagrams are lost and come again", "was not granted");
-    sessions_end_early Runs::Seeds("all", 13, Rule::Exclusion);
-    survey_ends_early Runs::Checker("the server of a held token crashes", "do not share it");
-    transfer_of_any_configuration Runs::Seeds("reorder,duplicate,run", 100, Rule::Served);
+    revoke_answered DetectingRun::Checker("datagrams are lost and come again", "was not granted");
+    sessions_end_early DetectingRun::Seeds("all", 13, Rule::Exclusion);
+    survey_ends_early DetectingRun::Checker("the server of a held token crashes", "do not share it");
+    transfer_of_any_configuration DetectingRun::Seeds("reorder,duplicate,run", 100, Rule::Served);
     update_lost_in_return
-        Runs::Checker("who holds the token asks for the other access", "is shown update 0 after 1");
+        DetectingRun::Checker("who holds the token asks for the other access", "is shown update 0 after 1");
 }
 
 #[test]
-fn without_a_flaw_the_copies_do_what_ships() {
-    let mut findings = findings!("ftn::without_a_flaw_the_copies_do_what_ships");
+fn without_a_flaw_the_copies_behave_like_the_originals() {
+    let mut findings = findings!("ftn::without_a_flaw_the_copies_behave_like_the_originals");
     for seed in 0..5 {
         let settings = settings(seed, "all");
         assert_eq!(Flaw::none().simulate_ftn(&settings), run(&settings));
     }
     findings.note("without a flaw: the same outcome and fingerprint in 5 seeds");
-    findings.keep().expect("findings kept");
+    findings.keep().expect("the findings are written");
 }
 
 #[test]
@@ -146,5 +150,5 @@ fn every_patch_has_its_test() {
     assert_eq!(patches, TESTED);
     let mut findings = findings!("ftn::every_patch_has_its_test");
     findings.note(format_args!("{} patches", patches.len()));
-    findings.keep().expect("findings kept");
+    findings.keep().expect("the findings are written");
 }

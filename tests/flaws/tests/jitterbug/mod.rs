@@ -1,4 +1,4 @@
-//! Every flaw of Jitterbug's machine, and of what it needs of TCP, is found out by its simulator.
+//! The simulator detects every flaw of Jitterbug's state machine, and of its assumptions about TCP.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! A control group for a container, gone with it.
+//! A control group for a container, removed on drop.
 
 use std::fs::{self, Permissions};
 use std::io::ErrorKind;
@@ -11,16 +11,15 @@ use anyhow::{Context, Result};
 use nix::mount::{MsFlags, mount};
 use tempfile::TempDir;
 
-/// Where the world has its cgroup2; /run is the world's own.
-const MOUNT: &str = "/run/cgroup2";
-/// How the groups are called.
-const PREFIX: &str = "ringd-test-";
-/// How old an empty one is that a killed test has left behind.
-const STALE: Duration = Duration::from_secs(600);
-/// How long the kernel may take to let go of processes that have ended.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Where the sandbox mounts cgroup2; /run is the sandbox's.
+const MOUNT_POINT: &str = "/run/cgroup2";
+const NAME_PREFIX: &str = "ringd-test-";
+/// Age after which an empty group counts as left behind by a killed test.
+const STALE_AFTER: Duration = Duration::from_secs(600);
+/// Longest time until the kernel releases processes that have ended.
+const REMOVAL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A control group. Its processes must have ended when it is dropped.
+/// A control group. Its processes must end before it is dropped.
 #[derive(Debug)]
 pub(super) struct Cgroup {
     /// `Some` until it is dropped.
@@ -28,9 +27,9 @@ pub(super) struct Cgroup {
 }
 
 impl Cgroup {
-    /// A new one below the root of this process's cgroup namespace, where the controllers are.
+    /// Makes a group below the root of this process's cgroup namespace, where the controllers are enabled.
     pub(super) fn new() -> Result<Self> {
-        let root = Path::new(MOUNT);
+        let root = Path::new(MOUNT_POINT);
         if !root.join("cgroup.procs").exists() {
             fs::create_dir_all(root)?;
             mount(
@@ -44,7 +43,7 @@ impl Cgroup {
         }
         remove_stale(root);
         let folder = tempfile::Builder::new()
-            .prefix(PREFIX)
+            .prefix(NAME_PREFIX)
             .permissions(Permissions::from_mode(0o755))
             .tempdir_in(root);
         let folder = folder.context(
@@ -56,7 +55,9 @@ impl Cgroup {
     }
 
     pub(super) fn path(&self) -> &Path {
-        self.folder.as_ref().map_or(Path::new(MOUNT), TempDir::path)
+        self.folder
+            .as_ref()
+            .map_or(Path::new(MOUNT_POINT), TempDir::path)
     }
 }
 
@@ -65,7 +66,7 @@ impl Drop for Cgroup {
         let Some(folder) = self.folder.take().map(TempDir::keep) else {
             return;
         };
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + REMOVAL_TIMEOUT;
         while let Err(error) = remove(&folder) {
             if Instant::now() >= deadline {
                 eprintln!("{} was left behind: {error}", folder.display());
@@ -76,7 +77,7 @@ impl Drop for Cgroup {
     }
 }
 
-/// Removes a group with all below it.
+/// Removes a group with its subgroups.
 fn remove(group: &Path) -> std::io::Result<()> {
     for below in below(group) {
         remove(&below)?;
@@ -93,20 +94,20 @@ fn below(group: &Path) -> Vec<PathBuf> {
     folders.map(|entry| entry.path()).collect()
 }
 
-/// Removes what tests have left that were killed. The kernel keeps what is in use.
+/// Removes groups that killed tests have left. The kernel refuses to remove groups in use.
 fn remove_stale(root: &Path) {
     for group in below(root) {
         let is_ours = group
             .file_name()
-            .is_some_and(|name| name.to_string_lossy().starts_with(PREFIX));
+            .is_some_and(|name| name.to_string_lossy().starts_with(NAME_PREFIX));
         let made = fs::metadata(&group).and_then(|metadata| metadata.modified());
         let is_old = made.is_ok_and(|made| {
             SystemTime::now()
                 .duration_since(made)
-                .is_ok_and(|age| age > STALE)
+                .is_ok_and(|age| age > STALE_AFTER)
         });
         if is_ours && is_old {
-            // One that is in use, or removed by another test just now, is none of this one's business.
+            // It is in use, or another test is removing it.
             let _ = remove(&group);
         }
     }

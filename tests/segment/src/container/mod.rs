@@ -1,10 +1,10 @@
-//! A systemd of its own on a node of the segment, for what only a service manager shows.
+//! Runs a systemd on a node of the segment, for tests that need a service manager.
 //!
-//! [`Container::boot`] starts the machine's own `/usr/lib/systemd/systemd` as process 1 of new namespaces, on a
-//! file system that is made on the spot: `/usr` is the machine's, read-only; all else is new and empty. So there is
-//! nothing to download or to build first, and a boot takes about a second. It uses the network of
-//! its [`Node`], whose `eth0` is on the segment. It needs root, and the packages systemd, util-linux and
-//! iproute2; what is missing is said, with the way to get it. Everything goes when it is dropped.
+//! [`Container::boot`] starts the machine's `/usr/lib/systemd/systemd` as process 1 of new namespaces, on a new file
+//! system: `/usr` is the machine's, read-only, and all other folders are new and empty. Nothing is downloaded or
+//! built, and a boot takes about a second. The container uses the network of its [`Node`], whose `eth0` is on the
+//! segment. It needs root, and the packages systemd, util-linux and iproute2; the error names missing ones. The
+//! container ends on drop.
 //!
 //! ```no_run
 //! use std::time::Duration;
@@ -41,41 +41,40 @@ use nix::unistd::Pid;
 use tempfile::TempDir;
 
 use crate::daemon::Binaries;
-use crate::exhibits;
+use crate::failure_report;
 use crate::lines::Lines;
 use crate::node::Node;
 use cgroup::Cgroup;
 
-/// How long a boot may take.
-const BOOT: Duration = Duration::from_secs(60);
-/// How often is looked for what nothing tells of.
-const POLL: Duration = Duration::from_millis(20);
-/// Where programs are, inside and for what sets it up.
+/// Longest time of a boot.
+const BOOT_TIMEOUT: Duration = Duration::from_secs(60);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// PATH inside the container, and of the commands that make it.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-/// What process 1 does before it becomes systemd.
+/// Commands of process 1 before it becomes systemd.
 const BOOT_SCRIPT: &str = include_str!("boot.sh");
-/// What a command does that comes from outside, before it runs. Its own control group is not one of the container's.
-const ENTER: &str = r#"
+/// Commands that a process from outside runs before its program. Its control group is none of the container's.
+const ENTER_SCRIPT: &str = r#"
     mkdir -p /sys/fs/cgroup/shell
     echo 0 >/sys/fs/cgroup/shell/cgroup.procs
     cd /src
     exec "$@""#;
-/// How README has the unit installed.
-const INSTALL: &str = "
+/// The README's commands that install the unit.
+const INSTALL_SCRIPT: &str = "
     install -m 644 systemd/ringd.sysusers /usr/lib/sysusers.d/ringd.conf
     install -m 644 systemd/ringd@.service /etc/systemd/system/
     systemd-sysusers
     systemctl daemon-reload";
 
-/// A node with a systemd on it. It is ended when this is dropped, with all that runs in it.
+/// A node on which systemd runs. Systemd and all its processes end on drop.
 #[derive(Debug)]
 pub struct Container {
     node: Node,
     /// `unshare`, whose child is systemd.
     parent: Child,
-    /// systemd.
+    /// PID of systemd.
     init: u32,
-    /// Follows the journal.
+    /// Process that follows the journal.
     follower: Option<Child>,
     journal: Arc<Lines>,
     console: Arc<Lines>,
@@ -84,8 +83,8 @@ pub struct Container {
 }
 
 impl Container {
-    /// Boots, and waits until that is done. `ringd` and `ringctl` are in `/usr/local/bin`, the repository in
-    /// `/src`; no unit is there but those of systemd.
+    /// Boots a container, and waits until the boot is complete. `ringd` and `ringctl` are in `/usr/local/bin`, the
+    /// repository in `/src`. Only systemd's units exist.
     pub fn boot(node: &Node, binaries: Binaries) -> Result<Self> {
         needs::check()?;
         let folder = tempfile::tempdir_in("/run").context("cannot make a folder in /run")?;
@@ -112,8 +111,8 @@ impl Container {
         let mut parent = node.ns().spawn(&mut command)?;
         let (journal, console) = (Arc::<Lines>::default(), Arc::<Lines>::default());
         let name = format!("the systemd of node {}", node.index());
-        exhibits::show_log(name, Arc::clone(&console));
-        exhibits::show_log(
+        failure_report::show_log(name, Arc::clone(&console));
+        failure_report::show_log(
             format!("the journal of node {}", node.index()),
             Arc::clone(&journal),
         );
@@ -139,31 +138,31 @@ impl Container {
     }
 
     fn await_boot(&mut self) -> Result<()> {
-        let deadline = Instant::now() + BOOT;
+        let deadline = Instant::now() + BOOT_TIMEOUT;
         let mut look = || -> Result<bool> {
             if let Some(status) = self.parent.try_wait()? {
-                // What it has said may come a moment later.
-                thread::sleep(POLL);
+                // Its last messages may arrive after its end.
+                thread::sleep(POLL_INTERVAL);
                 bail!("it ended with {status}:\n{}", self.console.all().join("\n"));
             }
             if self.init == 0 {
                 self.init = child_of(self.parent.id())?.unwrap_or(0);
             }
-            // Its socket for systemctl.
+            // systemctl connects to this socket.
             Ok(self.init != 0 && self.path("/run/systemd/private").exists())
         };
         while !look().context("systemd did not start")? {
             ensure!(
                 Instant::now() < deadline,
-                "systemd did not start in {BOOT:?}:\n{}",
+                "systemd did not start in {BOOT_TIMEOUT:?}:\n{}",
                 self.console.all().join("\n")
             );
-            thread::sleep(POLL);
+            thread::sleep(POLL_INTERVAL);
         }
         let mut state = self.state()?;
-        // On a busy machine its socket may be there before it answers.
+        // On a busy machine the socket may exist before systemd answers.
         while state.is_empty() && Instant::now() < deadline {
-            thread::sleep(POLL);
+            thread::sleep(POLL_INTERVAL);
             state = self.state()?;
         }
         if state != "running" {
@@ -176,9 +175,9 @@ impl Container {
         Ok(())
     }
 
-    /// Returns the state of the whole system once the boot is over; empty: systemd does not answer yet.
+    /// Returns the state of the whole system after the boot; empty: systemd does not answer yet.
     fn state(&self) -> Result<String> {
-        // Its exit code says whether a unit has failed, which is not what is asked.
+        // The exit code only tells whether a unit has failed.
         let output = self
             .command("systemctl")
             .args(["is-system-running", "--wait"])
@@ -202,17 +201,16 @@ impl Container {
         Ok(())
     }
 
-    /// The node that it is on.
     pub fn node(&self) -> &Node {
         &self.node
     }
 
-    /// Where a file of its is to be found from outside.
+    /// Returns the outer path of a file in the container.
     pub fn path(&self, inside: &str) -> PathBuf {
         PathBuf::from(format!("/proc/{}/root{inside}", self.init))
     }
 
-    /// Writes a file of it, with the folders above.
+    /// Writes a file in the container, and makes the folders above it.
     pub fn write(&self, inside: &str, mode: u32, text: &str) -> Result<()> {
         let path = self.path(inside);
         if let Some(parent) = path.parent() {
@@ -230,12 +228,12 @@ impl Container {
         Ok(())
     }
 
-    /// A command to be run inside, as root, in `/src`, with a control group and an environment like a login's.
+    /// Returns a command that runs inside as root, in `/src`, with its own control group and a login's environment.
     pub fn command(&self, program: &str) -> Command {
         let mut command = Command::new("nsenter");
         command
             .args(["--all", "--target", &self.init.to_string(), "--"])
-            .args(["sh", "-euc", ENTER, "sh", program])
+            .args(["sh", "-euc", ENTER_SCRIPT, "sh", program])
             .env_clear()
             .env("PATH", PATH)
             .env("HOME", "/root")
@@ -244,14 +242,14 @@ impl Container {
         command
     }
 
-    /// Runs a command inside, however it ends.
+    /// Runs a command inside, and returns its output and exit code.
     pub fn output(&self, line: &[&str]) -> Result<Output> {
         let (program, arguments) = line.split_first().context("there is no command")?;
         let output = self.command(program).args(arguments).output();
         output.with_context(|| format!("cannot run {program} in the container"))
     }
 
-    /// Runs a command inside that succeeds, and gives what it prints.
+    /// Runs a command inside that must succeed. Returns its output.
     pub fn run(&self, line: &[&str]) -> Result<String> {
         let output = self.output(line)?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -265,30 +263,30 @@ impl Container {
         Ok(text)
     }
 
-    /// Runs lines of shell inside, of which none fails, and gives what they print.
+    /// Runs shell lines inside, all of which must succeed. Returns their output.
     pub fn sh(&self, lines: &str) -> Result<String> {
         self.run(&["sh", "-euc", lines])
     }
 
-    /// Installs `ringd@.service` and its user as README says. It is neither enabled nor started.
+    /// Installs `ringd@.service` and its user with the README's commands. Neither enables nor starts it.
     pub fn install_service(&self) -> Result<()> {
-        self.sh(INSTALL).map(drop)
+        self.sh(INSTALL_SCRIPT).map(drop)
     }
 
-    /// Adds lines to a unit, as `systemctl edit` does.
+    /// Adds lines to a unit like `systemctl edit`.
     pub fn edit(&self, unit: &str, lines: &str) -> Result<()> {
         let path = format!("/etc/systemd/system/{unit}.d/override.conf");
         self.write(&path, 0o644, lines)?;
         self.run(&["systemctl", "daemon-reload"]).map(drop)
     }
 
-    /// A property of a unit, as `systemctl show` has it.
+    /// Returns a property of a unit like `systemctl show`.
     pub fn show(&self, unit: &str, property: &str) -> Result<String> {
         let value = self.run(&["systemctl", "show", "--value", "-p", property, unit])?;
         Ok(value.trim().to_owned())
     }
 
-    /// Waits until a property of a unit is as `wanted`, and gives it.
+    /// Waits until `wanted` accepts a property of a unit, and returns it.
     pub fn wait_for(
         &self,
         unit: &str,
@@ -306,16 +304,16 @@ impl Container {
                 Instant::now() < deadline,
                 "{property} of {unit} is still {value:?} after {timeout:?}"
             );
-            thread::sleep(POLL);
+            thread::sleep(POLL_INTERVAL);
         }
     }
 
-    /// The lines of its journal so far: `Nov 22 16:00:00 ringd[42]: text`.
+    /// Returns the lines of its journal up to now: `Nov 22 16:00:00 ringd[42]: text`.
     pub fn journal(&self) -> Vec<String> {
         self.journal.all()
     }
 
-    /// Waits for a line of its journal, be it there already or not.
+    /// Waits for a line of its journal. It may already be there.
     pub fn wait_for_line(
         &self,
         timeout: Duration,
@@ -337,7 +335,7 @@ impl Container {
 
 impl Drop for Container {
     fn drop(&mut self) {
-        // Its process 1 takes all others with it. Its parent ends with it, or else takes it along.
+        // When process 1 dies, the kernel ends all others. Its parent ends with it; otherwise the parent is killed.
         match i32::try_from(self.init) {
             Ok(init) if init > 0 => drop(kill(Pid::from_raw(init), Signal::SIGKILL)),
             _ => drop(self.parent.kill()),
@@ -351,7 +349,7 @@ impl Drop for Container {
     }
 }
 
-/// The one child of a process, once it has it.
+/// Returns the only child of a process, or `None` if there is none yet.
 fn child_of(pid: u32) -> Result<Option<u32>> {
     let path = format!("/proc/{pid}/task/{pid}/children");
     let children = fs::read_to_string(&path)
@@ -362,7 +360,7 @@ fn child_of(pid: u32) -> Result<Option<u32>> {
         .transpose()
 }
 
-/// The folder of the whole project.
+/// Returns the repository's root.
 fn repository() -> Result<PathBuf> {
     let own = Path::new(env!("CARGO_MANIFEST_DIR"));
     let root = own

@@ -1,4 +1,4 @@
-//! What a machine must have so that a systemd can be booted on it.
+//! Checks that this machine can boot a systemd in a container.
 
 use std::env;
 use std::fs;
@@ -8,9 +8,9 @@ use anyhow::{Context, Result, ensure};
 
 use super::PATH;
 
-/// Where distributions have it.
-const SYSTEMD: &str = "/usr/lib/systemd/systemd";
-/// Programs that set the container up, and the packages that have them.
+/// Path of systemd in all distributions.
+const SYSTEMD_PATH: &str = "/usr/lib/systemd/systemd";
+/// Programs that make the container, and their packages.
 const PROGRAMS: [(&str, &str); 9] = [
     ("unshare", "util-linux"),
     ("nsenter", "util-linux"),
@@ -23,7 +23,7 @@ const PROGRAMS: [(&str, &str); 9] = [
     ("journalctl", "systemd"),
 ];
 
-/// Says all that is missing, and how to get it.
+/// Reports everything that is missing, and how to install it.
 pub(super) fn check() -> Result<()> {
     let mut missing = Vec::new();
     if !is_root()? {
@@ -32,9 +32,9 @@ pub(super) fn check() -> Result<()> {
                 .to_owned(),
         );
     }
-    if !Path::new(SYSTEMD).exists() {
+    if !Path::new(SYSTEMD_PATH).exists() {
         missing.push(format!(
-            "there is no {SYSTEMD}: install systemd, as by `apt-get install systemd`; it need not \
+            "there is no {SYSTEMD_PATH}: install systemd, as by `apt-get install systemd`; it need not \
              be what this machine was booted with"
         ));
     }
@@ -53,14 +53,13 @@ pub(super) fn check() -> Result<()> {
     }
     ensure!(
         missing.is_empty(),
-        "no systemd can be booted here:\n- {}",
+        "cannot boot a systemd on this machine:\n- {}",
         missing.join("\n- ")
     );
     Ok(())
 }
 
-/// Whether it has the rights of root, not only in a user namespace: systemd gives services users of
-/// their own.
+/// Whether the process is root outside of a user namespace: systemd starts services as other users.
 fn is_root() -> Result<bool> {
     let map = fs::read_to_string("/proc/self/uid_map").context("cannot read /proc")?;
     let mut fields = map.split_whitespace();

@@ -1,4 +1,4 @@
-//! No two nodes ever hold equal tokens, and a chain goes to one successor only.
+//! Two nodes never hold equal tokens, and each chain has one successor.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,35 +9,37 @@ use crate::wire::{Message, Seen, Token};
 
 type Chain = (MacAddr, u32);
 
-/// What the frames have told so far of who held and offered which token. It takes them one by
-/// one, so that a check can go on after a violation.
+/// Holders and offers in the frames up to now. It handles one frame at a time, so that a check can continue after a
+/// violation.
 #[derive(Debug, Default)]
-pub struct Identities {
+pub struct TokenIdentities {
     /// Authors that have lost their numbers.
     forgetful: HashSet<MacAddr>,
-    /// Who alone may hold a token: its holder, or whom it was offered to.
+    /// The only node that may hold a token: its holder, or the node to which it was offered.
     holders: HashMap<Token, MacAddr>,
-    /// The newest offer of each chain: progress and taker.
+    /// Newest offer of each chain: progress and taker.
     offers: HashMap<Chain, (u64, MacAddr)>,
-    /// The largest progress of each chain.
+    /// Largest progress of each chain.
     reached: HashMap<Chain, u64>,
-    /// The largest number that each author has used.
+    /// Largest number that each author has used.
     numbers: HashMap<MacAddr, u32>,
 }
 
 /// Checks the identities of all tokens that were held or offered:
-/// - a token is held by one node, the one that it was offered to;
-/// - a chain is handed on by its holder, to one successor;
-/// - it begins with its author, under a number larger than that author's last;
-/// - its progress grows.
+/// - only the node to which a token was offered holds it;
+/// - only its holder hands a chain over, to one successor;
+/// - its author begins a chain, with a number larger than its last one;
+/// - the progress of a chain grows.
 pub fn check_identities(frames: &[Seen]) -> Result<()> {
-    let mut identities = Identities::default();
-    frames.iter().try_for_each(|seen| identities.see(seen))
+    let mut identities = TokenIdentities::default();
+    frames
+        .iter()
+        .try_for_each(|seen| identities.check_frame(seen))
 }
 
-impl Identities {
-    /// Expects that these authors lose their state files, and use numbers again. Of their chains
-    /// it is only checked that no two nodes hold equal tokens: the clock keeps those apart.
+impl TokenIdentities {
+    /// Expects that these authors lose their state files and reuse numbers. Of their chains it only checks that two
+    /// nodes never hold equal tokens, which the clock ensures.
     pub fn with_forgetful(authors: impl IntoIterator<Item = MacAddr>) -> Self {
         Self {
             forgetful: authors.into_iter().collect(),
@@ -45,16 +47,16 @@ impl Identities {
         }
     }
 
-    /// Takes the next frame. The first holder of a token stays in the right.
-    pub fn see(&mut self, seen: &Seen) -> Result<()> {
+    /// Checks the next frame. If two nodes hold a token, the first one is right.
+    pub fn check_frame(&mut self, seen: &Seen) -> Result<()> {
         match seen.message {
-            Message::TokenIsHere { token, .. } => self.hold(token, seen.author, seen),
-            Message::TakeToken { token, .. } => self.offer(token, seen),
+            Message::TokenIsHere { token, .. } => self.check_holder(token, seen.author, seen),
+            Message::TakeToken { token, .. } => self.check_offer(token, seen),
             _ => Ok(()),
         }
     }
 
-    fn hold(&mut self, token: Token, holder: MacAddr, seen: &Seen) -> Result<()> {
+    fn check_holder(&mut self, token: Token, holder: MacAddr, seen: &Seen) -> Result<()> {
         let known = self.holders.contains_key(&token);
         let only = *self.holders.entry(token).or_insert(holder);
         ensure!(
@@ -64,17 +66,17 @@ impl Identities {
         if known || self.forgetful.contains(&token.author) {
             Ok(())
         } else {
-            self.appear(token, holder, seen)
+            self.check_new_token(token, holder, seen)
         }
     }
 
-    /// A token that is new to the ledger.
-    fn appear(&mut self, token: Token, holder: MacAddr, seen: &Seen) -> Result<()> {
+    /// Checks a token that no earlier frame named.
+    fn check_new_token(&mut self, token: Token, holder: MacAddr, seen: &Seen) -> Result<()> {
         let chain = token.chain();
         let Some(reached) = self.reached.insert(chain, token.progress) else {
             ensure!(
                 holder == token.author,
-                "the chain {chain:?} begins with {holder}, who is not its author: {seen:?}"
+                "the chain {chain:?} begins with {holder}, which is not its author: {seen:?}"
             );
             let last = self.numbers.insert(token.author, token.number);
             ensure!(
@@ -92,15 +94,15 @@ impl Identities {
         Ok(())
     }
 
-    fn offer(&mut self, token: Token, seen: &Seen) -> Result<()> {
+    fn check_offer(&mut self, token: Token, seen: &Seen) -> Result<()> {
         let (giver, taker) = (seen.author, seen.dst);
         let held = Token {
             progress: token.progress.saturating_sub(1),
             ..token
         };
-        self.hold(held, giver, seen)?;
+        self.check_holder(held, giver, seen)?;
         if self.forgetful.contains(&token.author) {
-            return self.hold(token, taker, seen);
+            return self.check_holder(token, taker, seen);
         }
         let newest = self.offers.get(&token.chain()).copied();
         if let Some((progress, successor)) = newest.filter(|(last, _)| *last < token.progress) {
@@ -112,7 +114,7 @@ impl Identities {
         if newest.is_none_or(|(last, _)| last < token.progress) {
             self.offers.insert(token.chain(), (token.progress, taker));
         }
-        self.hold(token, taker, seen)
+        self.check_holder(token, taker, seen)
     }
 }
 

@@ -1,5 +1,5 @@
-use super::{Identities, check_identities};
-use crate::invariants::made_up::{assert_found, here, mac, take, token};
+use super::{TokenIdentities, check_identities};
+use crate::invariants::test_frames::{assert_found, here, mac, take, token};
 use crate::wire::Seen;
 
 #[test]
@@ -7,18 +7,18 @@ fn a_ring_that_rotates_repeats_and_mints_passes() {
     let frames = [
         here(0, 1, token(5, 1, 1)),
         take(1, 1, 2, token(6, 1, 1)),
-        // Sent again, and a heartbeat while passing.
+        // A repeated offer, and a heartbeat during the handover.
         take(2, 1, 2, token(6, 1, 1)),
         here(2, 1, token(5, 1, 1)),
         here(3, 2, token(6, 1, 1)),
         take(4, 2, 3, token(7, 1, 1)),
-        // The first repetition arrives late.
+        // The first copy arrives late.
         take(4, 1, 2, token(6, 1, 1)),
-        // Node 3 does not take it: node 2 mints.
+        // Node 3 does not take it, so node 2 makes a new chain.
         take(5, 2, 1, token(9, 2, 1)),
         here(6, 1, token(9, 2, 1)),
     ];
-    check_identities(&frames).expect("all this is allowed");
+    check_identities(&frames).expect("all these frames are allowed");
 }
 
 #[test]
@@ -29,7 +29,7 @@ fn each_violation_is_found() {
             &[here(0, 1, token(5, 1, 1)), here(1, 2, token(5, 1, 1))],
             "equal tokens",
         ),
-        // A holder other than the one that it was offered to.
+        // A holder other than the one to which it was offered.
         (
             &[
                 here(0, 1, token(5, 1, 1)),
@@ -43,7 +43,7 @@ fn each_violation_is_found() {
             &[take(1, 1, 2, token(6, 1, 1)), take(2, 1, 3, token(6, 1, 1))],
             "equal tokens",
         ),
-        // A chain handed to two successors at different progress.
+        // A chain handed over to two successors at different progress.
         (
             &[take(1, 1, 2, token(6, 1, 1)), take(2, 1, 3, token(8, 1, 1))],
             "hands on a chain",
@@ -72,17 +72,19 @@ fn an_author_that_forgot_its_numbers_may_use_them_again_but_never_twice_at_once(
         take(3, 1, 3, token(901, 1, 1)),
         here(4, 2, token(6, 1, 4)),
     ];
-    let mut identities = Identities::with_forgetful([mac(1)]);
+    let mut identities = TokenIdentities::with_forgetful([mac(1)]);
     for seen in &again {
-        identities.see(seen).expect("the clock keeps them apart");
+        identities
+            .check_frame(seen)
+            .expect("the clock makes the tokens differ");
     }
-    let twin = identities.see(&here(5, 2, token(901, 1, 1)));
+    let twin = identities.check_frame(&here(5, 2, token(901, 1, 1)));
     assert!(twin.is_err_and(|error| error.to_string().contains("equal tokens")));
 }
 
 #[test]
 fn the_check_goes_on_after_a_violation() {
-    let mut identities = Identities::default();
+    let mut identities = TokenIdentities::default();
     let told = [
         here(0, 1, token(5, 1, 1)),
         here(1, 2, token(5, 1, 1)),
@@ -91,7 +93,7 @@ fn the_check_goes_on_after_a_violation() {
     ];
     let verdicts: Vec<bool> = told
         .iter()
-        .map(|seen| identities.see(seen).is_ok())
+        .map(|seen| identities.check_frame(seen).is_ok())
         .collect();
     assert_eq!(verdicts, [true, false, true, false]);
 }

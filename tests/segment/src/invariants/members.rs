@@ -1,4 +1,4 @@
-//! Tables of live members become equal.
+//! The tables of live members become equal.
 
 use std::collections::HashMap;
 
@@ -7,8 +7,7 @@ use pnet::util::MacAddr;
 
 use crate::wire::{Digest, Seen};
 
-/// Checks that each of these nodes told, in the last of its frames that has a digest, the
-/// `expected` one.
+/// Checks that the last digest that each of these nodes sent is the `expected` one.
 pub fn check_equal_digests(frames: &[Seen], alive: &[MacAddr], expected: Digest) -> Result<()> {
     let told = frames
         .iter()

@@ -1,5 +1,5 @@
 use super::check_equal_digests;
-use crate::invariants::made_up::{DIGEST, here, mac, seen, token};
+use crate::invariants::test_frames::{DIGEST, here, mac, seen, token};
 use crate::wire::{Digest, Message};
 
 #[test]
@@ -12,7 +12,7 @@ fn only_the_last_digest_counts() {
     let after = seen(9, 1, 2, &stale);
     let fresh = here(5, 1, token(1, 1, 1));
     let only = [mac(1)];
-    check_equal_digests(&[before, fresh.clone()], &only, DIGEST).expect("the last is right");
+    check_equal_digests(&[before, fresh.clone()], &only, DIGEST).expect("the last digest is right");
     check_equal_digests(&[fresh.clone(), after], &only, DIGEST).expect_err("the last is wrong");
     check_equal_digests(&[fresh], &[mac(2)], DIGEST).expect_err("node 2 told none");
 }

@@ -1,7 +1,7 @@
-//! What must always hold (section 5 of the protocol), checked on captured frames alone.
+//! Checks of invariants (section 5 of the protocol) that use only captured frames.
 //!
-//! A capture for these checks begins with the ring and holds frames of real nodes only: take out
-//! what a test forged.
+//! A capture for these checks begins with the ring, and contains only frames of real nodes: remove frames that a
+//! test forged.
 
 mod identity;
 mod members;
@@ -10,35 +10,35 @@ mod tenures;
 
 use anyhow::{Result, bail};
 
-pub use identity::{Identities, check_identities};
+pub use identity::{TokenIdentities, check_identities};
 pub use members::check_equal_digests;
 pub use ownership::{Rival, check_one_owner, first_rival, owner_changes};
 pub use tenures::{Tenure, check_fair_rotation, tenures};
 
 use crate::wire::{Message, Seen};
 
-/// Every frame is one that the protocol allows a node to send.
+/// Checks that the protocol allows a node to send each frame.
 pub fn check_well_formed(frames: &[Seen]) -> Result<()> {
     for seen in frames {
         match &seen.message {
             Message::Invalid(why) => bail!("a node sent an invalid frame ({why}): {seen:?}"),
             Message::TakeToken { .. } if seen.is_broadcast() => {
-                bail!("a node offered its token to everybody: {seen:?}")
+                bail!("a node broadcast an offer: {seen:?}")
             }
-            _ if seen.dst == seen.src => bail!("a node wrote to itself: {seen:?}"),
+            _ if seen.dst == seen.src => bail!("a node sent a frame to itself: {seen:?}"),
             _ => {}
         }
     }
     Ok(())
 }
 
-/// All that must hold at any time, in a ring in any trouble: well-formed frames and identities
-/// that name one tenure each.
+/// Checks invariants that hold at any time and during any fault: well-formed frames, and identities that name one
+/// tenure each.
 pub fn check_all(frames: &[Seen]) -> Result<()> {
     check_well_formed(frames)?;
     check_identities(frames)
 }
 
 #[cfg(test)]
-#[path = "made_up.rs"]
-mod made_up;
+#[path = "test_frames.rs"]
+mod test_frames;

@@ -1,4 +1,4 @@
-//! On a segment where frames are no longer lost, one owner remains.
+//! When frames are no longer lost, one owner remains.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -8,15 +8,14 @@ use pnet::util::MacAddr;
 
 use crate::wire::{Message, Seen, Token};
 
-/// How long a frame may take to a node that is busy, and the node to act on it.
-const ON_THE_WAY: Duration = Duration::from_millis(50);
+/// Longest time for a frame to reach a busy node, and for the node to handle it.
+const HANDLING_TIME: Duration = Duration::from_millis(50);
 
-/// A node's claim to hold a token.
+/// A frame in which a node claims to hold a token.
 #[derive(Debug, Clone, Copy)]
 struct Claim<'a> {
-    /// The token held.
     token: Token,
-    /// Whom it is being offered to.
+    /// Node to which it is being offered.
     offered_to: Option<MacAddr>,
     seen: &'a Seen,
 }
@@ -45,34 +44,31 @@ impl<'a> Claim<'a> {
     }
 }
 
-/// A claim that belongs to another token than the ones before it.
+/// A claim of another token than the claims before it.
 #[derive(Debug, Clone)]
 pub struct Rival {
-    /// When it was made.
     pub at: Duration,
-    /// Who made it.
     pub claimant: MacAddr,
-    /// Both claims.
     pub text: String,
 }
 
-/// Checks that since `from` all claims belong to one token as it goes round: one chain, or chains
-/// that its holders minted in its place, with growing progress. And that there is one.
+/// Checks that there are claims since `from`, and all belong to one moving token. Its progress grows, and it
+/// consists of one chain or of chains with which its holders replaced it.
 pub fn check_one_owner(frames: &[Seen], from: Duration) -> Result<()> {
-    if let Some(rival) = first_rival(frames, from, ON_THE_WAY) {
+    if let Some(rival) = first_rival(frames, from, HANDLING_TIME) {
         bail!(rival.text);
     }
     ensure!(
         frames
             .iter()
             .any(|seen| seen.at >= from && Claim::of(seen).is_some()),
-        "nobody has claimed the token since {from:?}"
+        "no node has claimed the token since {from:?}"
     );
     Ok(())
 }
 
-/// The first claim since `from` that belongs to another token than the ones before it, see
-/// [`check_one_owner`]. `on_the_way`: how long a frame may take to a node and the node to act.
+/// Returns the first claim since `from` that belongs to another token than the claims before it, see
+/// [`check_one_owner`]. `on_the_way` is the longest time for a frame to reach a node and be handled.
 pub fn first_rival(frames: &[Seen], from: Duration, on_the_way: Duration) -> Option<Rival> {
     let mut chains = HashSet::new();
     let mut newest: Option<Claim<'_>> = None;
@@ -103,7 +99,7 @@ pub fn first_rival(frames: &[Seen], from: Duration, on_the_way: Duration) -> Opt
             });
         }
         if claim.token == last.token {
-            // A heartbeat during a hand-over must not make the offer forgotten.
+            // A heartbeat during a handover does not end the offer.
             let offered_to = claim.offered_to.or(last.offered_to);
             newest = Some(Claim {
                 offered_to,
@@ -114,7 +110,7 @@ pub fn first_rival(frames: &[Seen], from: Duration, on_the_way: Duration) -> Opt
     None
 }
 
-/// A new chain must be made by the one who held the last one.
+/// Checks that the holder of the last chain made the new one.
 fn check_mint(last: &Claim<'_>, next: &Claim<'_>, is_new: bool) -> Result<()> {
     let minter = next.seen.author;
     let may_mint = minter == last.seen.author || last.offered_to == Some(minter);
@@ -127,7 +123,7 @@ fn check_mint(last: &Claim<'_>, next: &Claim<'_>, is_new: bool) -> Result<()> {
     Ok(())
 }
 
-/// A former holder's heartbeats go on until it hears that the token has arrived.
+/// Checks that a former holder's heartbeats end when it hears that the token has arrived.
 fn check_late(
     before: &[Seen],
     last: &Claim<'_>,
@@ -156,8 +152,7 @@ fn check_late(
     Ok(())
 }
 
-/// The nodes that claimed the token since `from`, each as often as it became the owner, with the
-/// time of its first claim.
+/// Returns the owners since `from`, once per tenure, with the time of the tenure's first claim.
 pub fn owner_changes(frames: &[Seen], from: Duration) -> Vec<(Duration, MacAddr)> {
     let mut changes: Vec<(Duration, MacAddr)> = Vec::new();
     for claim in frames

@@ -3,7 +3,7 @@ use std::time::Duration;
 use anyhow::Result;
 
 use super::{check_one_owner, owner_changes};
-use crate::invariants::made_up::{assert_found, here, mac, take, token};
+use crate::invariants::test_frames::{assert_found, here, mac, take, token};
 use crate::wire::Seen;
 
 fn check(frames: &[Seen]) -> Result<()> {
@@ -11,7 +11,7 @@ fn check(frames: &[Seen]) -> Result<()> {
 }
 
 #[test]
-fn one_token_that_goes_round_and_is_minted_anew_passes() {
+fn one_moving_token_with_replaced_chains_passes() {
     let frames = [
         here(0, 1, token(5, 1, 1)),
         take(1, 1, 2, token(6, 1, 1)),
@@ -21,7 +21,7 @@ fn one_token_that_goes_round_and_is_minted_anew_passes() {
         here(4, 2, token(6, 1, 1)),
         take(5, 2, 1, token(9, 2, 1)),
         here(6, 1, token(9, 2, 1)),
-        // Node 2 does not take it, and the minted token is offered on.
+        // Node 2 does not take it, and a new token is offered to the next node.
         take(7, 1, 2, token(10, 2, 1)),
         here(8, 1, token(12, 1, 2)),
     ];
@@ -29,13 +29,13 @@ fn one_token_that_goes_round_and_is_minted_anew_passes() {
 }
 
 #[test]
-fn what_was_before_the_window_does_not_matter() {
+fn frames_before_the_window_are_ignored() {
     let frames = [
         here(0, 1, token(5, 1, 1)),
         here(1, 2, token(9, 2, 1)),
         here(9, 2, token(9, 2, 1)),
     ];
-    check_one_owner(&frames, Duration::from_millis(5)).expect("the two owners were before");
+    check_one_owner(&frames, Duration::from_millis(5)).expect("the two owners were earlier");
     assert_found(check(&frames), "two owners");
 }
 
@@ -46,7 +46,7 @@ fn two_owners_in_turn_are_found() {
         take(1, 1, 2, token(6, 1, 1)),
         take(2, 1, 3, token(8, 1, 2)),
         here(3, 3, token(8, 1, 2)),
-        // Node 2 had taken the first chain after all.
+        // Node 2 had taken the first chain.
         here(4, 2, token(6, 1, 1)),
     ];
     assert_found(check(&frames), "two owners");
@@ -61,7 +61,7 @@ fn a_giver_may_claim_its_token_until_it_hears_of_the_taker() {
         take(3, 3, 4, token(8, 1, 1)),
         here(99, 1, token(5, 1, 1)),
     ];
-    check(&frames).expect("nobody has told node 1");
+    check(&frames).expect("no node has told node 1");
     frames.insert(4, here(4, 4, token(8, 1, 1)));
     assert_found(check(&frames), "former holder");
 }
@@ -72,7 +72,7 @@ fn strangers_and_silence_are_found() {
     assert_found(check(&never_offered), "former holder");
     let minted = [here(0, 1, token(5, 1, 1)), here(1, 3, token(9, 3, 1))];
     assert_found(check(&minted), "two owners");
-    assert_found(check(&[]), "nobody");
+    assert_found(check(&[]), "no node has claimed");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Who had the token how often.
+//! Tenures: the times in which nodes held the token.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -8,19 +8,15 @@ use pnet::util::MacAddr;
 
 use crate::wire::{Message, Seen, Token};
 
-/// One node's time with the token.
+/// Time of one node with the token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tenure {
-    /// The token that it held.
     pub token: Token,
-    /// The node.
     pub holder: MacAddr,
-    /// When it first said so.
     pub since: Duration,
 }
 
-/// The tenures in order, by what the holders themselves said. An offer that was not taken up is
-/// none.
+/// Returns the tenures in order, by the claims of the holders. An offer that was not taken is no tenure.
 pub fn tenures(frames: &[Seen]) -> Vec<Tenure> {
     let mut known = HashSet::new();
     let mut tenures = Vec::new();
@@ -44,8 +40,8 @@ pub fn tenures(frames: &[Seen]) -> Vec<Tenure> {
     tenures
 }
 
-/// Checks that the members, all of them alive and without work, had the token equally often but
-/// for `slack` turns, and at least `least` times each.
+/// Checks that members without work had equally many tenures, except for `slack`, and at least `least` each. All of
+/// them must be alive.
 pub fn check_fair_rotation(
     tenures: &[Tenure],
     members: &[MacAddr],

@@ -1,5 +1,5 @@
 use super::{check_fair_rotation, tenures};
-use crate::invariants::made_up::{here, mac, take, token};
+use crate::invariants::test_frames::{here, mac, take, token};
 
 #[test]
 fn an_offer_that_nobody_takes_up_is_no_tenure() {
@@ -13,7 +13,7 @@ fn an_offer_that_nobody_takes_up_is_no_tenure() {
         .iter()
         .map(|tenure| tenure.holder)
         .collect();
-    // Node 1 had two: with its first chain, and with the one that it minted.
+    // Node 1 had two tenures: with its first chain, and with the chain that replaced it.
     assert_eq!(holders, [mac(1), mac(1), mac(3)]);
 }
 
@@ -25,7 +25,7 @@ fn equal_shares_pass_and_unequal_ones_are_found() {
     });
     let all = tenures(&frames.collect::<Vec<_>>());
     let members = [mac(1), mac(2), mac(3)];
-    check_fair_rotation(&all, &members, 3, 0).expect("each had three turns");
+    check_fair_rotation(&all, &members, 3, 0).expect("each node had three tenures");
     check_fair_rotation(&all[..7], &members, 1, 0).expect_err("one had three turns, two had two");
     check_fair_rotation(&all, &members, 4, 0).expect_err("nobody had four turns");
     check_fair_rotation(&all, &[mac(1), mac(9)], 0, 2).expect_err("node 9 had none");

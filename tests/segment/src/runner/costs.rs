@@ -1,4 +1,4 @@
-//! What each test costs, so that a slow one is noticed when it is new.
+//! Records the time of each test, so that a new slow test is noticed.
 
 use std::cmp::Reverse;
 use std::sync::{Mutex, PoisonError};
@@ -6,10 +6,9 @@ use std::time::Duration;
 
 use super::Test;
 
-/// How many are named.
-const NAMED: usize = 10;
+/// Number of tests that are named.
+const SLOWEST_SHOWN: usize = 10;
 
-/// How long each test took.
 #[derive(Debug, Default)]
 pub(crate) struct Costs(Mutex<Vec<(Duration, Test)>>);
 
@@ -19,10 +18,10 @@ impl Costs {
         all.push((cost, test));
     }
 
-    /// Names those that took longest, if they are not all; those that all others waited for apart.
+    /// Prints the slowest tests, and separately the slowest exclusive ones. Prints nothing if only a few tests ran.
     pub(crate) fn print(&self) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if all.len() <= NAMED {
+        if all.len() <= SLOWEST_SHOWN {
             return;
         }
         all.sort_unstable_by_key(|(cost, _)| Reverse(*cost));
@@ -35,7 +34,7 @@ impl Costs {
                     total.as_secs_f64()
                 );
             }
-            for (cost, test) in those().take(NAMED) {
+            for (cost, test) in those().take(SLOWEST_SHOWN) {
                 println!("{:6.1} s  {}", cost.as_secs_f64(), test.name());
             }
         }

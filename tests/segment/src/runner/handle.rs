@@ -1,4 +1,4 @@
-//! A world, seen from the runner: a process that is told which tests to run, and says how they went.
+//! The runner's handle of a sandbox: a process that runs the tests that it is sent, and reports their results.
 
 use std::env;
 use std::fs::File;
@@ -13,39 +13,37 @@ use anyhow::{Context, Error, Result, anyhow, bail};
 
 use super::worker::{READY, Report};
 
-/// Set in the environment of a process that is to make a world and be its worker.
-const WORKER: &str = "RING_SEGMENT_WORKER";
-/// The longest that a test may take: it hangs then, and its world is ended.
-const LIMIT: Duration = Duration::from_secs(300);
-/// How long a new world may take.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Environment variable of a process that makes a sandbox and runs tests in it.
+const WORKER_VARIABLE: &str = "RING_SEGMENT_WORKER";
+/// Longest time of a test. A test that takes longer hangs, and its sandbox is ended.
+const TEST_TIMEOUT: Duration = Duration::from_secs(300);
+const START_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Whether this process was started to be one.
 pub(crate) fn is_worker() -> bool {
-    env::var_os(WORKER).is_some()
+    env::var_os(WORKER_VARIABLE).is_some()
 }
 
-/// A world with a worker in it. It ends when this is dropped.
+/// A sandbox with a worker. It ends on drop.
 #[derive(Debug)]
 pub(crate) struct WorkerHandle {
     process: Child,
-    /// To the worker: a test's name; from it: its verdict. A line each.
+    /// Connection to the worker: it gets the name of a test, and answers with the verdict. Both are one line.
     channel: BufReader<UnixStream>,
-    /// The output of the worker and of its children, and the number of bytes that were read.
+    /// Output of the worker and its children, and the number of bytes already read.
     output: (File, u64),
 }
 
 impl WorkerHandle {
-    /// Makes a world. It dies with the calling thread.
+    /// Makes a sandbox. It ends with the calling thread.
     pub(crate) fn start() -> Result<Self> {
         let program = env::current_exe().context("cannot find the running program")?;
         let (own, theirs) = UnixStream::pair().context("cannot make a pair of sockets")?;
-        let output = tempfile::tempfile().context("cannot make a file for a world's output")?;
-        // Shells have what they start in the background ignore these, and daemons would as well.
+        let output = tempfile::tempfile().context("cannot make a file for a sandbox's output")?;
+        // Shells make background commands ignore these signals, which daemons would inherit.
         let process = Command::new("env")
             .arg("--default-signal=HUP,INT,QUIT")
             .arg(&program)
-            .env(WORKER, "1")
+            .env(WORKER_VARIABLE, "1")
             .stdin(OwnedFd::from(theirs))
             .stdout(output.try_clone()?)
             .stderr(output.try_clone()?)
@@ -56,22 +54,21 @@ impl WorkerHandle {
             channel: BufReader::new(own),
             output: (output, 0),
         };
-        let line = this.listen(PATIENCE);
-        let said = this.printed();
+        let line = this.read_line_within(START_TIMEOUT);
+        let said = this.take_output();
         match line {
             Ok(line) if line.trim_end() == READY => Ok(this),
-            Ok(line) => bail!("a world says {line:?} in place of {READY:?}: {said}"),
-            Err(error) if said.is_empty() => Err(error.context("cannot make a world")),
+            Ok(line) => bail!("a sandbox sent {line:?} instead of {READY:?}: {said}"),
+            Err(error) if said.is_empty() => Err(error.context("cannot make a sandbox")),
             Err(_) => bail!("{}", said.trim_end().trim_start_matches("error: ")),
         }
     }
 
-    /// Has the worker run a test.
     pub(crate) fn run(&mut self, test: &str) -> Report {
         let asked = writeln!(self.channel.get_mut(), "{test}");
         let answer = asked
-            .context("its world has ended before")
-            .and_then(|()| self.listen(LIMIT));
+            .context("its sandbox has ended before")
+            .and_then(|()| self.read_line_within(TEST_TIMEOUT));
         let report = answer.and_then(|line| Ok(serde_json::from_str::<Report>(&line)?));
         let failed = |error| Report {
             verdict: Err(format!("{error:#}")),
@@ -80,28 +77,28 @@ impl WorkerHandle {
             said: String::new(),
         };
         Report {
-            said: self.printed(),
+            said: self.take_output(),
             ..report.unwrap_or_else(failed)
         }
     }
 
     /// Waits for the worker's next line.
-    fn listen(&mut self, limit: Duration) -> Result<String> {
+    fn read_line_within(&mut self, limit: Duration) -> Result<String> {
         self.channel.get_ref().set_read_timeout(Some(limit))?;
         let mut line = String::new();
         let read = self.channel.read_line(&mut line);
         read.map_err(|error| match error.kind() {
-            ErrorKind::WouldBlock => anyhow!("no end after {limit:?}: its world was ended"),
-            _ => Error::from(error).context("cannot hear from its world"),
+            ErrorKind::WouldBlock => anyhow!("no end after {limit:?}: its sandbox was ended"),
+            _ => Error::from(error).context("cannot read from its sandbox"),
         })?;
         if line.is_empty() {
-            bail!("its world has ended: {}", self.process.wait()?);
+            bail!("its sandbox has ended: {}", self.process.wait()?);
         }
         Ok(line)
     }
 
     /// Returns the output since the last call.
-    fn printed(&mut self) -> String {
+    fn take_output(&mut self) -> String {
         let (file, read) = &mut self.output;
         let mut printed = Vec::new();
         let mut part = [0; 16 << 10];
@@ -115,7 +112,7 @@ impl WorkerHandle {
 
 impl Drop for WorkerHandle {
     fn drop(&mut self) {
-        // All that is in the world dies with its first process, and that with this one.
+        // All processes of the sandbox die with its first process, which dies with this one.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

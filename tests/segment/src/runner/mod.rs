@@ -1,8 +1,8 @@
-//! The `main` of a test program: deals tests out to worlds that stand side by side.
+//! The `main` of a test program: distributes tests to parallel sandboxes.
 
 mod costs;
+pub(crate) mod cpu_starvation;
 mod handle;
-pub(crate) mod starved;
 mod test;
 mod turns;
 mod worker;
@@ -17,34 +17,33 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use libtest_mimic::{Arguments, Failed, Trial, run};
 
+use crate::sandbox;
 use crate::stalls::Plan;
-use crate::world;
 use costs::Costs;
 use handle::WorkerHandle;
 pub use test::Test;
 pub use turns::Turn;
 use worker::Report;
 
-/// Worlds for each processor: tests on a network wait most of the time.
-const WORLDS_PER_CPU: usize = 6;
+/// Sandboxes per processor. Tests on a network mostly wait.
+const SANDBOXES_PER_CPU: usize = 6;
 
 thread_local! {
-    /// The world that this thread hands its tests to.
+    /// Sandbox in which this thread runs its tests.
     static WORKER: RefCell<Option<WorkerHandle>> = const { RefCell::new(None) };
 }
 
-/// Runs the tests in worlds of their own, several side by side. Takes the arguments of any Rust test
-/// program; `--test-threads` is how many worlds there are, six a processor if it is not given.
+/// Runs the tests in parallel sandboxes. Takes the arguments of any Rust test program; `--test-threads` is the
+/// number of sandboxes (default: six per processor).
 ///
-/// In each world one test follows another. Those that say [`Test::exclusive`] come last, each with
-/// nothing beside it. A failed test shows what its daemons said last and where its frames were
-/// saved. At the end the tests that took longest are named.
+/// Each sandbox runs one test after another. Tests with [`Test::exclusive`] run last, one at a time. A failed test
+/// shows the last output of its daemons and the file of its frames. At the end the slowest tests are printed.
 pub fn main(mut tests: Vec<Test>) -> ExitCode {
-    if world::is_inside() {
+    if sandbox::is_inside() {
         return worker::work(&tests);
     }
     if handle::is_worker() {
-        return world::cross_over();
+        return sandbox::run_in_sandbox();
     }
     let mut arguments = Arguments::from_args();
     let mut plan = None;
@@ -57,8 +56,8 @@ pub fn main(mut tests: Vec<Test>) -> ExitCode {
             }
         }
     }
-    let worlds = *arguments.test_threads.get_or_insert_with(|| {
-        thread::available_parallelism().map_or(1, usize::from) * WORLDS_PER_CPU
+    let sandboxes = *arguments.test_threads.get_or_insert_with(|| {
+        thread::available_parallelism().map_or(1, usize::from) * SANDBOXES_PER_CPU
     });
     tests.sort_by_key(Test::is_exclusive);
     let (costs, stalls) = (Arc::new(Costs::default()), Arc::new(AtomicUsize::new(0)));
@@ -66,7 +65,7 @@ pub fn main(mut tests: Vec<Test>) -> ExitCode {
         let (costs, stalls) = (Arc::clone(&costs), Arc::clone(&stalls));
         let shows_all = arguments.nocapture;
         Trial::test(test.name(), move || {
-            let (cost, outcome) = hand_over(test, worlds, shows_all, &stalls);
+            let (cost, outcome) = run_in_turn(test, sandboxes, shows_all, &stalls);
             costs.add(test, cost);
             outcome
         })
@@ -78,21 +77,21 @@ pub fn main(mut tests: Vec<Test>) -> ExitCode {
     let stalls = stalls.load(Ordering::Relaxed);
     let have_run = conclusion.num_passed + conclusion.num_failed > 0;
     if plan.is_some() {
-        println!("daemons stood still {stalls} times\n");
+        println!("daemons were stalled {stalls} times\n");
     }
     if plan.is_some_and(|plan| plan.count.is_some()) && have_run && stalls == 0 {
-        eprintln!("error: none stood still: this sample shows nothing");
+        eprintln!("error: no daemon was stalled, so this sample shows nothing");
         return ExitCode::FAILURE;
     }
     conclusion.exit_code()
 }
 
-/// Whether this process deals the tests out, and is not one of those that run them.
+/// Whether this process distributes the tests. Otherwise it runs single tests.
 pub fn is_runner() -> bool {
-    !world::is_inside() && !handle::is_worker()
+    !sandbox::is_inside() && !handle::is_worker()
 }
 
-/// Makes sure that there can be worlds, and leaves away what is not to run.
+/// Checks that sandboxes can be made, and removes tests that should not run.
 fn prepare(mut tests: Vec<Test>) -> Result<(Vec<Test>, Option<Plan>)> {
     WorkerHandle::start()?;
     let Some(plan) = Plan::from_environment()? else {
@@ -100,25 +99,25 @@ fn prepare(mut tests: Vec<Test>) -> Result<(Vec<Test>, Option<Plan>)> {
     };
     tests.retain(Test::may_stall);
     println!(
-        "daemons stand still now and then, by the seed {}",
+        "daemons are stalled now and then, by the seed {}",
         plan.seed
     );
     Ok((plan.draw(tests), Some(plan)))
 }
 
-/// Has a test run in this thread's world, when it is its turn; how long that took, and how it went.
-fn hand_over(
+/// Runs a test in this thread's sandbox when its turn comes. Returns its time and its report.
+fn run_in_turn(
     test: Test,
-    worlds: usize,
+    sandboxes: usize,
     shows_all: bool,
     stalls: &AtomicUsize,
 ) -> (Duration, Result<(), Failed>) {
     let turn = if test.is_exclusive() {
-        // Rings that stand ready for others would go on beside it.
+        // An exclusive test must not run next to the idle shared rings of this sandbox.
         WORKER.take();
         Turn::alone()
     } else {
-        Turn::beside_others(worlds)
+        Turn::beside_others(sandboxes)
     };
     let began = Instant::now();
     let mut report = run_once(test, stalls);
@@ -131,7 +130,7 @@ fn hand_over(
         report = run_once(test, stalls);
     }
     drop(turn);
-    let outcome = match report.context("there is no world for it") {
+    let outcome = match report.context("there is no sandbox for the test") {
         Ok(Report { verdict, said, .. }) => {
             if shows_all && !said.is_empty() {
                 eprintln!("{}:\n{said}", test.name());
@@ -143,7 +142,7 @@ fn hand_over(
     (began.elapsed(), outcome)
 }
 
-/// Has a test run in this thread's world.
+/// Runs a test once in this thread's sandbox.
 fn run_once(test: Test, stalls: &AtomicUsize) -> Result<Report> {
     WORKER.with_borrow_mut(|worker| {
         let ready = match worker.take() {
@@ -153,7 +152,7 @@ fn run_once(test: Test, stalls: &AtomicUsize) -> Result<Report> {
         let report = worker.insert(ready).run(test.name());
         stalls.fetch_add(report.stalls, Ordering::Relaxed);
         if report.verdict.is_err() {
-            // What a failed test has left behind is nobody's.
+            // Another test must not find the leftovers of a failed one.
             worker.take();
         }
         Ok(report)

@@ -1,8 +1,8 @@
-//! One test, and what the runner has to know of it.
+//! A test and its properties for the runner.
 
 use anyhow::Result;
 
-/// A test for [`main`](crate::main); the macro [`tests!`](crate::tests) makes these.
+/// A test for [`main`](crate::main). The macro [`tests!`](crate::tests) makes it.
 #[derive(Debug, Clone, Copy)]
 pub struct Test {
     path: &'static str,
@@ -12,7 +12,7 @@ pub struct Test {
 }
 
 impl Test {
-    /// A test by its path, which begins with the name of the test program.
+    /// Makes a test from its path, which begins with the name of the test program.
     pub const fn new(path: &'static str, run: fn() -> Result<()>) -> Self {
         Self {
             path,
@@ -22,7 +22,7 @@ impl Test {
         }
     }
 
-    /// It judges an upper bound of time: nothing runs beside it.
+    /// Marks a test that judges an upper bound of time: no other test runs meanwhile.
     pub const fn exclusive(self) -> Self {
         Self {
             exclusive: true,
@@ -30,7 +30,7 @@ impl Test {
         }
     }
 
-    /// Nobody is to stop its daemons: it does so itself and judges them by that, or it has none.
+    /// Marks a test whose daemons must not be stalled: it stops them itself, or has none.
     pub const fn without_stalls(self) -> Self {
         Self {
             may_stall: false,
@@ -42,12 +42,12 @@ impl Test {
         self.exclusive
     }
 
-    /// Whether its daemons may be made to stand still: that would spoil what an exclusive test measures.
+    /// Whether its daemons may be stalled. In an exclusive test that would spoil the measured times.
     pub(crate) fn may_stall(&self) -> bool {
         self.may_stall && !self.exclusive
     }
 
-    /// Its path below the test program.
+    /// Returns its path without the test program.
     pub(crate) fn name(&self) -> &'static str {
         self.path
             .split_once("::")
@@ -59,10 +59,9 @@ impl Test {
     }
 }
 
-/// Lists test functions (`fn() -> anyhow::Result<()>`) for [`main`](crate::main) under the paths of
-/// the module that lists them. `exclusive` before a name keeps everything else from running beside
-/// it: for tests that judge an upper bound of time. It is part of their path, by which other runners
-/// know them (`.config/nextest.toml`).
+/// Lists test functions (`fn() -> anyhow::Result<()>`) for [`main`](crate::main), named by the path of the listing
+/// module. `exclusive` before a name marks a test that judges an upper bound of time. The word becomes part of the
+/// path, by which other runners recognize it (`.config/nextest.toml`).
 #[macro_export]
 macro_rules! tests {
     (@one exclusive $test:ident) => {

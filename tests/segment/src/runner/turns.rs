@@ -1,5 +1,5 @@
-//! Whose turn it is: a bounded number of tests side by side, or one alone, among all test programs
-//! and benchmarks of a build.
+//! Takes turns among all test programs and benchmarks of a build: either a limited number of tests in parallel, or
+//! a single one.
 
 use std::env;
 use std::fs::File;
@@ -8,17 +8,17 @@ use std::process;
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 
-/// A test's turn, which ends with this.
+/// Turn of a test. It ends on drop.
 #[derive(Debug)]
-pub struct Turn(#[expect(dead_code, reason = "they are held")] Vec<Flock<File>>);
+pub struct Turn(#[expect(dead_code, reason = "the locks are held")] Vec<Flock<File>>);
 
 impl Turn {
-    /// Waits until nothing else runs, and keeps it so.
+    /// Waits until no other test runs, and keeps others from running.
     pub fn alone() -> Self {
         Self(enter(FlockArg::LockExclusive).into_iter().collect())
     }
 
-    /// Waits until there is room beside others, who are `most` with this one.
+    /// Waits until fewer than `most` other tests run.
     pub fn beside_others(most: usize) -> Self {
         let among_others = enter(FlockArg::LockShared);
         let slot = among_others.as_ref().and_then(|_| take_slot(most));
@@ -26,7 +26,8 @@ impl Turn {
     }
 }
 
-/// Who wants to be alone keeps its place in the queue until all others have ended: nobody overtakes it.
+/// Queues for a turn. A test that wants to run alone keeps its place until all others have ended, so no other test
+/// overtakes it.
 fn enter(how: FlockArg) -> Option<Flock<File>> {
     let _place = lock("queue", FlockArg::LockExclusive)?;
     lock("running", how)
@@ -37,7 +38,7 @@ fn take_slot(most: usize) -> Option<Flock<File>> {
         let file = open(&format!("slot-{slot}"))?;
         Flock::lock(file, FlockArg::LockExclusiveNonblock).ok()
     });
-    // Another program has them all: this process waits for one of them.
+    // Other programs have all places, so this process waits for one of them.
     let own = process::id() as usize % most.max(1);
     free.or_else(|| lock(&format!("slot-{own}"), FlockArg::LockExclusive))
 }
@@ -53,7 +54,7 @@ fn lock(name: &str, how: FlockArg) -> Option<Flock<File>> {
     }
 }
 
-/// Opens a file beside the program, or among temporary files where that folder cannot be written.
+/// Opens a file next to the program, or in the temporary folder if that one is read-only.
 fn open(name: &str) -> Option<File> {
     let name = format!("segment-{name}.lock");
     let program = env::current_exe().ok()?;

@@ -1,4 +1,4 @@
-//! Inside a world: runs the tests that it is told to, one after the other.
+//! The worker in a sandbox: runs the tests that the runner names, one after the other.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write, stdin};
@@ -13,28 +13,26 @@ use nix::unistd::dup2_stdin;
 use serde::{Deserialize, Serialize};
 
 use super::Test;
-use super::starved;
+use super::cpu_starvation;
 use crate::stalls::{Plan, Stalls};
-use crate::{exhibits, world};
+use crate::{failure_report, sandbox};
 
-/// What the worker says first.
+/// First line of a worker.
 pub(crate) const READY: &str = "ready";
 
-/// What the runner is told of a test that has run.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Report {
-    /// Why it failed.
+    /// Reason of its failure.
     pub(crate) verdict: Result<(), String>,
-    /// How often one of its daemons was made to stand still.
+    /// Number of stalls of its daemons.
     pub(crate) stalls: usize,
-    /// It has failed, and the kernel has kept it from the processors for so long.
+    /// If it failed: for how long the kernel kept its daemons from the CPU, if that was too long.
     pub(crate) starved: Option<Duration>,
-    /// The output meanwhile.
+    /// Output during the test.
     #[serde(skip)]
     pub(crate) said: String,
 }
 
-/// Works until the runner is gone.
 pub(crate) fn work(tests: &[Test]) -> ExitCode {
     match serve(tests) {
         Ok(()) => ExitCode::SUCCESS,
@@ -46,7 +44,7 @@ pub(crate) fn work(tests: &[Test]) -> ExitCode {
 }
 
 fn serve(tests: &[Test]) -> Result<()> {
-    world::settle_in()?;
+    sandbox::prepare_sandbox()?;
     let plan = Plan::from_environment()?;
     let channel = take_channel()?;
     let mut answers = channel.try_clone().context("cannot duplicate a socket")?;
@@ -61,8 +59,7 @@ fn serve(tests: &[Test]) -> Result<()> {
     Ok(())
 }
 
-/// The runner is at the other end of what is this process's standard input. What tests start has no
-/// business there.
+/// Takes the connection to the runner, which is standard input. Processes that tests start must not inherit it.
 fn take_channel() -> Result<UnixStream> {
     let channel = stdin().as_fd().try_clone_to_owned();
     let nothing = File::open("/dev/null").context("cannot open /dev/null")?;
@@ -73,20 +70,20 @@ fn take_channel() -> Result<UnixStream> {
 }
 
 fn run(test: &Test, plan: Option<Plan>) -> Report {
-    exhibits::clear();
-    starved::begin();
+    failure_report::clear();
+    cpu_starvation::reset();
     let stalls = plan.map(|plan| Stalls::begin(plan, test.name()));
     let outcome = catch_unwind(AssertUnwindSafe(|| test.run()));
     let stalls = stalls.map_or(0, Stalls::end);
     let verdict = match outcome {
         Ok(Ok(())) => Ok(()),
-        Ok(Err(error)) => Err(format!("{error:#}\n{}", places(&error))),
-        // The panic has printed what it was about.
-        Err(_) => Err("it panicked".to_owned()),
+        Ok(Err(error)) => Err(format!("{error:#}\n{}", source_lines(&error))),
+        // The panic has printed its message.
+        Err(_) => Err("the case panicked".to_owned()),
     };
-    let starved = starved::too_long().filter(|_| verdict.is_err());
-    let verdict = verdict.map_err(|text| text + &exhibits::describe(test.name()));
-    exhibits::clear();
+    let starved = cpu_starvation::starvation().filter(|_| verdict.is_err());
+    let verdict = verdict.map_err(|text| text + &failure_report::describe(test.name()));
+    failure_report::clear();
     Report {
         verdict,
         stalls,
@@ -95,8 +92,8 @@ fn run(test: &Test, plan: Option<Plan>) -> Report {
     }
 }
 
-/// The lines of the test programs that an error came through.
-fn places(error: &Error) -> String {
+/// Returns the lines of the test programs through which an error came.
+fn source_lines(error: &Error) -> String {
     let trace = error.backtrace().to_string();
     let own = trace
         .lines()

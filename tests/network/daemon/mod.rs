@@ -1,0 +1,26 @@
+//! One daemon and its environment on its machine: files, interfaces, signals, limits, and what it reports.
+
+mod descriptors;
+mod environment;
+mod files;
+mod interface;
+mod queries;
+mod reports;
+mod rings;
+mod signals;
+
+use ring_segment::Test;
+
+pub(crate) fn tests() -> Vec<Test> {
+    let parts = [
+        environment::tests(),
+        files::tests(),
+        queries::tests(),
+        interface::tests(),
+        reports::tests(),
+        rings::tests(),
+        signals::tests(),
+        descriptors::tests(),
+    ];
+    parts.concat()
+}

@@ -1,0 +1,360 @@
+//! Members that hear no or not all others, and members whose unicast frames to one station are lost.
+
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use ring_segment::{Daemon, LONG_IDLE_HOLD, Layout, Ring, Test, WAIT, binaries, tests};
+use serde_json::Value;
+
+use super::watcher::{Watcher, has_trouble, watch};
+use super::{PATIENCE, check_ringctl, form, form_behind_a_switch, ringctl, stall_tolerant_timing};
+use crate::locks::Client;
+
+pub(super) fn tests() -> Vec<Test> {
+    // If the owner stalled, it could lose the token before the test drops its frames.
+    let held = tests![
+        an_owner_that_one_member_does_not_hear_is_named_by_it,
+        an_owner_that_hands_the_token_to_nobody_lets_go_of_it_and_owns_again,
+        an_owner_whose_interface_refuses_unicast_lets_go_of_it_and_owns_again,
+    ];
+    let others = tests![
+        a_member_that_hears_nobody_is_named_by_all_and_the_others_go_on,
+        a_node_that_hears_nobody_from_its_start_is_named_too,
+        a_member_that_no_broadcast_reaches_starves_nobody_and_is_named,
+        a_holder_that_gets_no_broadcast_is_asked_by_unicast_for_a_resting_token,
+        a_holder_that_does_not_hear_one_member_does_not_starve_it,
+    ];
+    let held = held.into_iter().map(Test::without_stalls);
+    held.chain(others).collect()
+}
+
+/// Drops all frames to a member, but none of its own.
+fn make_deaf(ring: &Ring, place: usize) {
+    let others = (0..ring.segment.nodes().len()).filter(|&port| port != place);
+    let ways = others.map(|port| (port, place));
+    ring.segment.rules().set(|rules| rules.blocked.extend(ways));
+}
+
+fn undo_faults(ring: &Ring) {
+    ring.segment.rules().set(|rules| {
+        rules.blocked.clear();
+        rules.broadcasts_only.clear();
+    });
+}
+
+/// Returns the state of another member that a daemon shows.
+fn member_state<'a>(status: &'a Value, other: &Daemon) -> Option<&'a str> {
+    let mac = other.node().mac().to_string();
+    let mut members = status["members"].as_array()?.iter();
+    let member = members.find(|member| member["mac"] == mac.as_str())?;
+    member["state"].as_str()
+}
+
+fn check_locks(daemon: &Daemon) -> Result<()> {
+    check_ringctl(daemon, &["run", "-w", WAIT, "--", "true"])
+}
+
+/// Checks that the others report a deaf member, continue, and report its recovery.
+fn check_others_report(ring: &Ring, deaf: &Daemon, mut others: Vec<Watcher<'_>>) -> Result<()> {
+    let mac = deaf.node().mac();
+    for other in &mut others {
+        let words = format!("member {mac} says that it hears nobody");
+        other.expect_report("member_deaf", &words)?;
+        other.daemon.wait_for_status(PATIENCE, |status| {
+            member_state(status, deaf) == Some("deaf") && has_trouble(status, "hears nobody")
+        })?;
+        check_locks(other.daemon)?;
+    }
+    undo_faults(ring);
+    for other in &mut others {
+        let words = format!("member {mac} hears others again");
+        other.expect_report("member_hears", &words)?;
+        other.daemon.wait_for_status(PATIENCE, |status| {
+            member_state(status, deaf) == Some("alive") && !has_trouble(status, "hears nobody")
+        })?;
+    }
+    for daemon in &ring.daemons {
+        check_locks(daemon)?;
+    }
+    Ok(())
+}
+
+fn a_member_that_hears_nobody_is_named_by_all_and_the_others_go_on() -> Result<()> {
+    let ring = form_behind_a_switch(3)?;
+    let others = Watcher::of_all(&ring.daemons[..2])?;
+    let mut own = Watcher::of(&ring.daemons[2])?;
+    make_deaf(&ring, 2);
+    own.expect_report("deaf", "this node no longer hears anybody")?;
+    own.daemon
+        .wait_for_status(PATIENCE, |status| status["deaf"] == true)?;
+    check_others_report(&ring, own.daemon, others)?;
+    own.expect_report("hears", "this node hears others")
+}
+
+fn a_node_that_hears_nobody_from_its_start_is_named_too() -> Result<()> {
+    let segment = Layout::new(3).switch(1)?;
+    let mut ring = Ring::start(segment, 2, stall_tolerant_timing(), binaries())?;
+    ring.wait_until_formed()?;
+    let clients = [watch(&ring.daemons[0])?, watch(&ring.daemons[1])?];
+    make_deaf(&ring, 2);
+    ring.join()?;
+    let (others, deaf) = (&ring.daemons[..2], &ring.daemons[2]);
+    let others = others.iter().zip(clients);
+    let others = others.map(|(daemon, client)| Watcher { daemon, client });
+    let others = others.collect();
+    deaf.wait_for_line(PATIENCE, |line| {
+        line.contains("this node hears nobody: it is alone on its segment, or")
+    })?;
+    check_others_report(&ring, deaf, others)
+}
+
+fn an_owner_that_hands_the_token_to_nobody_lets_go_of_it_and_owns_again() -> Result<()> {
+    let ring = form_behind_a_switch(3)?;
+    let lose = || {
+        ring.segment.rules().set(|rules| {
+            rules.broadcasts_only.insert(1);
+        });
+        Ok(())
+    };
+    let restore = || {
+        undo_faults(&ring);
+        Ok(())
+    };
+    check_release_and_return(&ring, lose, restore)
+}
+
+/// The kernel refuses its frames.
+fn an_owner_whose_interface_refuses_unicast_lets_go_of_it_and_owns_again() -> Result<()> {
+    let ring = form_behind_a_switch(3)?;
+    let refuse = || {
+        tc(&ring, 1, "qdisc add dev eth0 clsact")?;
+        // This filter drops frames whose destination begins with the first two bytes of the stations' addresses.
+        let unicast = "4,40 0 0 0,21 0 1 512,6 0 0 2,6 0 0 4294967295,";
+        let filter = "filter add dev eth0 egress bpf direct-action bytecode";
+        tc_with(&ring, 1, filter, &[unicast])
+    };
+    let restore = || tc(&ring, 1, "qdisc del dev eth0 clsact");
+    check_release_and_return(&ring, refuse, restore)?;
+    let mut log = ring.daemons[1].output().into_iter();
+    let named = |line: String| line.contains("cannot send the token to 02:00:00:00:00:0");
+    ensure!(
+        log.any(named),
+        "the log names the frames that did not leave"
+    );
+    Ok(())
+}
+
+fn tc(ring: &Ring, place: usize, arguments: &str) -> Result<()> {
+    tc_with(ring, place, arguments, &[])
+}
+
+fn tc_with(ring: &Ring, place: usize, arguments: &str, more: &[&str]) -> Result<()> {
+    let mut tc = Command::new("tc");
+    tc.args(arguments.split(' ')).args(more);
+    let ended = ring.segment.node(place).ns().spawn(&mut tc)?.wait()?;
+    ensure!(ended.success(), "tc {arguments}: {ended}");
+    Ok(())
+}
+
+/// Drops the unicast frames of owner 1, and forwards them again.
+fn check_release_and_return(
+    ring: &Ring,
+    lose: impl FnOnce() -> Result<()>,
+    restore: impl FnOnce() -> Result<()>,
+) -> Result<()> {
+    let mut unfit = Watcher::of(&ring.daemons[1])?;
+    let mut work = Client::connect(&unfit.daemon.control())?;
+    work.lock("work")?;
+    work.expect("granted")?;
+    lose()?;
+    let mut others = Vec::new();
+    for other in [0, 2] {
+        let mut client = Client::connect(&ring.daemons[other].control())?;
+        client.lock("next")?;
+        others.push(client);
+    }
+    work.unlock()?;
+    unfit.expect_report("unfit", "no member takes the token from this node")?;
+    unfit
+        .daemon
+        .wait_for_status(PATIENCE, |status| status["unfit"] == true)?;
+    for other in &mut others {
+        other.expect("granted")?;
+        other.unlock()?;
+    }
+    restore()?;
+    unfit.expect_report("fit", "this node may own the token again")?;
+    for daemon in &ring.daemons {
+        check_locks(daemon)?;
+    }
+    Ok(())
+}
+
+fn an_owner_that_one_member_does_not_hear_is_named_by_it() -> Result<()> {
+    let ring = form_behind_a_switch(3)?;
+    let owner = &ring.daemons[0];
+    let mut partly = Watcher::of(&ring.daemons[2])?;
+    let mut work = Client::connect(&owner.control())?;
+    work.lock("work")?;
+    work.expect("granted")?;
+    let mac = owner.node().mac();
+    let knows = |status: &Value| status["owner"] == mac.to_string().as_str();
+    partly.daemon.wait_for_status(PATIENCE, knows)?;
+    ring.segment.rules().set(|rules| {
+        rules.blocked.insert((0, 2));
+    });
+    let words = format!("others say that {mac} holds the token");
+    partly.expect_report("owner_unheard", &words)?;
+    partly
+        .daemon
+        .wait_for_status(PATIENCE, |status| has_trouble(status, &words))?;
+    // Meanwhile no other member owns the token.
+    let status = owner.status()?;
+    ensure!(status["state"] == "OWNER", "{status:#}");
+    undo_faults(&ring);
+    partly.expect_report("owner_heard", &format!("this node hears {mac} again"))?;
+    work.unlock()?;
+    check_locks(partly.daemon)
+}
+
+/// Drops broadcasts at the bridge's port to a node.
+fn lose_broadcasts_to(ring: &Ring, place: usize) -> Result<()> {
+    // Two bytes of ones begin the broadcast address.
+    drop_towards(
+        ring,
+        place,
+        "4,40 0 0 0,21 0 1 65535,6 0 0 2,6 0 0 4294967295,",
+    )
+}
+
+/// Drops all frames of one node on their way to another.
+fn lose_all_from(ring: &Ring, from: usize, to: usize) -> Result<()> {
+    let [.., fifth, last] = ring.segment.node(from).mac().octets();
+    let ending = u16::from_be_bytes([fifth, last]);
+    let filter = format!("4,40 0 0 10,21 0 1 {ending},6 0 0 2,6 0 0 4294967295,");
+    drop_towards(ring, to, &filter)
+}
+
+fn drop_towards(ring: &Ring, place: usize, filter: &str) -> Result<()> {
+    let port = format!("p{place}");
+    hub_tc(ring, &["qdisc", "add", "dev", &port, "clsact"])?;
+    let rule = [
+        "filter",
+        "add",
+        "dev",
+        &port,
+        "egress",
+        "bpf",
+        "direct-action",
+        "bytecode",
+        filter,
+    ];
+    hub_tc(ring, &rule)
+}
+
+fn forward_towards(ring: &Ring, place: usize) -> Result<()> {
+    let port = format!("p{place}");
+    hub_tc(ring, &["qdisc", "del", "dev", &port, "clsact"])
+}
+
+fn hub_tc(ring: &Ring, arguments: &[&str]) -> Result<()> {
+    let mut tc = Command::new("tc");
+    let ended = ring.segment.hub().spawn(tc.args(arguments))?.wait()?;
+    ensure!(ended.success(), "tc {arguments:?}: {ended}");
+    Ok(())
+}
+
+/// Lets a program on one node lock, work and unlock repeatedly while other nodes want the lock. Returns how often
+/// it got it.
+fn count_locks_against_others(ring: &Ring, place: usize) -> Result<usize> {
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let mut client = Client::connect(&ring.daemons[place].control())?;
+        let over = &over;
+        let program = scope.spawn(move || -> Result<usize> {
+            let mut grants = 0;
+            while !over.load(Ordering::Relaxed) {
+                client.lock("again and again")?;
+                client.expect("granted")?;
+                grants += 1;
+                thread::sleep(Duration::from_millis(10));
+                client.unlock_or_lose()?;
+            }
+            Ok(grants)
+        });
+        let others = ring.daemons.iter().enumerate();
+        let mut others = others
+            .filter(|&(at, _)| at != place)
+            .cycle()
+            .take(3 * (ring.daemons.len() - 1));
+        let served = others.try_for_each(|(at, daemon)| {
+            let (done, said) = ringctl(daemon, &["run", "-w", "8", "--", "true"])?;
+            ensure!(done, "node {at}: {said}");
+            Ok(())
+        });
+        over.store(true, Ordering::Relaxed);
+        let grants = program
+            .join()
+            .map_err(|_| anyhow::anyhow!("the thread panicked"))??;
+        served.map(|()| grants)
+    })
+}
+
+fn a_member_that_no_broadcast_reaches_starves_nobody_and_is_named() -> Result<()> {
+    let ring = form(4)?;
+    lose_broadcasts_to(&ring, 2)?;
+    let grants = count_locks_against_others(&ring, 2)?;
+    ensure!(grants > 2, "the node had the lock {grants} times");
+    let mut own = Watcher::of(&ring.daemons[2])?;
+    let mut others = Watcher::of_all(&ring.daemons[..2])?;
+    others.push(Watcher::of(&ring.daemons[3])?);
+    let words = "only frames to this node alone reach it";
+    own.expect_trouble("broadcasts_unheard", words)?;
+    let mac = own.daemon.node().mac();
+    let words = format!("member {mac} says that only frames to it alone reach it");
+    for other in &mut others {
+        other.expect_trouble("member_unreached", &words)?;
+    }
+    forward_towards(&ring, 2)?;
+    own.expect_report(
+        "broadcasts_heard",
+        "what goes to all reaches this node again",
+    )?;
+    for other in &mut others {
+        let words = format!("what goes to all reaches member {mac} again");
+        other.expect_report("member_reached", &words)?;
+        other
+            .daemon
+            .wait_for_status(PATIENCE, |status| !has_trouble(status, "reach"))?;
+    }
+    Ok(())
+}
+
+fn a_holder_that_gets_no_broadcast_is_asked_by_unicast_for_a_resting_token() -> Result<()> {
+    let segment = Layout::new(3).bridge()?;
+    let ring = Ring::start(
+        segment,
+        3,
+        stall_tolerant_timing().idle_hold(LONG_IDLE_HOLD),
+        binaries(),
+    )?;
+    ring.wait_until_formed()?;
+    check_locks(&ring.daemons[2])?;
+    lose_broadcasts_to(&ring, 2)?;
+    for daemon in [&ring.daemons[0], &ring.daemons[2], &ring.daemons[1]] {
+        check_ringctl(daemon, &["run", "-w", "8", "--", "true"])?;
+    }
+    Ok(())
+}
+
+/// The holder hears all other members, but not this one's requests.
+fn a_holder_that_does_not_hear_one_member_does_not_starve_it() -> Result<()> {
+    let ring = form(4)?;
+    lose_all_from(&ring, 0, 2)?;
+    let grants = count_locks_against_others(&ring, 2)?;
+    ensure!(grants > 2, "the node had the lock {grants} times");
+    Ok(())
+}

@@ -1,0 +1,151 @@
+//! Interfaces whose MTU is too small for the token's data.
+
+use anyhow::{Result, ensure};
+use ring_segment::limit::until;
+use ring_segment::{Daemon, Ring, Test, WAIT, now, tests};
+
+use super::watcher::{Watcher, has_trouble};
+use super::{PATIENCE, check_ringctl, form, ringctl};
+
+pub(super) fn tests() -> Vec<Test> {
+    tests![
+        data_that_do_not_fit_a_small_mtu_are_refused_with_the_reason,
+        data_give_way_when_all_interfaces_shrink,
+        data_give_way_when_one_interface_shrinks,
+        an_interface_too_small_for_promises_is_named_once,
+    ]
+}
+
+/// Returns data that is too long for a small frame.
+fn long_data() -> String {
+    "x".repeat(1_000)
+}
+
+fn reduce_mtu(ring: &Ring, place: usize) -> Result<()> {
+    ring.segment.node(place).ns().ip("link set eth0 mtu 576\n")
+}
+
+fn check_locks(daemon: &Daemon) -> Result<()> {
+    check_ringctl(daemon, &["run", "-w", WAIT, "--", "true"])
+}
+
+fn data_that_do_not_fit_a_small_mtu_are_refused_with_the_reason() -> Result<()> {
+    let ring = form(4)?;
+    for place in 0..4 {
+        reduce_mtu(&ring, place)?;
+    }
+    for daemon in &ring.daemons {
+        daemon.wait_for_line(PATIENCE, |line| line.contains("MTU 576"))?;
+    }
+    let (done, said) = ringctl(&ring.daemons[1], &["data", "set", &long_data()])?;
+    ensure!(!done && said.contains("MTU of 576"), "{said}");
+    for daemon in &ring.daemons {
+        check_locks(daemon)?;
+    }
+    check_ringctl(&ring.daemons[1], &["data", "set", &"y".repeat(400)])?;
+    ring.check()
+}
+
+/// Checks that the ring has reported the loss of the data, and kept the token.
+fn check_data_were_dropped(ring: &Ring, watchers: Vec<Watcher<'_>>) -> Result<()> {
+    let dropped = |daemon: &Daemon| {
+        let lines = daemon.output();
+        lines
+            .iter()
+            .any(|line| line.contains("dropped the token's data (1,000 bytes)"))
+    };
+    let since = now();
+    ring.wait_for_one_owner(since)?;
+    for daemon in &ring.daemons {
+        check_locks(daemon)?;
+        let (_, data) = ringctl(daemon, &["data", "get"])?;
+        ensure!(data.trim().is_empty(), "{data}");
+    }
+    let says = |watcher: &Watcher<'_>| dropped(watcher.daemon);
+    let mut loud = watchers.into_iter().filter(says).peekable();
+    ensure!(loud.peek().is_some(), "no daemon reports it");
+    for mut watcher in loud {
+        watcher.expect_trouble("data_dropped", "dropped the token's data (1,000 bytes)")?;
+    }
+    Ok(())
+}
+
+fn data_give_way_when_all_interfaces_shrink() -> Result<()> {
+    let ring = form(4)?;
+    check_ringctl(&ring.daemons[0], &["data", "set", &long_data()])?;
+    let watchers = Watcher::of_all(&ring.daemons)?;
+    for place in 0..4 {
+        reduce_mtu(&ring, place)?;
+    }
+    for daemon in &ring.daemons {
+        daemon.wait_for_line(PATIENCE, |line| line.contains("MTU 576"))?;
+    }
+    check_data_were_dropped(&ring, watchers)
+}
+
+fn data_give_way_when_one_interface_shrinks() -> Result<()> {
+    let ring = form(3)?;
+    check_ringctl(&ring.daemons[0], &["data", "set", &long_data()])?;
+    let watchers = Watcher::of_all(&ring.daemons)?;
+    reduce_mtu(&ring, 2)?;
+    ring.daemons[2].wait_for_line(PATIENCE, |line| line.contains("MTU 576"))?;
+    let gone = |line: &String| line.contains("dropped the token's data (1,000 bytes)");
+    let heard = |daemon: &Daemon| daemon.output().iter().any(gone);
+    until("the data are dropped", || ring.daemons.iter().any(heard));
+    check_data_were_dropped(&ring, watchers)
+}
+
+/// 68 bytes, the kernel's minimum. Offers and heartbeats fit, confirmations do not.
+fn an_interface_too_small_for_promises_is_named_once() -> Result<()> {
+    let ring = form(3)?;
+    let mut watchers = Watcher::of_all(&ring.daemons)?;
+    let small = &ring.daemons[2];
+    let set = |mtu| {
+        let ns = ring.segment.node(2).ns();
+        ns.ip(&format!("link set eth0 mtu {mtu}\n"))
+    };
+    set(68)?;
+    let own = "the interface has an MTU of 68, and a promise needs 71";
+    let named = format!(
+        "{} has an MTU of 68, and a promise needs 71",
+        small.node().mac()
+    );
+    for (watcher, words) in watchers.iter_mut().zip([&named, &named, own]) {
+        watcher.expect_trouble("mtu_too_small", words)?;
+    }
+    ring.daemons.iter().try_for_each(check_locks)?;
+    let quorum = |daemon, wait| {
+        let asked = ["run", "-w", wait, "--require", "quorum", "--", "true"];
+        ringctl(daemon, &asked)
+    };
+    let (done, said) = quorum(&ring.daemons[0], WAIT)?;
+    ensure!(done, "the others are two of three: {said}");
+    let (done, said) = quorum(small, "1")?;
+    ensure!(!done, "{said}");
+    let said = |daemon: &Daemon, what: &str| {
+        let lines = daemon.output();
+        lines.iter().filter(|line| line.contains(what)).count()
+    };
+    for daemon in &ring.daemons {
+        let times = said(daemon, "a promise needs 71");
+        ensure!(times == 1, "reported {times} times");
+        let refused = said(daemon, "was not sent");
+        ensure!(
+            refused <= 2,
+            "{refused} frames were too long: {:#?}",
+            daemon.output()
+        );
+    }
+    set(1_500)?;
+    for watcher in &mut watchers {
+        watcher.expect_report(
+            "mtu_large_enough",
+            "no interface carries less than 71 bytes",
+        )?;
+        let over = |status: &serde_json::Value| !has_trouble(status, "a promise needs");
+        watcher.daemon.wait_for_status(PATIENCE, over)?;
+    }
+    let (done, said) = quorum(small, WAIT)?;
+    ensure!(done, "{said}");
+    Ok(())
+}

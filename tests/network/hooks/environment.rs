@@ -1,0 +1,225 @@
+//! The environment in which hooks run, and messages about hooks.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use nix::sys::signal::Signal;
+use ring_segment::{Segment, Test, Timing, tests};
+
+use crate::hooks::hook_dir::{
+    HEARTBEAT, HookDir, PATIENCE, exclusive_resting_timing, resting_timing, value,
+};
+
+pub(super) fn tests() -> Vec<Test> {
+    tests![
+        a_hook_that_cannot_run_is_reported_once_and_others_run,
+        a_hooks_directory_of_another_user_is_skipped,
+        a_hook_has_nothing_of_the_daemons,
+        orphans_of_a_hook_in_a_container_are_waited_for,
+        a_hook_of_roots_may_do_more_than_its_daemon,
+        a_daemon_of_roots_without_hooks_cannot_get_rights_back,
+        the_log_has_the_output_of_hooks_but_not_a_flood,
+        a_restless_token_is_warned_of,
+    ]
+}
+
+fn a_hook_that_cannot_run_is_reported_once_and_others_run() -> Result<()> {
+    let (segment, place) = (Segment::bridge(2)?, HookDir::new()?);
+    let plain = place.hook("1-plain", "echo plain >>$R")?;
+    fs::set_permissions(&plain, fs::Permissions::from_mode(0o644))?;
+    let strange = place.hooks().join("2-strange");
+    fs::write(&strange, "#!/nowhere/interpreter\n")?;
+    fs::set_permissions(&strange, fs::Permissions::from_mode(0o755))?;
+    place.hook("3-fails", "exit 3")?;
+    place.hook("4-dies", "kill -SEGV $$")?;
+    place.hook("5-works", "echo works >>$R")?;
+    let open = place.hook("6-open", "echo open >>$R")?;
+    fs::set_permissions(&open, fs::Permissions::from_mode(0o757))?;
+    // About fifty changes per second; the first hooks record none of them.
+    let timing = Timing::tolerant(HEARTBEAT);
+    let ringd = place.ringd(segment.node(0), &timing);
+    let mut daemon = ringd.option("--on-change", "/nowhere/hook").spawn()?;
+    let other = place.ringd(segment.node(1), &timing).spawn()?;
+    place.wait_for(|lines| (lines.len() > 30).then_some(()))?;
+    place.hook("3-fails", "exit 0")?;
+    daemon.wait_for_line(PATIENCE, |line| line.contains("3-fails works again"))?;
+    drop(other);
+    daemon.signal(Signal::SIGTERM)?;
+    ensure!(daemon.wait_exit(PATIENCE)?.success());
+    let output = daemon.output();
+    for (hook, problem) in [
+        ("--on-change", "exit code 127"),
+        ("1-plain", "chmod +x"),
+        ("2-strange", "cannot be started: No such file"),
+        ("3-fails", "exit code 3"),
+        ("4-dies", "SIGSEGV"),
+        ("6-open", "others than root"),
+    ] {
+        let is_it = |line: &&String| line.contains(hook) && line.contains("WARN");
+        let said: Vec<_> = output.iter().filter(is_it).collect();
+        ensure!(
+            said.len() == 1 && said[0].contains(problem),
+            "{hook}: {said:#?}"
+        );
+    }
+    for passed_over in ["plain", "open"] {
+        ensure!(!place.lines().contains(&passed_over.to_owned()));
+    }
+    Ok(())
+}
+
+fn orphans_of_a_hook_in_a_container_are_waited_for() -> Result<()> {
+    let (segment, place) = (Segment::bridge(1)?, HookDir::new()?);
+    // Process 1 adopts an orphan, which stays a zombie until process 1 waits for it.
+    let script = "orphan=$( (true & echo $!) ); while [ -d /proc/$orphan ]; do sleep 0.01; done; echo gone >>$R";
+    place.hook("leaves", script)?;
+    let ringd = place.ringd(segment.node(0), &resting_timing());
+    let container = ["unshare", "--fork", "--kill-child", "--pid", "--mount-proc"];
+    let _daemon = ringd.through(container).spawn()?;
+    place.wait_for_line(|line| line == "gone").map(drop)
+}
+
+fn a_hook_has_nothing_of_the_daemons() -> Result<()> {
+    let (segment, place) = (Segment::bridge(1)?, HookDir::new()?);
+    let script = "[ $RINGD_STATE = OWNER ] || exit 0; \
+         until [ $(cat /proc/$$/oom_score_adj) -gt $(cat /proc/$PPID/oom_score_adj) ]; do :; done; \
+         for fd in 0 1 2; do to=$(readlink /proc/$$/fd/$fd); echo $to >>$R; done; \
+         echo listed $(ls /proc/self/fd) >>$R; \
+         while read -r line; do case $line in Sig*) echo $line >>$R; esac; done </proc/$$/status; \
+         read -r all </proc/$$/stat; set -- ${all##*) }; \
+         echo here nice=${17} group=$3 pid=$$ slack=$(cat /proc/$$/timerslack_ns) \
+         notify=$NOTIFY_SOCKET end= >>$R";
+    place.hook("looks", script)?;
+    let ringd = place.ringd(segment.node(0), &resting_timing());
+    // Starts the daemon as a careless parent under a service manager would: with an open file.
+    let leaves_open = "export NOTIFY_SOCKET=@nobody; exec 7</dev/null; exec \"$@\"";
+    let ringd = ringd.through(["sh", "-c", leaves_open, "sh"]);
+    let _daemon = ringd.spawn()?;
+    let line = place.wait_for_line(|line| line.starts_with("here "))?;
+    for (name, expected) in [("nice", "0"), ("slack", "50000"), ("notify", "")] {
+        ensure!(value(&line, name)? == expected, "{line}");
+    }
+    ensure!(value(&line, "group")? == value(&line, "pid")?, "{line}");
+    let told = place.lines();
+    let streams = &told[..3];
+    ensure!(streams[0] == "/dev/null", "{told:?}");
+    ensure!(
+        streams[1..].iter().all(|it| it.starts_with("pipe:")),
+        "{told:?}"
+    );
+    // Listing the descriptors opens the directory itself as number 3.
+    ensure!(told[3] == "listed 0 1 2 3", "{told:?}");
+    let signals = |name: &str| -> Result<u64> {
+        let line = told.iter().find_map(|line| line.strip_prefix(name));
+        let bits = line.with_context(|| format!("no {name}: {told:?}"))?;
+        Ok(u64::from_str_radix(bits.trim(), 16)?)
+    };
+    ensure!(signals("SigBlk:")? == 0, "{told:?}");
+    // This test ignores SIGPIPE.
+    let pipe = 1 << (Signal::SIGPIPE as u64 - 1);
+    ensure!(signals("SigIgn:")? & pipe == 0, "{told:?}");
+    Ok(())
+}
+
+fn a_hook_of_roots_may_do_more_than_its_daemon() -> Result<()> {
+    let (segment, place) = (Segment::bridge(1)?, HookDir::new()?);
+    place.hook(
+        "adds",
+        "ip address add 192.0.2.7/32 dev lo 2>/dev/null; ip -o address show to 192.0.2.7 | cut -c -5 >>$R",
+    )?;
+    let daemon = place.ringd(segment.node(0), &resting_timing()).spawn()?;
+    place.wait_for_line(|line| line.starts_with("1: lo"))?;
+    let bits = daemon.capabilities("CapEff")?;
+    // CAP_DAC_OVERRIDE, CAP_KILL, CAP_NET_RAW and CAP_SYS_NICE.
+    ensure!(bits == 1 << 1 | 1 << 5 | 1 << 13 | 1 << 23, "{bits:x}");
+    Ok(())
+}
+
+fn a_daemon_of_roots_without_hooks_cannot_get_rights_back() -> Result<()> {
+    let (segment, place) = (Segment::bridge(1)?, HookDir::new()?);
+    fs::remove_dir(place.hooks())?;
+    let daemon = place
+        .ringd(segment.node(0), &exclusive_resting_timing())
+        .spawn()?;
+    daemon.wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
+    for set in ["CapPrm", "CapEff", "CapBnd"] {
+        let bits = daemon.capabilities(set)?;
+        // CAP_DAC_OVERRIDE, CAP_NET_RAW and CAP_SYS_NICE.
+        ensure!(bits == 1 << 1 | 1 << 13 | 1 << 23, "{set} {bits:x}");
+    }
+    Ok(())
+}
+
+fn the_log_has_the_output_of_hooks_but_not_a_flood() -> Result<()> {
+    let (segment, place) = (Segment::bridge(1)?, HookDir::new()?);
+    place.hook(
+        "1-says",
+        "echo \"out $RINGD_STATE\"; echo \"err $RINGD_STATE\" >&2; printf rest",
+    )?;
+    place.hook("2-floods", "[ $RINGD_STATE != OWNER ] || yes flood")?;
+    let ringd = place.ringd(segment.node(0), &resting_timing());
+    let daemon = ringd.option("--hook-timeout", "1s").spawn()?;
+    for word in ["out", "err"] {
+        for state in ["LOOSER", "OWNER"] {
+            daemon.wait_for_line(PATIENCE, |line| {
+                line.contains("1-says") && line.ends_with(&format!("{word} {state}"))
+            })?;
+        }
+    }
+    daemon.wait_for_line(PATIENCE, |line| line.ends_with("1-says: rest"))?;
+    daemon.wait_for_line(PATIENCE, |line| line.contains("2-floods did not end"))?;
+    let output = daemon.output();
+    let flood = output
+        .iter()
+        .filter(|line| line.contains("2-floods: flood"));
+    let flood = flood.count();
+    ensure!((10..300).contains(&flood), "{flood} lines of a flood");
+    Ok(())
+}
+
+fn a_restless_token_is_warned_of() -> Result<()> {
+    let (segment, place) = (Segment::bridge(1)?, HookDir::new()?);
+    let warns = |line: &String| line.contains("WARN") && line.contains("--idle-hold");
+    place.hook("tells", "echo $RINGD_STATE >>$R")?;
+    for (hold, warned) in [(HEARTBEAT / 10, true), (Duration::from_secs(3600), false)] {
+        let timing = Timing::tolerant(HEARTBEAT).idle_hold(hold);
+        let mut daemon = place.ringd(segment.node(0), &timing).spawn()?;
+        place.wait_for(|lines| lines.contains(&"OWNER".to_owned()).then_some(()))?;
+        daemon.signal(Signal::SIGTERM)?;
+        ensure!(daemon.wait_exit(PATIENCE)?.success());
+        let output = daemon.output();
+        ensure!(output.iter().any(warns) == warned, "{hold:?}: {output:?}");
+        fs::remove_file(place.record())?;
+    }
+    // Without a hook there is nothing to run and no warning.
+    fs::remove_file(place.hooks().join("tells"))?;
+    let mut daemon = place
+        .ringd(segment.node(0), &Timing::tolerant(HEARTBEAT))
+        .spawn()?;
+    daemon.wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
+    daemon.signal(Signal::SIGTERM)?;
+    ensure!(daemon.wait_exit(PATIENCE)?.success());
+    ensure!(!daemon.output().iter().any(warns), "{:?}", daemon.output());
+    Ok(())
+}
+
+fn a_hooks_directory_of_another_user_is_skipped() -> Result<()> {
+    let (segment, place) = (Segment::bridge(1)?, HookDir::new()?);
+    place.hook("theirs", "echo ran >>$R")?;
+    match chown(place.hooks(), Some(65534), None) {
+        // This user namespace has no other user.
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => return Ok(()),
+        given => given?,
+    }
+    let mut daemon = place.ringd(segment.node(0), &resting_timing()).spawn()?;
+    daemon.wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
+    daemon.wait_for_line(PATIENCE, |line| {
+        line.contains("others than root") && line.contains("hooks.d")
+    })?;
+    daemon.signal(Signal::SIGTERM)?;
+    ensure!(daemon.wait_exit(PATIENCE)?.success());
+    ensure!(place.lines().is_empty(), "{:?}", place.lines());
+    Ok(())
+}

@@ -1,0 +1,240 @@
+//! `ringctl run` as users of `flock` type it.
+
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use ring_segment::{Daemon, Layout, Message, Ring, Test, Timing, WAIT, binaries, tests};
+
+use crate::locks::program::Running;
+use crate::locks::scene::{LockScene, wait_until_queued};
+use crate::locks::{
+    LOST_CODE, PATIENCE, connect, ringctl, shared_ring, wait_until_holder_is_known,
+};
+
+pub(super) fn tests() -> Vec<Test> {
+    tests![
+        without_waiting_the_exit_code_reports_another_holder,
+        a_lost_request_is_repeated_for_a_client_that_does_not_wait,
+        a_limited_wait_ends_with_its_exit_code,
+        a_limited_wait_gets_the_token_when_the_holder_ends,
+        a_longest_time_ends_the_command_and_the_next_one_has_its_turn,
+        the_environment_describes_the_held_token,
+        a_command_under_the_token_is_refused_to_wait_for_itself,
+        input_and_output_pass_through_a_pipeline,
+    ]
+}
+
+fn run(daemon: &Daemon, arguments: &[&str]) -> Result<Running> {
+    Running::start(&mut ringctl(daemon, &[&["run"], arguments].concat()))
+}
+
+fn without_waiting_the_exit_code_reports_another_holder() -> Result<()> {
+    let ring = shared_ring(2)?;
+    let mut holder = connect(&ring.daemons[0])?;
+    holder.lock("holder")?;
+    holder.expect("granted")?;
+    wait_until_holder_is_known(&ring.daemons[1], "holder")?;
+    let held = format!("not waited for: held by {} (holder), ", ring.macs()[0]);
+    for daemon in &ring.daemons {
+        for (options, code) in [(&["-n"][..], 1), (&["-n", "-E", "9"], 9)] {
+            let mut refused = run(daemon, &[options, &["-c", "echo runs"]].concat())?;
+            ensure!(refused.remaining_output().is_empty(), "the command runs");
+            let said = refused.errors();
+            ensure!(said.contains(&held), "{said}");
+            let is_here = daemon.control() == ring.daemons[0].control();
+            ensure!(said.contains("this machine") == is_here, "{said}");
+            refused.expect_code(code)?;
+        }
+    }
+    holder.unlock()?;
+    // On a busy machine the token may arrive after the end of the wait.
+    let deadline = Instant::now() + PATIENCE;
+    while run(&ring.daemons[1], &["-n", "true"])?.wait()?.code() != Some(0) {
+        ensure!(Instant::now() < deadline, "no command runs");
+    }
+    Ok(())
+}
+
+fn a_lost_request_is_repeated_for_a_client_that_does_not_wait() -> Result<()> {
+    const HEARTBEAT: Duration = Duration::from_millis(500);
+    let timing = Timing::tolerant(HEARTBEAT).idle_hold(100 * HEARTBEAT);
+    let segment = Layout::new(2).addresses().switch(1)?;
+    let ring = Ring::start(segment, 2, timing, binaries())?;
+    ring.wait_until_formed()?;
+    let waiter = |daemon: &Daemon| Ok::<_, anyhow::Error>(daemon.status()?["state"] == "WAITER");
+    let at = usize::from(!waiter(&ring.daemons[0])?);
+    let silence = |is_silent: bool| {
+        ring.segment.rules().set(|rules| {
+            rules.blocked.clear();
+            rules.blocked.extend(is_silent.then_some((at, 1 - at)));
+        });
+    };
+    silence(true);
+    let mut run = run(&ring.daemons[at], &["-n", "true"])?;
+    ring.segment.capture().wait_until(PATIENCE, |seen| {
+        let mut kinds = seen.iter().map(|frame| &frame.message);
+        kinds
+            .any(|message| *message == Message::WantToken)
+            .then_some(())
+    })?;
+    silence(false);
+    run.expect_code(0)
+}
+
+fn a_limited_wait_ends_with_its_exit_code() -> Result<()> {
+    let ring = shared_ring(2)?;
+    let mut holder = connect(&ring.daemons[0])?;
+    holder.lock("holder")?;
+    holder.expect("granted")?;
+    wait_until_holder_is_known(&ring.daemons[1], "holder")?;
+    for (options, code) in [(&["-w", "0.3"][..], 1), (&["-w", "0.3", "-E", "9"], 9)] {
+        let begun = Instant::now();
+        let mut late = run(
+            &ring.daemons[1],
+            &[options, &["--", "echo", "runs"]].concat(),
+        )?;
+        ensure!(late.remaining_output().is_empty(), "the command runs");
+        let said = late.errors();
+        let why = format!("timed out after 300 ms: held by {}", ring.macs()[0]);
+        ensure!(said.contains(&why), "{said}");
+        late.expect_code(code)?;
+        let waited = begun.elapsed();
+        ensure!(waited >= Duration::from_millis(300), "{waited:?}");
+    }
+    Ok(())
+}
+
+fn a_limited_wait_gets_the_token_when_the_holder_ends() -> Result<()> {
+    let ring = shared_ring(2)?;
+    let mut holder = connect(&ring.daemons[0])?;
+    holder.lock("holder")?;
+    holder.expect("granted")?;
+    let mut waits = run(&ring.daemons[1], &["-w", WAIT, "echo", "runs"])?;
+    wait_until_queued(&ring.daemons[1], "echo")?;
+    holder.unlock()?;
+    waits.expect_line("runs")?;
+    waits.expect_code(0)
+}
+
+fn a_longest_time_ends_the_command_and_the_next_one_has_its_turn() -> Result<()> {
+    let scene = LockScene::new()?;
+    let begun = Instant::now();
+    let mut work = scene.start_work(
+        &["--max-hold", "2s"],
+        "trap 'echo told; exit 0' TERM; sleep 1000 & echo ready; wait",
+    )?;
+    let next = scene.start_next()?;
+    work.expect_line("told")?;
+    next.check_begins_alone()?;
+    let said = work.errors();
+    ensure!(said.contains("--max-hold (2 s) reached"), "{said}");
+    work.expect_code(LOST_CODE)?;
+    // The command gets a signal one second before the end.
+    let worked = begun.elapsed();
+    ensure!(worked >= Duration::from_secs(1), "{worked:?}");
+    Ok(())
+}
+
+fn the_environment_describes_the_held_token() -> Result<()> {
+    let ring = shared_ring(2)?;
+    let daemon = &ring.daemons[0];
+    run(
+        daemon,
+        &["-c", &format!("{} data set hello", ringctl_line(daemon))],
+    )?
+    .expect_code(0)?;
+    let line = "echo $RINGD_TOKEN; echo $RINGD_PROGRESS $RINGD_GRADE $RINGD_DATA; read end";
+    let mut command = ringctl(daemon, &["run", "-c", line]);
+    let mut work = Running::start(command.stdin(Stdio::piped()))?;
+    let (fencing, others) = (work.line(), work.line());
+    let status = daemon.status()?;
+    let token = &status["token"];
+    let author = token["author"].as_str().context("a token")?;
+    let held = format!("{}-{author}-{}", token["progress"], token["number"]);
+    ensure!(fencing == held, "{fencing} and not {held}");
+    let others: Vec<_> = others.split(' ').collect();
+    let [progress, grade, data] = others[..] else {
+        anyhow::bail!("three words instead of {others:?}");
+    };
+    ensure!(token["progress"] == progress.parse::<u64>()?, "{progress}");
+    ensure!(["alone", "view", "quorum"].contains(&grade), "{grade}");
+    ensure!(data == "68656c6c6f", "{data}");
+    work.close_input();
+    work.wait().map(drop)
+}
+
+/// Whichever command it uses.
+fn a_command_under_the_token_is_refused_to_wait_for_itself() -> Result<()> {
+    let ring = shared_ring(2)?;
+    let (daemon, ringctl) = (&ring.daemons[0], ringctl_line(&ring.daemons[0]));
+    for asks in [
+        "run true",
+        "run -E 9 -w 60 true",
+        "run -n -E 9 true",
+        "lock -E 9",
+        "lock -E 9 --pipe",
+        "pause --drain --wait",
+        "pause --wait 60",
+    ] {
+        let line = format!("{ringctl} {asks} 2>&1; echo $?");
+        let mut outer = run(daemon, &["-c", &line])?;
+        let said = outer.remaining_output();
+        ensure!(
+            said.contains("runs under the token already"),
+            "{asks}: {said}"
+        );
+        ensure!(said.ends_with("\n1\n"), "{asks}: {said}");
+        outer.expect_code(0)?;
+    }
+    // A command under the lock may ask for a pause if it does not wait for it.
+    let line = format!("{ringctl} pause --drain --wait 0; echo $?; {ringctl} resume; echo $?");
+    let said = run(daemon, &["-c", &line])?.remaining_output();
+    ensure!(said == "6\n0\n", "{said}");
+    // Each variable suffices, except in a hook, which has no lock.
+    for (hook, told) in [("", true), ("RINGD_EVENT=owner", false)] {
+        let line = format!("unset RINGD_LOCK; {hook} {ringctl} run -n true 2>&1");
+        let said = run(daemon, &["-c", &line])?.remaining_output();
+        ensure!(
+            said.contains("runs under the token already") == told,
+            "{said}"
+        );
+    }
+    // The lock of this token has ended, so waiting is no deadlock.
+    let later = format!("RINGD_LOCK=1-02:00:00:00:00:01-1 {ringctl} run echo runs");
+    let mut shell = Command::new("sh");
+    let mut shell = Running::start(shell.args(["-c", &later]).stdin(Stdio::null()))?;
+    shell.expect_line("runs")?;
+    shell.expect_code(0)
+}
+
+/// Returns the `ringctl` command line for this daemon.
+fn ringctl_line(daemon: &Daemon) -> String {
+    let socket = daemon.control();
+    format!("{} --socket {}", binaries().ringctl, socket.display())
+}
+
+fn input_and_output_pass_through_a_pipeline() -> Result<()> {
+    let ring = shared_ring(2)?;
+    let ringctl = ringctl_line(&ring.daemons[1]);
+    let lines = [
+        (format!("echo x | {ringctl} run cat | tr x y"), "y\n"),
+        // More than a pipe can hold.
+        (
+            format!("head -c 1000000 /dev/zero | {ringctl} run -- cat | wc -c"),
+            "1000000\n",
+        ),
+        (
+            format!("{ringctl} run -c 'echo out && echo err >&2; exit 3' 2>/dev/null; echo $?"),
+            "out\n3\n",
+        ),
+    ];
+    for (line, shown) in lines {
+        let mut shell = Command::new("sh");
+        let mut shell = Running::start(shell.args(["-c", &line]).stdin(Stdio::null()))?;
+        let said = shell.remaining_output();
+        ensure!(said == shown, "{line}: {said:?}");
+        shell.expect_code(0)?;
+    }
+    Ok(())
+}

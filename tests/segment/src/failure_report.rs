@@ -1,0 +1,78 @@
+//! Recordings of the running test, which a failure report shows.
+
+use std::env;
+use std::fmt::Write;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::capture::Recording;
+use crate::lines::Lines;
+use crate::pcap;
+
+/// Number of log lines in a failure report.
+const LAST_LINES: usize = 25;
+
+enum TestRecording {
+    Capture(Arc<Recording>),
+    Log(String, Arc<Lines>),
+}
+
+static RECORDINGS: Mutex<Vec<TestRecording>> = Mutex::new(Vec::new());
+
+pub(crate) fn show_capture(recording: Arc<Recording>) {
+    lock().push(TestRecording::Capture(recording));
+}
+
+pub(crate) fn show_log(name: String, lines: Arc<Lines>) {
+    lock().push(TestRecording::Log(name, lines));
+}
+
+/// Forgets everything, after the test has passed or was reported.
+pub(crate) fn clear() {
+    lock().clear();
+}
+
+/// Writes the recordings to files in the target folder, and describes everything.
+pub(crate) fn describe(test: &str) -> String {
+    let mut report = String::new();
+    for (index, exhibit) in lock().iter().enumerate() {
+        // Writing to a String cannot fail.
+        let _ = match exhibit {
+            TestRecording::Capture(recording) => {
+                writeln!(report, "\n{}", save(recording, test, index))
+            }
+            TestRecording::Log(name, lines) => {
+                let all = lines.all();
+                let tail = &all[all.len().saturating_sub(LAST_LINES)..];
+                writeln!(report, "\n{name} said last:\n  {}", tail.join("\n  "))
+            }
+        };
+    }
+    report
+}
+
+fn save(recording: &Recording, test: &str, index: usize) -> String {
+    let frames = recording.frames();
+    let path = folder().join(format!("{}-{index}.pcap", test.replace("::", ".")));
+    let written = fs::create_dir_all(folder()).map_err(Into::into);
+    match written.and_then(|()| pcap::write(&path, &frames)) {
+        Ok(()) => format!("{} frames are in {}", frames.len(), path.display()),
+        Err(error) => format!("the {} frames could not be saved: {error:#}", frames.len()),
+    }
+}
+
+/// Returns `segment-failures` next to `deps` in cargo's target folder.
+fn folder() -> PathBuf {
+    let program = env::current_exe().unwrap_or_default();
+    let build = program
+        .ancestors()
+        .nth(2)
+        .map(PathBuf::from)
+        .unwrap_or_default();
+    build.join("segment-failures")
+}
+
+fn lock() -> MutexGuard<'static, Vec<TestRecording>> {
+    RECORDINGS.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,48 @@
+//! Reads what `/proc` shows of a process.
+
+use std::fmt::Display;
+use std::fs;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use nix::unistd::{SysconfVar, sysconf};
+
+/// Returns the CPU time of a process, user and system.
+pub fn cpu_time(process: impl Display) -> Result<Duration> {
+    let ticks = stat_field::<u32>(&process, 14)? + stat_field::<u32>(&process, 15)?;
+    let hertz = sysconf(SysconfVar::CLK_TCK)?.context("the kernel has no clock tick")?;
+    Ok(Duration::from_secs(1) * ticks / u32::try_from(hertz)?)
+}
+
+/// Returns the nice value of a process, or of a thread `PID/task/TID`.
+pub fn nice(process: impl Display) -> Result<i32> {
+    stat_field(&process, 19)
+}
+
+/// Returns the resident memory of a process, in KiB.
+pub fn resident_kib(process: impl Display) -> Result<u64> {
+    status_field(process, "VmRSS:")
+}
+
+/// Returns a number from the `status` of a process, or of a thread `PID/task/TID`.
+pub fn status_field(process: impl Display, name: &str) -> Result<u64> {
+    let status = read(&process, "status")?;
+    let value = status.lines().find_map(|line| line.strip_prefix(name));
+    let number = value.and_then(|value| value.split_whitespace().next());
+    Ok(number.with_context(|| format!("no {name}"))?.parse()?)
+}
+
+/// Returns field `number` of `stat`, counted from 1 as in proc(5).
+fn stat_field<T: std::str::FromStr>(process: impl Display, number: usize) -> Result<T> {
+    let stat = read(process, "stat")?;
+    // The second field, in parentheses, may contain anything.
+    let (_, fields) = stat.rsplit_once(')').context("stat has no name")?;
+    let field = fields.split_whitespace().nth(number - 3);
+    let value = field.and_then(|field| field.parse().ok());
+    value.with_context(|| format!("stat has no field {number}"))
+}
+
+fn read(process: impl Display, file: &str) -> Result<String> {
+    let path = format!("/proc/{process}/{file}");
+    fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))
+}

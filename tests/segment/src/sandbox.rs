@@ -1,0 +1,192 @@
+//! Sandbox of a process: nothing in it reaches the machine's network, and no process in it outlives it.
+
+use std::env;
+use std::fs;
+use std::os::fd::AsFd;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::{Command, ExitCode, Stdio, exit};
+
+use anyhow::{Context, Result, anyhow, bail};
+use nix::errno::Errno;
+use nix::mount::{MsFlags, mount};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sched::{CloneFlags, unshare};
+use nix::sys::prctl;
+use nix::sys::signal::Signal;
+use nix::unistd::{getegid, geteuid};
+
+use crate::ip;
+use crate::runner::Turn;
+
+pub(crate) const INSIDE_VARIABLE: &str = "RING_SEGMENT_INSIDE";
+
+/// Moves the process into new network, mount and process-id namespaces, and into a user namespace unless it is
+/// root.
+///
+/// It also waits until all tests and other sandboxes of the same build have ended, and keeps new ones waiting, so
+/// that measured times are right.
+///
+/// Call it first in `main`: the process must have one thread. It starts the same program again as process 1 of the
+/// sandbox and exits with its exit code, so it returns only inside. When process 1 dies, the kernel ends every
+/// process in the sandbox, and deletes its namespaces, bridges and interfaces.
+pub fn enter() -> Result<()> {
+    enter_in(Turn::alone)
+}
+
+/// Does the same as [`enter`] without waiting for others: for programs that measure no time.
+pub fn enter_beside_others() -> Result<()> {
+    enter_in(|| Turn::beside_others(usize::MAX))
+}
+
+fn enter_in(turn: impl FnOnce() -> Turn) -> Result<()> {
+    if is_inside() {
+        return prepare_sandbox();
+    }
+    let _turn = turn();
+    unshare_namespaces()?;
+    // The child notices by the end of this pipe that its parent has died.
+    exit(run_inside(Stdio::piped())?);
+}
+
+pub(crate) fn is_inside() -> bool {
+    env::var_os(INSIDE_VARIABLE).is_some()
+}
+
+/// Makes a sandbox for a runner: runs the same program inside, with the same standard input.
+pub(crate) fn run_in_sandbox() -> ExitCode {
+    // A new user namespace may reset the signal that reports the parent's death.
+    let code = unshare_namespaces()
+        .and_then(|()| die_with_the_parent())
+        .and_then(|()| run_inside(Stdio::inherit()));
+    match code {
+        Ok(code) => exit(code),
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Prepares the sandbox. Its first process calls this.
+pub(crate) fn prepare_sandbox() -> Result<()> {
+    die_with_the_parent()?;
+    mount_private_dirs()
+}
+
+fn unshare_namespaces() -> Result<()> {
+    let flags = CloneFlags::CLONE_NEWNET | CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWPID;
+    if geteuid().is_root() && unshare(flags).is_ok() {
+        return Ok(());
+    }
+    let (user, group) = (geteuid(), getegid());
+    unshare(flags | CloneFlags::CLONE_NEWUSER).map_err(explain)?;
+    // Otherwise the kernel does not permit to map groups.
+    fs::write("/proc/self/setgroups", "deny").context("cannot disable setgroups")?;
+    fs::write("/proc/self/uid_map", format!("0 {user} 1")).context("cannot map the user")?;
+    fs::write("/proc/self/gid_map", format!("0 {group} 1")).context("cannot map the group")?;
+    Ok(())
+}
+
+fn explain(errno: Errno) -> anyhow::Error {
+    let knobs = [
+        ("kernel/unprivileged_userns_clone", "0", "1"),
+        ("kernel/apparmor_restrict_unprivileged_userns", "1", "0"),
+        ("user/max_user_namespaces", "0", "15000"),
+        ("user/max_net_namespaces", "0", "15000"),
+    ];
+    let closed = knobs.iter().find(|(knob, closed, _)| {
+        fs::read_to_string(Path::new("/proc/sys").join(knob)).is_ok_and(|now| now.trim() == *closed)
+    });
+    let remedy = match (closed, errno) {
+        (Some((knob, _, open)), _) => {
+            format!(
+                "run `sysctl -w {}={open}`, or run the tests as root",
+                knob.replace('/', ".")
+            )
+        }
+        (None, Errno::EINVAL) => {
+            "the kernel needs CONFIG_NET_NS, CONFIG_PID_NS and CONFIG_USER_NS".to_owned()
+        }
+        (None, _) => "run the tests as root, or outside of the container or seccomp filter that \
+                      forbids namespaces"
+            .to_owned(),
+    };
+    anyhow!("cannot make namespaces for the tests ({errno}): {remedy}")
+}
+
+/// Runs this program inside, and returns its exit code. Standard input must end when this process, or the process
+/// at its other end, dies.
+fn run_inside(stdin: Stdio) -> Result<i32> {
+    let program = env::current_exe().context("cannot find the running program")?;
+    let mut arguments = env::args_os();
+    let name = arguments.next().unwrap_or_default();
+    let mut child = Command::new(&program)
+        .arg0(name)
+        .args(arguments)
+        .env(INSIDE_VARIABLE, "1")
+        // With a backtrace a failed test prints its line.
+        .env("RUST_LIB_BACKTRACE", "1")
+        .stdin(stdin)
+        .spawn()
+        .with_context(|| format!("cannot start {} in a sandbox", program.display()))?;
+    let tie = child.stdin.take();
+    let status = child
+        .wait()
+        .context("cannot wait for the sandbox's first process")?;
+    drop(tie);
+    Ok(status
+        .code()
+        .unwrap_or_else(|| 128 + status.signal().unwrap_or(0)))
+}
+
+fn die_with_the_parent() -> Result<()> {
+    prctl::set_pdeathsig(Signal::SIGKILL).context("cannot tie the process to its parent")?;
+    // If the parent died before the line above, no process holds the pipe.
+    let stdin = std::io::stdin();
+    let mut tie = [PollFd::new(stdin.as_fd(), PollFlags::empty())];
+    poll(&mut tie, PollTimeout::ZERO).context("cannot query the parent process")?;
+    if tie[0]
+        .revents()
+        .is_some_and(|seen| seen.contains(PollFlags::POLLHUP))
+    {
+        bail!("the parent process is gone");
+    }
+    Ok(())
+}
+
+fn mount_private_dirs() -> Result<()> {
+    let nothing: Option<&str> = None;
+    mount(
+        nothing,
+        "/",
+        nothing,
+        MsFlags::MS_REC | MsFlags::MS_PRIVATE,
+        nothing,
+    )
+    .context("cannot make the mounts private")?;
+    // The kernel refuses it if parts of /proc are masked, as in containers. Then the machine's /proc remains, in
+    // which /proc/self is right too.
+    let _ = mount(
+        Some("proc"),
+        "/proc",
+        Some("proc"),
+        MsFlags::empty(),
+        nothing,
+    );
+    // The last folder may contain hooks of the machine's daemon.
+    for place in ["/run", "/var/lib", "/etc/ringd"] {
+        if place.starts_with("/etc") && !Path::new(place).exists() {
+            continue;
+        }
+        mount(
+            Some("tmpfs"),
+            place,
+            Some("tmpfs"),
+            MsFlags::empty(),
+            Some("mode=0755"),
+        )
+        .with_context(|| format!("cannot mount a tmpfs on {place}"))?;
+    }
+    ip::batch("link set lo up\n").context("the kernel must have network namespaces")
+}
