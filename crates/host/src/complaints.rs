@@ -1,11 +1,11 @@
-//! What has been complained of, so that it is logged once for as long as it goes on.
+//! Logs a lasting failure only once.
 
-/// The failure logged last: one that goes on is logged once.
+/// The last logged failure.
 #[derive(Debug, Default)]
 pub struct Complaints(Option<String>);
 
 impl Complaints {
-    /// Whether to log this failure: it was not the last one logged.
+    /// Records a failure. Returns whether to log it: it differs from the last one.
     pub fn is_new(&mut self, text: &str) -> bool {
         let is_new = self.0.as_deref() != Some(text);
         if is_new {
@@ -14,7 +14,7 @@ impl Complaints {
         is_new
     }
 
-    /// There is no failure now, or one that is logged elsewhere.
+    /// Forgets the failure: it has ended, or is logged elsewhere.
     pub fn forget(&mut self) {
         self.0 = None;
     }
@@ -25,7 +25,7 @@ mod tests {
     use super::Complaints;
 
     #[test]
-    fn what_goes_on_failing_is_said_once_and_again_when_it_has_changed() {
+    fn a_lasting_failure_is_new_once_and_again_after_a_change() {
         let mut complaints = Complaints::default();
         let said = ["no buffers", "no buffers", "no permission", "no buffers"]
             .map(|text| complaints.is_new(text));

@@ -1,4 +1,4 @@
-//! Where the servers of the list are: their names are resolved again, off the loop.
+//! The addresses of the servers in the list. Their names are resolved periodically, in a thread.
 
 use std::io;
 use std::mem;
@@ -12,24 +12,24 @@ use tracing::{info, warn};
 
 use crate::system::ftn::observe::Names;
 
-/// The addresses of the servers, and what is wrong with them.
+/// The addresses of the servers, and problems with their names.
 #[derive(Debug)]
 pub(super) struct Addresses {
     known: Box<[Option<SocketAddr>]>,
     doubts: Vec<String>,
-    /// `None`: the list has no names.
+    /// The thread that resolves names; `None`: the list has no names.
     resolver: Option<Repeated<Resolution>>,
-    /// Whether the server uses the address of its own line.
+    /// Whether the server uses the address of its line.
     follows_own: bool,
-    /// The machine has not heard of a change.
+    /// Whether the machine does not know of a change yet.
     changed: bool,
 }
 
 impl Addresses {
-    /// Begins with the addresses of a list that was just read.
+    /// Starts with the addresses of a list that was just read.
     ///
     /// # Errors
-    /// The process has too many files open, or threads.
+    /// The process has too many files open, or too many threads.
     pub(super) fn of(
         servers: &Servers,
         hosts: Hosts,
@@ -54,8 +54,8 @@ impl Addresses {
         })
     }
 
-    /// Takes over what names were resolved to.
-    pub(super) fn look(&mut self, own: usize, names: &Names, link: &mut UdpSlot) {
+    /// Takes the result of the last resolution, if there is a new one.
+    pub(super) fn update(&mut self, own: usize, names: &Names, link: &mut UdpSlot) {
         let Some(Resolution {
             addresses, doubts, ..
         }) = self.resolver.as_ref().and_then(Repeated::take)
@@ -78,17 +78,17 @@ impl Addresses {
                 }
             } else {
                 let server = names.server(index);
-                info!(event = "server_moved", server = index, %address, "{server} is at {address} from now on");
+                info!(event = "server_moved", server = index, %address, "{server} has moved to {address}");
             }
         }
     }
 
-    /// Takes the addresses, if they have changed.
+    /// Returns the addresses, if they have changed.
     pub(super) fn take_changed(&mut self) -> Option<Box<[Option<SocketAddr>]>> {
         mem::take(&mut self.changed).then(|| self.known.clone())
     }
 
-    /// What is wrong, as sentences: names without an address, and servers that cannot be sent to.
+    /// Describes all problems: names without an address, and servers that cannot be sent to.
     pub(super) fn troubles(&self, names: &Names, failures: &SendFailures) -> Vec<String> {
         let failures = failures.iter().filter_map(|(to, why)| {
             let server = self.known.iter().position(|known| *known == Some(to))?;

@@ -1,11 +1,10 @@
-//! What the log says of the status.
+//! Logs the status.
 
 use ring_control::ftn::Status;
 use ring_control::harmless;
 
 use crate::system::status_lines;
 
-/// Logs the status.
 pub(super) fn log(status: &Status) {
     status_lines::log(status, &standing(status), details(status));
 }
@@ -71,7 +70,7 @@ mod tests {
     use ring_control::ftn::Status;
 
     #[test]
-    fn the_first_line_is_what_the_server_is_and_the_others_what_it_knows() {
+    fn the_first_line_is_the_servers_state_and_the_others_are_details() {
         let status: Status = serde_json::from_value(json!({
             "ringd": "0", "up_ns": 1, "index": 1, "ssig": -7, "quorum": 2, "role": "follower",
             "servers": [{"name": "a:1", "state": "READY"}, {"name": "b:1", "state": "READY"}],

@@ -2,7 +2,7 @@
 
 use ring_host::hooks::{self, Head};
 
-/// A change, and how things were after it. Small: each turn of the token is two.
+/// A change, and the state after it. It is small: each turn of the token is two changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Change {
     /// The event's number.
@@ -13,11 +13,11 @@ pub(super) struct Change {
     pub event: &'static str,
     /// The state before; `None`: the daemon did not run.
     pub from: Option<&'static str>,
-    /// The state since; `None`: the daemon does not run.
+    /// The state after; `None`: the daemon does not run.
     pub state: Option<&'static str>,
-    /// The absolute `token_id` since.
+    /// The absolute `token_id` after the change.
     pub token_id: u32,
-    /// How many earlier changes are merged into this one.
+    /// Number of earlier changes that are merged into this one.
     pub merged: u64,
 }
 
@@ -41,7 +41,7 @@ impl hooks::Change for Change {
         }
     }
 
-    fn own_environment(&self) -> impl IntoIterator<Item = (&'static str, String)> {
+    fn system_environment(&self) -> impl IntoIterator<Item = (&'static str, String)> {
         let token_id = match self.token_id {
             0 => String::new(),
             id => id.to_string(),

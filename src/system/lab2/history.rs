@@ -1,4 +1,4 @@
-//! The latest events, numbered, for watchers.
+//! The latest events, numbered, for watchers and hooks.
 
 mod entry;
 
@@ -15,18 +15,17 @@ use super::change::Change;
 use crate::system::lab2::observe::{Audience, OWNER_CHANGED, Routine, Standing, describe};
 pub(super) use entry::Entry;
 
-/// Retains events and the node's state after the latest.
+/// The retained events, and the node's state after the latest.
 #[derive(Debug)]
 pub(super) struct History {
     recent: Recent<Entry>,
     routine: Routine,
     standing: Standing,
-    /// Why this node was OWNER no longer when that happened last.
+    /// The reason why this node last ceased to be OWNER.
     last_loss: Option<Reason>,
 }
 
 impl History {
-    /// A history without events.
     pub(super) fn new(now: Now) -> Self {
         Self {
             recent: Recent::new(now),
@@ -36,17 +35,17 @@ impl History {
         }
     }
 
-    /// The events, by number.
+    /// Returns the events, by number.
     pub(super) const fn recent(&self) -> &Recent<Entry> {
         &self.recent
     }
 
-    /// Why this node was OWNER no longer when that happened last.
+    /// Returns the reason why this node last ceased to be OWNER.
     pub(super) const fn last_loss(&self) -> Option<Reason> {
         self.last_loss
     }
 
-    /// Returns the node's state as a change that changes nothing.
+    /// Returns the current state as a change that changes nothing.
     fn standing(&self, now: Now) -> Change {
         let state = Some(self.standing.state);
         Change {
@@ -64,19 +63,19 @@ impl History {
         }
     }
 
-    /// A local lock was lost.
+    /// Adds the loss of a local lock.
     pub(super) fn lock_lost(&mut self, now: Now, label: &str, why: &'static str) {
         self.lock(now, "lock_lost", label, Some(why), Priority::News);
     }
 
-    /// A local lock was granted, or refused for a reason. That may happen thousands of times a second, and would
+    /// Adds a grant of a local lock, or a refusal with its reason. There may be thousands per second, which would
     /// displace all news.
     pub(super) fn lock_answered(&mut self, now: Now, label: &str, refused: Option<&'static str>) {
         let event = refused.map_or("lock_granted", |_| "lock_refused");
         self.lock(now, event, label, refused, Priority::Passing);
     }
 
-    /// A local lock was given back.
+    /// Adds the release of a local lock.
     pub(super) fn lock_released(&mut self, now: Now, label: &str) {
         self.lock(now, "lock_released", label, None, Priority::Passing);
     }
@@ -97,7 +96,7 @@ impl History {
         self.recent.remember(entry, priority);
     }
 
-    /// A pause was asked for and waits for something, is complete, or has ended.
+    /// Adds a step of a pause: it was requested and waits, is complete, or has ended.
     pub(super) fn pause(&mut self, now: Now, event: &'static str, reason: Option<&'static str>) {
         let entry = Entry {
             reason,
@@ -106,7 +105,7 @@ impl History {
         self.recent.remember(entry, Priority::News);
     }
 
-    /// A run of a job has ended, or was lost.
+    /// Adds the end or loss of a run of a job.
     pub(super) fn run(
         &mut self,
         now: Now,
@@ -123,7 +122,7 @@ impl History {
         self.recent.remember(entry, Priority::News);
     }
 
-    /// Something is wrong with this machine, or no longer is.
+    /// Adds a problem of this machine, or its end.
     pub(super) fn trouble(&mut self, now: Now, event: &'static str, text: String) {
         let entry = Entry {
             cause: Some(text.into()),
@@ -142,7 +141,7 @@ impl Changes for History {
 
     fn change(&self, number: u64) -> Option<Change> {
         let entry = self.recent.get(number).filter(|it| it.is_for_hooks)?;
-        // A change of state is told before the change of owner that comes with it.
+        // The change of owner that belongs to a change of state follows it.
         let after = self.recent.get(number + 1);
         let owned = after.filter(|after| after.event == OWNER_CHANGED);
         let Standing {
@@ -166,8 +165,9 @@ impl Changes for History {
         })
     }
 
-    /// The first, the last and the last change of state are enough.
-    fn change_since(&self, number: u64) -> Option<Change> {
+    /// Merges only the first change, the last one and the last change of state, which gives the same result as
+    /// merging all.
+    fn merged_change_since(&self, number: u64) -> Option<Change> {
         let mut told = (number..=self.latest()).filter_map(|number| {
             let entry = self.recent.get(number).filter(|it| it.is_for_hooks)?;
             Some((number, entry.event == event::STATE))
@@ -208,7 +208,7 @@ impl Changes for History {
 
 impl Observe<Event> for History {
     fn observe(&mut self, now: Now, event: &Event) {
-        let routine = self.routine.includes(now.monotonic, event);
+        let routine = self.routine.check_routine(now.monotonic, event);
         if let Event::StateChanged {
             from: State::Owner,
             to,
@@ -241,7 +241,7 @@ mod tests {
     use super::History;
     use ring_codec::MacAddr;
     use ring_codec::lab2::Token;
-    use ring_host::REMEMBERED;
+    use ring_host::RETAINED_EVENTS_MAX;
     use ring_host::hooks::{Change as _, Changes};
     use ring_runtime::driver::Observe;
     use std::iter;
@@ -255,7 +255,7 @@ mod tests {
         (History::new(now), now)
     }
 
-    fn turn(history: &mut History, now: Now) {
+    fn take_token(history: &mut History, now: Now) {
         let (from, to) = (State::Waiter, State::Owner);
         let (reason, token) = (Reason::TokenTaken, None);
         let event = Event::StateChanged {
@@ -267,14 +267,14 @@ mod tests {
         history.observe(now, &event);
     }
 
-    /// The numbers of all events from one on.
+    /// Returns the numbers of all events from `from` on.
     fn numbers(history: &History, from: u64, turns: bool) -> Vec<u64> {
         let next = |from| history.recent().next(from, turns).map(|(number, _)| number);
         iter::successors(next(from), |number| next(number + 1)).collect()
     }
 
     #[test]
-    fn a_number_of_an_earlier_life_is_none_of_this_one() {
+    fn a_number_of_an_earlier_run_is_unknown() {
         let (mut earlier, then) = started_at(1_700_000_000);
         let (mut this, now) = started_at(1_700_000_001);
         for _ in 0..100 {
@@ -283,16 +283,19 @@ mod tests {
         }
         let next = earlier.latest() + 1;
         for turns in [true, false] {
-            assert!(earlier.recent().has(next, turns) && !this.recent().has(next, turns));
             assert!(
-                this.recent().has(this.latest() - 99, turns)
-                    && !this.recent().has(this.latest() - 100, turns)
+                earlier.recent().retains_from(next, turns)
+                    && !this.recent().retains_from(next, turns)
+            );
+            assert!(
+                this.recent().retains_from(this.latest() - 99, turns)
+                    && !this.recent().retains_from(this.latest() - 100, turns)
             );
         }
     }
 
     #[test]
-    fn the_last_loss_of_the_token_is_remembered_with_its_reason() {
+    fn the_reason_of_the_last_loss_is_kept() {
         let (mut history, now) = started_at(1);
         let (owner, looser, waiter) = (State::Owner, State::Looser, State::Waiter);
         for (from, to, reason, expected) in [
@@ -314,45 +317,48 @@ mod tests {
     }
 
     #[test]
-    fn turns_displace_turns_and_nothing_else() {
+    fn turns_displace_only_turns() {
         let (mut history, now) = started_at(1);
         let first = history.latest() + 1;
         let mac = MacAddr([2, 0, 0, 0, 0, 2]);
         history.observe(now, &Event::MemberLeft { mac });
-        for _ in 0..3 * REMEMBERED {
-            turn(&mut history, now);
+        for _ in 0..3 * RETAINED_EVENTS_MAX {
+            take_token(&mut history, now);
         }
         history.lock_lost(now, "backup", "yield");
-        assert!(history.recent().has(first, false) && !history.recent().has(first, true));
+        assert!(
+            history.recent().retains_from(first, false)
+                && !history.recent().retains_from(first, true)
+        );
         assert_eq!(numbers(&history, first, false), [first, history.latest()]);
-        let oldest = history.latest() - REMEMBERED as u64 + 1;
-        assert!(history.recent().has(oldest, true));
-        assert_eq!(numbers(&history, oldest, true).len(), REMEMBERED);
-        for _ in 0..REMEMBERED {
+        let oldest = history.latest() - RETAINED_EVENTS_MAX as u64 + 1;
+        assert!(history.recent().retains_from(oldest, true));
+        assert_eq!(numbers(&history, oldest, true).len(), RETAINED_EVENTS_MAX);
+        for _ in 0..RETAINED_EVENTS_MAX {
             history.lock_lost(now, "backup", "yield");
         }
         assert!(
-            !history.recent().has(first, false)
+            !history.recent().retains_from(first, false)
                 && history
                     .recent()
-                    .has(first + 3 * REMEMBERED as u64 + 2, false)
+                    .retains_from(first + 3 * RETAINED_EVENTS_MAX as u64 + 2, false)
         );
     }
 
     #[test]
-    fn locks_are_shown_while_they_are_fresh_and_displace_no_news() {
+    fn locks_are_shown_while_recent_and_displace_no_news() {
         let (mut history, now) = started_at(1);
         let first = history.latest() + 1;
         let mac = MacAddr([2, 0, 0, 0, 0, 2]);
         history.observe(now, &Event::MemberLeft { mac });
-        for _ in 0..REMEMBERED {
+        for _ in 0..RETAINED_EVENTS_MAX {
             history.lock_answered(now, "backup", None);
         }
         history.lock_answered(now, "backup", Some("timeout"));
         let recent = history.recent();
-        assert!(recent.has(first, false) && !recent.has(first, true));
+        assert!(recent.retains_from(first, false) && !recent.retains_from(first, true));
         let told = numbers(&history, first, false);
-        assert_eq!(told.len(), 1 + REMEMBERED);
+        assert_eq!(told.len(), 1 + RETAINED_EVENTS_MAX);
         assert_eq!((told[0], told[1]), (first, first + 2));
         let (number, refused) = recent.next(history.latest(), false).expect("it is there");
         let message = refused.message(number);
@@ -360,25 +366,28 @@ mod tests {
         assert!(text.contains(r#""event":"lock_refused""#), "{text}");
         assert!(text.contains(r#""reason":"timeout""#), "{text}");
         history.lock_lost(now, "backup", "yield");
-        assert_eq!(numbers(&history, first, false).len(), REMEMBERED + 1);
+        assert_eq!(
+            numbers(&history, first, false).len(),
+            RETAINED_EVENTS_MAX + 1
+        );
     }
 
     #[test]
-    fn many_changes_are_one_as_if_they_were_merged_one_by_one() {
+    fn merging_many_changes_at_once_equals_merging_one_by_one() {
         let mac = MacAddr([2, 0, 0, 0, 0, 2]);
         let token = Token {
             progress: 1,
             author: mac,
             number: 1,
         };
-        // Each number in base four is a history.
+        // Each number in base four encodes a history.
         for script in 1..4_u32.pow(6) {
             let (mut history, now) = started_at(1);
             let first = history.latest() + 1;
             let kinds = iter::successors(Some(script), |left| Some(left / 4));
             for kind in kinds.take_while(|&left| left > 0).map(|left| left % 4) {
                 match kind {
-                    0 => turn(&mut history, now),
+                    0 => take_token(&mut history, now),
                     1 => history.observe(
                         now,
                         &Event::GradeChanged {
@@ -399,7 +408,7 @@ mod tests {
             }
             let all = (first..=history.latest()).filter_map(|number| history.change(number));
             let merged = all.reduce(|earlier, later| later.after(earlier));
-            assert_eq!(history.change_since(first), merged, "{script}");
+            assert_eq!(history.merged_change_since(first), merged, "{script}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The shortest times that can work on this machine and interface.
+//! Determines the shortest times that can work on this machine and interface.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -6,85 +6,85 @@ use std::time::{Duration, Instant};
 use ring_proto::lab2::{Constants, SHORTEST_HEARTBEAT, SHORTEST_TAKE_TIMEOUT};
 use ring_runtime::net::Interface;
 
-/// A heartbeat period lasts for so many wake-ups at least, or the members' patience counts the delays of the timer.
-const WAKE_UPS: u32 = 2;
-/// So many naps are measured. The shortest delay counts: a machine that is busy at the start is not refused.
-const NAPS: u32 = 8;
+/// Minimum number of wake-ups in a heartbeat period. With fewer, delays of the timer would use up WAITER_TIMEOUT.
+const WAKE_UPS_PER_HEARTBEAT: u32 = 2;
+/// Number of measured naps. The shortest delay counts, so that a machine that is busy at the start is not refused.
+const NAP_COUNT: u32 = 8;
 const NAP: Duration = Duration::from_micros(50);
-/// Bytes of a frame on the wire beyond its payload: header, checksum, preamble and gap.
-const FRAMING: usize = 38;
+/// Bytes on the wire in addition to a frame's payload: header, checksum, preamble and gap.
+const FRAMING_LEN: usize = 38;
 
-/// The shortest times that can work, and why.
+/// The shortest times that can work.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shortest {
-    /// How much later than it asked for this process is woken up at least.
-    wakes_within: Duration,
-    /// How long the longest offer and its answer are on the wire.
-    on_the_wire: Duration,
+    /// Minimum delay of this process's wake-ups.
+    wake_up_delay: Duration,
+    /// Time of the longest offer and its answer on the wire.
+    wire_time: Duration,
 }
 
 impl Shortest {
-    /// Measures this machine, and asks the interface for its speed.
+    /// Measures the delays of this machine, and reads the interface's speed.
     pub(super) fn measure(interface: &Interface) -> Self {
         let nap = || {
             let begun = Instant::now();
             thread::sleep(NAP);
             begun.elapsed().saturating_sub(NAP)
         };
-        let naps = (0..NAPS).map(|_| nap());
+        let naps = (0..NAP_COUNT).map(|_| nap());
         Self {
-            wakes_within: naps.min().unwrap_or_default(),
-            on_the_wire: on_the_wire(interface.mtu, interface.speed()),
+            wake_up_delay: naps.min().unwrap_or_default(),
+            wire_time: wire_time(interface.mtu, interface.speed()),
         }
     }
 
-    /// Compares the times with the shortest that can work.
+    /// Checks that the times are not shorter than can work.
     ///
     /// # Errors
-    /// Names the first that is too short, the reason, and the shortest.
+    /// A text that names the first option that is too short, the reason, and the shortest value.
     pub(super) fn check(&self, interface: &str, constants: &Constants) -> Result<(), String> {
-        let wakes = self.wakes_within * WAKE_UPS;
+        let wakes = self.wake_up_delay * WAKE_UPS_PER_HEARTBEAT;
         if constants.heartbeat < SHORTEST_HEARTBEAT.max(wakes) {
             let (given, least) = (constants.heartbeat, SHORTEST_HEARTBEAT.max(wakes));
             let why = if wakes > SHORTEST_HEARTBEAT {
                 format!(
                     "this machine wakes a process up {} late",
-                    short(self.wakes_within)
+                    format_option(self.wake_up_delay)
                 )
             } else {
-                "no owner announces itself more often".to_owned()
+                "an owner cannot announce itself more often".to_owned()
             };
             return Err(format!(
-                "heartbeat of {} cannot work on {interface}: {why}; give --heartbeat {} or more",
-                short(given),
-                short(least)
+                "heartbeat of {} cannot work on {interface}: {why}; set --heartbeat {} or more",
+                format_option(given),
+                format_option(least)
             ));
         }
-        let least = SHORTEST_TAKE_TIMEOUT.max(self.on_the_wire);
+        let least = SHORTEST_TAKE_TIMEOUT.max(self.wire_time);
         if constants.take_timeout < least {
             return Err(format!(
-                "take-timeout of {} cannot work on {interface}: an offer and its answer take {}; give --take-timeout {} \
-                 or more, or a --heartbeat of which it is a part",
-                short(constants.take_timeout),
-                short(least),
-                short(least)
+                "take-timeout of {} cannot work on {interface}: an offer and its answer take {}; set --take-timeout {} \
+                 or more, or a longer --heartbeat",
+                format_option(constants.take_timeout),
+                format_option(least),
+                format_option(least)
             ));
         }
         Ok(())
     }
 }
 
-/// How long two of the longest frames are on the wire at so many Mbit/s.
-fn on_the_wire(mtu: usize, speed: Option<u32>) -> Duration {
-    let bits = u64::try_from(2 * 8 * (mtu + FRAMING)).unwrap_or(u64::MAX);
+/// Returns how long two of the longest frames are on the wire, at a speed in Mbit/s.
+fn wire_time(mtu: usize, speed: Option<u32>) -> Duration {
+    let bits = u64::try_from(2 * 8 * (mtu + FRAMING_LEN)).unwrap_or(u64::MAX);
     let speed = speed.filter(|&speed| speed > 0);
     speed.map_or(Duration::ZERO, |speed| {
         Duration::from_nanos(bits.saturating_mul(1_000) / u64::from(speed))
     })
 }
 
-/// A time as an option takes it, rounded up.
-fn short(time: Duration) -> String {
+/// Formats a time for an option, rounded up.
+fn format_option(time: Duration) -> String {
     let micros = time.as_nanos().div_ceil(1_000);
     if micros.is_multiple_of(1_000) {
         format!("{}ms", micros / 1_000)
@@ -99,7 +99,7 @@ mod tests {
 
     use ring_proto::lab2::Constants;
 
-    use super::{Shortest, on_the_wire};
+    use super::{Shortest, wire_time};
 
     const US: Duration = Duration::from_micros(1);
 
@@ -108,10 +108,10 @@ mod tests {
     }
 
     #[test]
-    fn times_that_cannot_work_are_refused_with_the_shortest_that_can() {
+    fn impossible_times_are_refused_with_the_shortest_possible_ones() {
         let usual = Shortest {
-            wakes_within: 60 * US,
-            on_the_wire: on_the_wire(1_500, Some(1_000)),
+            wake_up_delay: 60 * US,
+            wire_time: wire_time(1_500, Some(1_000)),
         };
         assert_eq!(check(usual, 1_000 * US), Ok(()));
         for micros in [10, 100, 999] {
@@ -126,26 +126,26 @@ mod tests {
     #[test]
     fn a_machine_with_a_coarse_timer_and_a_slow_interface_need_longer_times() {
         let coarse = Shortest {
-            wakes_within: 10_000 * US,
-            on_the_wire: Duration::ZERO,
+            wake_up_delay: 10_000 * US,
+            wire_time: Duration::ZERO,
         };
         let error = check(coarse, 10_000 * US).unwrap_err();
         assert!(error.contains("wakes a process up 10ms late"), "{error}");
         assert!(error.contains("--heartbeat 20ms or"), "{error}");
         assert_eq!(check(coarse, 20_000 * US), Ok(()));
         let slow = Shortest {
-            wakes_within: Duration::ZERO,
-            on_the_wire: on_the_wire(1_500, Some(10)),
+            wake_up_delay: Duration::ZERO,
+            wire_time: wire_time(1_500, Some(10)),
         };
-        assert_eq!(slow.on_the_wire, Duration::from_nanos(2_460_800));
+        assert_eq!(slow.wire_time, Duration::from_nanos(2_460_800));
         let error = check(slow, 20_000 * US).unwrap_err();
         assert!(error.contains("take-timeout of 1ms cannot work"), "{error}");
         assert_eq!(check(slow, 50_000 * US), Ok(()));
     }
 
     #[test]
-    fn an_interface_that_does_not_know_its_speed_is_not_asked_for_more() {
-        assert_eq!(on_the_wire(1_500, None), Duration::ZERO);
-        assert_eq!(on_the_wire(1_500, Some(0)), Duration::ZERO);
+    fn an_unknown_speed_does_not_matter() {
+        assert_eq!(wire_time(1_500, None), Duration::ZERO);
+        assert_eq!(wire_time(1_500, Some(0)), Duration::ZERO);
     }
 }

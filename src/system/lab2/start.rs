@@ -24,22 +24,22 @@ use super::service::Service;
 use super::shortest::Shortest;
 use super::state_file::{FRESH, StateFile};
 use super::stored_pause::StoredPause;
-use super::surroundings::{Audience, Surroundings};
+use super::surroundings::{AllObservers, Surroundings};
 use crate::system::lab2::observe::{Log, Observers, Tally};
 use crate::system::write_warnings::WriteWarnings;
 use crate::system::{Error, PROGRAM};
 
-/// With a shorter IDLE_HOLD the idle token's turns would run hooks all the time.
-const CALM: Duration = Duration::from_secs(1);
+/// With a shorter IDLE_HOLD, the turns of an idle token would run hooks all the time.
+const CALM_IDLE_HOLD_MIN: Duration = Duration::from_secs(1);
 
 /// Runs a daemon until it has shut down on request.
 ///
 /// # Errors
-/// It could not start, or a system call failed that does not fail on a healthy system.
+/// It cannot start, or a system call failed that does not fail on a healthy system.
 pub fn run(options: &Options) -> Result<(), ring_host::Error> {
     let constants = options.constants();
     constants.check().map_err(|error| unusable(&error))?;
-    let options = &options.with_interface(options.wanted().find()?);
+    let options = &options.with_interface(options.interface_request().find()?);
     let attachment = Attachment::open(&options.interface, constants.ethertype)?;
     let shortest = Shortest::measure(attachment.interface());
     let check = shortest.check(&options.interface, &constants);
@@ -47,7 +47,7 @@ pub fn run(options: &Options) -> Result<(), ring_host::Error> {
     let ring = options.ring();
     let lock = RingLock::acquire(Path::new(CONTROL_DIR), &ring.to_string());
     if !matches!(lock, Err(LockError::Held { .. })) {
-        attachment.check_alone(&ring)?;
+        attachment.check_unshared(&ring)?;
     }
     let lock = lock.map_err(Error::Lock)?;
     let (mut store, found) = StateFile::open(&options.state_dir, &ring)?;
@@ -59,7 +59,7 @@ pub fn run(options: &Options) -> Result<(), ring_host::Error> {
         options.log_format,
         options.verbose,
     )?;
-    let audience = Audience {
+    let audience = AllObservers {
         observers: Observers {
             tally: Tally::new(),
             log: Log::new(options.verbose, constants.waiter_timeout()),
@@ -67,7 +67,7 @@ pub fn run(options: &Options) -> Result<(), ring_host::Error> {
         member_addresses: MemberAddresses::default(),
         history: History::new(host.started()),
     };
-    say_start(options, &constants, &attachment, &store);
+    log_start(options, &constants, &attachment, &store);
     let hooks = Hooks::start(
         hook_settings(options, constants.idle_hold),
         clock::now(),
@@ -78,25 +78,25 @@ pub fn run(options: &Options) -> Result<(), ring_host::Error> {
     let machine = Lab2::new(constants, found.or(FRESH))
         .with_stamps(store.take_stamps())
         .with_version(version());
-    let stored_pause = StoredPause::beside(store.path());
+    let stored_pause = StoredPause::next_to(store.path());
     let mut service = Service::new(&options.interface, heartbeat, stored_pause);
-    if service.go_on_pausing()? {
+    if service.restore_pause()? {
         info!(
             event = "paused",
             "paused, as before the start (ringctl pause --persist), until ringctl resume"
         );
     }
-    let around = Surroundings {
+    let surroundings = Surroundings {
         started: host.started(),
         attachment,
         store,
         audience,
         health: NodeHealth::new(PROGRAM, "frames"),
         write_warnings: WriteWarnings::new(
-            "the ring goes on without this node, which owns nothing until it can write again",
+            "the ring continues without this node, which owns nothing until it can write again",
         ),
     };
-    let node = Node::new(around, service, hooks, lock);
+    let node = Node::new(surroundings, service, hooks, lock);
     host.run(Driver::new(machine), node)
 }
 
@@ -112,7 +112,7 @@ fn version() -> Version {
 
 /// Returns the capabilities that hooks need, if there may be any.
 fn programs(options: &Options) -> CapabilitySet {
-    // Hooks may be put into an empty directory at any time. One that cannot be looked at may be there.
+    // Hooks may be added to an empty directory at any time. A directory that cannot be checked may exist.
     let has_directory = options.hooks_dir.try_exists().unwrap_or(true);
     if options.on_change.is_some() || has_directory {
         rights::PROGRAMS
@@ -124,22 +124,22 @@ fn programs(options: &Options) -> CapabilitySet {
 fn unusable(error: &ConstantError) -> ring_host::Error {
     let remedy = match error {
         ConstantError::HandOverOutlastsWaiters { .. } => {
-            "give fewer --take-attempts, a shorter --take-timeout, a longer --heartbeat or more \
+            "set fewer --take-attempts, a shorter --take-timeout, a longer --heartbeat or more \
              --waiter-intervals"
         }
         ConstantError::AnswerIntervals { .. } => {
-            "give fewer --answer-intervals or more --waiter-intervals"
+            "set fewer --answer-intervals or more --waiter-intervals"
         }
-        _ => "ringd --help has the defaults",
+        _ => "see ringd --help for the defaults",
     };
     ring_host::Error::Usage(format!("{error}; {remedy}"))
 }
 
 fn hook_settings(options: &Options, idle_hold: Duration) -> hooks::Settings {
-    let restless = (idle_hold < CALM).then(|| {
+    let constant_changes = (idle_hold < CALM_IDLE_HOLD_MIN).then(|| {
         format!(
-            "hooks run at every turn of the token, which an idle owner passes on after {}: for a \
-             leader that stays give all members --idle-hold forever",
+            "hooks run at every turn of the token, which an idle owner hands over after {}; for a \
+             leader that stays, start all members with --idle-hold forever",
             format_duration(idle_hold)
         )
     });
@@ -151,11 +151,11 @@ fn hook_settings(options: &Options, idle_hold: Duration) -> hooks::Settings {
         command: options.on_change.clone(),
         directory: options.hooks_dir.clone(),
         timeout: options.hook_timeout,
-        restless,
+        constant_changes,
     }
 }
 
-fn say_start(options: &Options, constants: &Constants, attachment: &Attachment, store: &StateFile) {
+fn log_start(options: &Options, constants: &Constants, attachment: &Attachment, store: &StateFile) {
     let (interface, version) = (&options.interface, env!("CARGO_PKG_VERSION"));
     let mac = attachment.interface().mac;
     let (heartbeat, ethertype) = (constants.heartbeat, constants.ethertype);

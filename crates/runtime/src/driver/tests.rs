@@ -1,4 +1,4 @@
-//! What the driver owes a machine, its store, its link and its observer.
+//! Tests of the driver's order of calls to a machine, its store, its link and its observer.
 
 mod doubles;
 
@@ -21,7 +21,7 @@ fn the_durable_is_stored_before_a_frame_leaves_and_events_come_last() {
 }
 
 #[test]
-fn what_follows_from_an_accepted_frame_is_stored_and_sent_in_its_turn() {
+fn outputs_of_an_accepted_frame_are_stored_then_sent() {
     let mut stage = Stage::new().takes(2).takes(1);
     let said = stage.command(b"dXBe");
     let expected = [
@@ -39,7 +39,7 @@ fn what_follows_from_an_accepted_frame_is_stored_and_sent_in_its_turn() {
 }
 
 #[test]
-fn a_machine_that_asks_is_told_by_when_a_frame_has_left() {
+fn a_machine_learns_by_when_its_frame_has_left() {
     let mut stage = Stage::new().takes(2);
     let said = stage.command(b"QAe");
     let expected = [
@@ -88,7 +88,7 @@ fn frames_that_the_link_did_not_take_are_reported_as_failed_one_by_one() {
 }
 
 #[test]
-fn a_frame_that_is_too_long_does_not_make_those_behind_it_lost() {
+fn a_frame_that_is_too_long_does_not_stop_those_behind_it() {
     let mut stage = Stage::new().takes(1);
     stage.wire.takes.push_back(Err(Refused::TooLong));
     let mut stage = stage.takes(1);
@@ -129,7 +129,7 @@ fn without_a_link_every_frame_has_failed_and_nothing_is_received() {
 }
 
 #[test]
-fn more_frames_than_one_batch_holds_go_in_several() {
+fn frames_beyond_one_batch_go_in_several() {
     let mut stage = Stage::new().takes(TRANSMIT_BATCH).takes(1);
     let said = stage.command(b"ABCDEFGHI");
     let sends: Vec<_> = said
@@ -187,7 +187,7 @@ fn a_machine_that_gathers_is_drained_after_the_last_frame_of_a_batch() {
 }
 
 #[test]
-fn a_full_batch_says_that_there_may_be_more_and_is_one_call() {
+fn a_full_batch_is_one_call_and_reports_that_there_may_be_more() {
     let frames = [b"e".as_slice(); RECEIVE_BATCH];
     let mut stage = Stage::new().arrived(&frames);
     let (more, said) = stage.with(|driver, environment| driver.receive(NOW, environment));
@@ -195,7 +195,7 @@ fn a_full_batch_says_that_there_may_be_more_and_is_one_call() {
     assert_eq!(said.len(), 2 * RECEIVE_BATCH);
 }
 
-/// A turn at [`NOW`] of a machine whose time comes at `due`; frames lie in the link's queue.
+/// Runs a loop iteration at [`NOW`] with a machine whose deadline is `due`.
 fn turn(mut stage: Stage, due: u64, arrived: bool) -> Vec<String> {
     let puppet = Puppet::due_at(Instant::from_nanos(due), &stage.journal);
     stage.driver = Driver::new(puppet);
@@ -206,7 +206,7 @@ fn turn(mut stage: Stage, due: u64, arrived: bool) -> Vec<String> {
 }
 
 #[test]
-fn what_lies_unread_is_handled_before_a_time_out_though_nobody_has_told_of_it() {
+fn unread_frames_are_handled_before_a_timeout_even_unannounced() {
     let stage = Stage::new().arrived(&[b"e"]);
     let stage = (0..4).fold(stage, |stage, _| stage.takes(1));
     let said = turn(stage, NOW.monotonic.as_nanos(), false);
@@ -214,13 +214,13 @@ fn what_lies_unread_is_handled_before_a_time_out_though_nobody_has_told_of_it() 
 }
 
 #[test]
-fn a_turn_without_a_frame_or_a_time_out_does_not_touch_the_link() {
+fn a_turn_without_a_frame_or_a_timeout_does_not_touch_the_link() {
     let said = turn(Stage::new(), NOW.monotonic.as_nanos() + 1, false);
     assert_eq!(said, [""; 0]);
 }
 
 #[test]
-fn a_turn_reads_on_before_a_time_out_until_nothing_older_than_itself_is_left() {
+fn before_a_timeout_a_turn_reads_all_older_frames() {
     let full = [b"e".as_slice(); RECEIVE_BATCH];
     let batches = 6;
     let stage = (0..batches).fold(Stage::new(), |stage, _| stage.arrived(&full));
@@ -230,11 +230,11 @@ fn a_turn_reads_on_before_a_time_out_until_nothing_older_than_itself_is_left() {
     assert_eq!(heard, batches * 2 * RECEIVE_BATCH);
 }
 
-/// A link that never runs dry.
+/// A link that always has more frames.
 #[derive(Debug)]
-struct Spring;
+struct EndlessLink;
 
-impl Link for Spring {
+impl Link for EndlessLink {
     const QUOTA: Quota = Quota::of_messages(2, 5);
 
     fn receive(&mut self, now: Now, batch: &mut ReceiveBatch) -> io::Result<()> {
@@ -252,14 +252,14 @@ impl Link for Spring {
 }
 
 #[test]
-fn how_much_a_turn_handles_is_the_links_to_say() {
+fn a_links_quota_bounds_a_turn() {
     let now = NOW.monotonic.as_nanos();
     for (due, expected) in [(now + 1, 2), (now, 5)] {
         let mut journal = Journal::default();
         let puppet = Puppet::due_at(Instant::from_nanos(due), &journal);
         let (received, transmit) = (ReceiveBatch::of(1, 8), TransmitBatch::of(1, 8));
         let mut driver = Driver::with_batches(puppet, received, transmit);
-        let (mut link, mut store) = (Spring, journal.clone());
+        let (mut link, mut store) = (EndlessLink, journal.clone());
         let mut environment = Environment {
             link: Some(&mut link),
             store: &mut store,
@@ -274,7 +274,7 @@ fn how_much_a_turn_handles_is_the_links_to_say() {
 }
 
 #[test]
-fn nothing_received_is_nothing_done() {
+fn an_empty_batch_does_nothing() {
     let mut stage = Stage::new().arrived(&[]);
     let (more, said) = stage.with(|driver, environment| driver.receive(NOW, environment));
     assert!(!more.expect("received"));
@@ -282,7 +282,7 @@ fn nothing_received_is_nothing_done() {
 }
 
 #[test]
-fn an_error_of_the_link_passes_through_and_the_machine_is_untouched() {
+fn an_error_of_the_link_is_returned_and_the_machine_does_not_see_it() {
     let mut stage = Stage::new().arrived(&[b"e"]);
     stage.with(|driver, environment| driver.receive(NOW, environment).expect("received"));
     let broken = Err(io::ErrorKind::NetworkDown.into());
@@ -294,7 +294,7 @@ fn an_error_of_the_link_passes_through_and_the_machine_is_untouched() {
 }
 
 #[test]
-fn the_deadline_is_the_machines() {
+fn the_deadline_is_that_of_the_machine() {
     let deadline = Instant::from_nanos(99);
     let driver = Driver::new(Puppet::due_at(deadline, &Journal::default()));
     assert_eq!(driver.deadline(), Some(deadline));

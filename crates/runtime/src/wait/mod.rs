@@ -1,4 +1,4 @@
-//! Waiting for many things at once, and for time to pass.
+//! Waits for descriptors and deadlines. Start with [`Waiting`].
 
 mod alarm;
 mod poller;

@@ -10,27 +10,27 @@ use crate::wait::Poller;
 use super::bell::{Bell, Closing};
 use super::inbox::Inbox;
 
-/// Upper bound for the item in hand when the daemon ends, and for each item after it.
-const FAREWELL: Duration = Duration::from_secs(2);
+/// Maximum time for the current item when the daemon ends, and for each item after it.
+const CLOSING_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A queue of work, and a bell to wake the thread up. The loop never waits for it.
+/// A queue of work, and a bell that wakes the thread. The loop never waits for it.
 #[derive(Debug)]
 pub struct Mailbox<Q> {
     shared: Mutex<Shared<Q>>,
     bell: Bell,
-    /// The thread has found that there is nothing to do the work with, and has not looked again yet.
+    /// Whether the thread pauses because it cannot do any work at the moment.
     rests: AtomicBool,
 }
 
 #[derive(Debug, Default)]
 struct Shared<Q> {
     inbox: Q,
-    /// The thread waits for the bell.
+    /// Whether the thread waits for the bell.
     attentive: bool,
 }
 
 impl<Q: Inbox> Mailbox<Q> {
-    /// An empty mailbox.
+    /// Makes an empty mailbox.
     ///
     /// # Errors
     /// The process has too many files open.
@@ -42,7 +42,7 @@ impl<Q: Inbox> Mailbox<Q> {
         })
     }
 
-    /// The bell, for work that waits for other descriptors as well.
+    /// Returns the bell, for work that also waits for other descriptors.
     pub const fn bell(&self) -> &Bell {
         &self.bell
     }
@@ -51,12 +51,12 @@ impl<Q: Inbox> Mailbox<Q> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Moves all items out of `work`. Returns `false`, and takes none, if the thread has the lock just now.
+    /// Moves all items out of `work`. Returns `false` and moves none if the thread holds the lock.
     pub(super) fn try_post(&self, work: &mut Q) -> bool {
         let mut shared = match self.shared.try_lock() {
             Ok(shared) => shared,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            // The thread may hold the lock and have no CPU.
+            // The thread may hold the lock while it does not get the CPU.
             Err(TryLockError::WouldBlock) => return false,
         };
         while let Some(item) = work.pop() {
@@ -69,19 +69,19 @@ impl<Q: Inbox> Mailbox<Q> {
         true
     }
 
-    /// Takes the last items. The thread has to stop soon.
+    /// Adds the last items, and sets a time by which the thread must stop.
     pub(super) fn close(&self, last: &mut Q) {
         let mut shared = self.shared();
         while let Some(item) = last.pop() {
             shared.inbox.push(item);
         }
         shared.inbox.merge();
-        *self.bell.closing() = Closing::By(Instant::now() + FAREWELL);
+        *self.bell.closing() = Closing::By(Instant::now() + CLOSING_TIMEOUT);
         drop(shared);
         self.bell.ring();
     }
 
-    /// Drops all items, and has the thread end the one in hand.
+    /// Drops all items, and makes the thread end the current one.
     pub(super) fn close_now(&self) {
         let mut shared = self.shared();
         shared.inbox.clear();
@@ -90,7 +90,7 @@ impl<Q: Inbox> Mailbox<Q> {
         self.bell.ring();
     }
 
-    /// Waits for the next item; `None`: there will be none.
+    /// Waits for the next item; `None`: no more will come.
     pub fn next(&self, poller: &mut Poller) -> Option<Q::Item> {
         loop {
             {
@@ -99,7 +99,7 @@ impl<Q: Inbox> Mailbox<Q> {
                 let mut closing = self.bell.closing();
                 let closes = !matches!(*closing, Closing::No);
                 if let (true, Closing::By(until)) = (next.is_some(), &mut *closing) {
-                    *until = Instant::now() + FAREWELL;
+                    *until = Instant::now() + CLOSING_TIMEOUT;
                 }
                 if next.is_some() || closes {
                     return next;
@@ -110,7 +110,7 @@ impl<Q: Inbox> Mailbox<Q> {
         }
     }
 
-    /// There is nothing to do the work with: drops all items, and waits for `pause` or the end.
+    /// Drops all items because they cannot be done at the moment, and waits for `pause` or the end.
     pub fn rest(&self, poller: &mut Poller, pause: Duration) {
         let mut shared = self.shared();
         shared.inbox.clear();
@@ -129,7 +129,7 @@ impl<Q: Inbox> Mailbox<Q> {
     }
 
     fn wait(&self, poller: &mut Poller, timeout: Option<Duration>) {
-        // A failure, which no healthy system shows, is no more than a wake-up.
+        // Waiting does not fail on a healthy system. A failure counts as a wake-up.
         let _ = poller.wait(timeout);
         self.bell.silence();
     }

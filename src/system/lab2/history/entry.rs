@@ -1,4 +1,4 @@
-//! An event that is retained, and how watchers see it.
+//! A retained event, and its message for watchers.
 
 use std::rc::Rc;
 
@@ -17,21 +17,21 @@ pub(crate) struct Entry {
     pub(super) time_ms: u64,
     pub(super) event: &'static str,
     pub(super) is_for_hooks: bool,
-    /// The state before, if it is a change of that.
+    /// The state before, if the event is a change of state.
     pub(super) from: Option<State>,
-    /// A name of the reason.
+    /// The reason's name.
     pub(super) reason: Option<&'static str>,
     /// The reason in words.
     pub(super) cause: Option<Rc<str>>,
     pub(super) member: Option<MacAddr>,
-    /// To how many others the same has happened, which are not named.
+    /// The number of other members with the same change, which are not named.
     pub(super) others: usize,
     pub(super) label: Option<Rc<str>>,
     pub(super) standing: Standing,
 }
 
 impl Entry {
-    /// Makes an event about nothing in particular.
+    /// Makes an event without details.
     pub(super) const fn new(now: Now, event: &'static str, standing: Standing) -> Self {
         Self {
             time_ms: now.wall / 1_000_000,
@@ -47,7 +47,7 @@ impl Entry {
         }
     }
 
-    /// Makes an event of its description.
+    /// Makes an event from its description.
     pub(super) fn describing(now: Now, told: &Description<'_>, standing: Standing) -> Self {
         let keys = &told.keys;
         Self {
@@ -61,7 +61,7 @@ impl Entry {
         }
     }
 
-    /// Returns the event as watchers get it.
+    /// Makes the message that watchers get.
     pub(crate) fn message(&self, number: u64) -> EventMessage {
         let Standing {
             state,

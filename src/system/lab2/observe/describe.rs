@@ -1,5 +1,5 @@
-//! The one description of each event. Its log line, its counter, its entry for watchers and its variables for hooks
-//! derive from it, so a new event is one arm here.
+//! The only description of each event. Its log line, its counter, its message for watchers and its variables for
+//! hooks derive from it, so that a new event needs only one new arm here.
 
 use std::fmt::Arguments;
 use std::time::Duration;
@@ -15,23 +15,22 @@ use super::tally::Tally;
 use super::text::{drop_reason, reason};
 use super::trouble;
 
-/// Name of the event that a frame was dropped: the log limits those.
+/// The name of a dropped frame's event, which the log limits.
 pub(super) const DROPPED: &str = "dropped";
-/// Name of the event that the token has another holder.
+/// The name of a change of owner's event.
 pub(crate) const OWNER_CHANGED: &str = "owner_changed";
 
-/// The node and its ring, as its events have told.
+/// The state of the node and its ring, from its events.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Standing {
-    /// The node's state.
     pub state: State,
     /// The token held, or else the strongest known.
     pub token: Option<Token>,
     /// Its holder, as far as is known.
     pub owner: Option<MacAddr>,
-    /// How safe a lock is.
+    /// The grade of a lock.
     pub grade: Grade,
-    /// How many members the table has.
+    /// The number of members in the table.
     pub members: usize,
 }
 
@@ -65,27 +64,27 @@ pub(crate) struct Keys {
     pub from: Option<State>,
     /// The state after.
     pub to: Option<State>,
-    /// The member that was offered the token; the log calls it `to`, too.
+    /// The member that was offered the token. The log names this key `to` as well.
     pub receiver: Option<MacAddr>,
-    /// A name of the reason.
+    /// The reason's name.
     pub reason: Option<&'static str>,
     /// The token's holder.
     pub owner: Option<MacAddr>,
-    /// How safe a lock is.
+    /// The grade of a lock.
     pub grade: Option<Grade>,
-    /// How many hand-overs have failed one after the other.
+    /// The number of failed hand-overs in a row.
     pub in_a_row: Option<u32>,
-    /// Duration of a hand-over.
+    /// The duration of a hand-over.
     pub latency: Option<Duration>,
     /// The token.
     pub token: Option<Token>,
-    /// The member that it is about.
+    /// The member that the event is about.
     pub mac: Option<MacAddr>,
-    /// How many members there are.
+    /// The number of members.
     pub members: Option<usize>,
-    /// The member's ip.
+    /// The member's IP address.
     pub ip: Option<[u8; 16]>,
-    /// To how many other members the same has happened.
+    /// The number of other members with the same change.
     pub others: Option<usize>,
     /// A length in bytes.
     pub len: Option<usize>,
@@ -99,19 +98,19 @@ pub(crate) struct Keys {
 
 /// The description of an event.
 pub(crate) struct Description<'a> {
-    /// A name, in `snake_case`.
+    /// The name, in `snake_case`.
     pub event: &'static str,
-    /// How much it matters; `None`: it is not logged.
+    /// The level; `None`: the event is not logged.
     pub level: Option<Level>,
     /// The sentence for the log.
     pub text: Arguments<'a>,
     pub keys: Keys,
     pub audience: Audience,
-    /// The reason that watchers get, if the keys name none.
+    /// The reason for watchers, if the keys have none.
     pub cause: Option<Arguments<'a>>,
-    /// The standing after it; `None`: it is as before.
+    /// The state after it; `None`: it is unchanged.
     pub after: Option<Standing>,
-    /// Counts it.
+    /// Counts the event.
     pub count: &'a dyn Fn(&mut Tally),
 }
 
@@ -147,50 +146,49 @@ impl<'a> Description<'a> {
         }
     }
 
-    /// Fills in keys.
     fn with(mut self, fill_in: impl FnOnce(&mut Keys)) -> Self {
         fill_in(&mut self.keys);
         self
     }
 
-    /// Names the member that it is about.
+    /// Sets the member that the event is about.
     fn about(self, mac: MacAddr) -> Self {
         self.with(|keys| keys.mac = Some(mac))
     }
 
-    /// Keeps it from the log unless `is_logged`.
+    /// Hides it from the log unless `is_logged`.
     fn logged_if(mut self, is_logged: bool) -> Self {
         self.level = self.level.filter(|_| is_logged);
         self
     }
 
-    /// Makes hooks get it, too.
+    /// Passes it to hooks as well.
     fn hooked(mut self) -> Self {
         self.audience = Audience::Hooks;
         self
     }
 
-    /// Gives watchers a reason.
+    /// Sets the reason for watchers.
     fn because(mut self, cause: Arguments<'a>) -> Self {
         self.cause = Some(cause);
         self
     }
 
-    /// Says what the standing is after it.
+    /// Sets the state after it.
     fn after(mut self, after: Standing) -> Self {
         self.after = Some(after);
         self
     }
 
-    /// Says how it is counted.
+    /// Sets how it is counted.
     fn counted(mut self, count: &'a dyn Fn(&mut Tally)) -> Self {
         self.count = count;
         self
     }
 }
 
-/// Passes the description of `event` to `tell`. `before` is the standing before the event. A `routine` event gets the level
-/// DEBUG. `failure_timeout` decides whether lateness is slight. Most texts are formatted only if `tell` formats them.
+/// Passes the description of `event` to `tell`. `before` is the state before the event. A `routine` event gets the
+/// level DEBUG. Lateness is compared with `failure_timeout`. Most texts are formatted only if `tell` formats them.
 #[expect(clippy::too_many_lines, reason = "a description for each event")]
 pub(crate) fn describe(
     event: &Event,
@@ -272,7 +270,7 @@ pub(crate) fn describe(
         Event::OwnerChanged { owner, token } => {
             let token = token.or(before.token);
             let (who, shown) = (KnownOwner(owner), KnownToken(token));
-            // The change of state to OWNER has told it.
+            // The change of state to OWNER already shows it.
             let is_logged = before.state != State::Owner;
             tell(
                 news!(OWNER_CHANGED, level(L::INFO), "owner is {who}; {shown}")
@@ -309,12 +307,12 @@ pub(crate) fn describe(
         } => {
             let why = match minted {
                 Some(minted) => format!(
-                    "{to} did not take the token, failure {in_a_row} in a row; minted token \
-                     {minted} in its place"
+                    "{to} did not take the token (failure {in_a_row} in a row): re-created it as token \
+                     {minted}"
                 ),
                 None => format!(
-                    "cannot send the token to {to}, failure {in_a_row} in a row: this \
-                     machine's interface refuses frames to one station"
+                    "cannot send the token to {to} (failure {in_a_row} in a row): this \
+                     machine's interface refuses frames to that member"
                 ),
             };
             let after = Standing {
@@ -335,7 +333,7 @@ pub(crate) fn describe(
         Event::ProgressExhausted => tell(logged!(
             "progress_exhausted",
             L::ERROR,
-            "the token's progress has reached 2^63 - 1: it cannot be handed over"
+            "cannot hand the token over: its progress has reached 2^63 - 1"
         )),
         Event::DataRefused {
             len,
@@ -351,7 +349,7 @@ pub(crate) fn describe(
                 logged!(
                     "data_refused",
                     L::WARN,
-                    "{len} bytes of data refused: {why}"
+                    "cannot set the data of {len} bytes: {why}"
                 )
                 .with(|keys| keys.len = Some(len)),
             );
@@ -378,14 +376,14 @@ pub(crate) fn describe(
                 (true, false) => (
                     "deaf",
                     L::INFO,
-                    "this node hears nobody: it is alone on its segment, or its interface \
+                    "this node hears nobody: it is the only one on its segment, or its interface \
                      receives nothing",
                 ),
                 (true, true) => (
                     "deaf",
                     L::WARN,
-                    "this node no longer hears anybody: until it does, the others ignore it \
-                     as an owner. If they are up, look at its interface, its firewall and the \
+                    "this node no longer hears anybody: until it does, other members ignore it \
+                     as an owner; if they are up, check its interface, its firewall and the \
                      cable",
                 ),
                 (false, _) => ("hears", L::INFO, "this node hears others"),
@@ -396,8 +394,8 @@ pub(crate) fn describe(
             news!(
                 "unfit",
                 L::ERROR,
-                "no member takes the token from this node, though others ask for it: \
-                 frames to one station alone are lost. It owns nothing until one arrives, \
+                "no member takes the token from this node, although others request it: \
+                 only frames to one member are lost; this node owns nothing until one arrives, \
                  or until ringctl resume"
             )
             .because(format_args!("hand_over")),
@@ -426,8 +424,8 @@ pub(crate) fn describe(
         }
         Event::TooLong { kind, mtu } => {
             let text = format!(
-                "a {kind} was not sent: it is longer than the interface carries \
-                 (EMSGSIZE); its MTU was {mtu} when last looked at"
+                "cannot send a {kind}: it is longer than the interface carries \
+                 (EMSGSIZE); its MTU was {mtu} at the last look-up"
             );
             tell(
                 news!("too_long", L::WARN, "{text}")
@@ -457,7 +455,7 @@ pub(crate) fn describe(
                 news!(
                     "member_forgotten",
                     L::INFO,
-                    "member {mac} is forgotten; {shown}"
+                    "member {mac} was forgotten; {shown}"
                 )
                 .about(mac)
                 .with(|keys| keys.members = Some(members))
@@ -467,7 +465,7 @@ pub(crate) fn describe(
         Event::MemberMoved { mac, ip } => {
             let shown = Ip(ip);
             tell(
-                news!("member_moved", L::INFO, "member {mac} has ip {shown}")
+                news!("member_moved", L::INFO, "member {mac} has IP {shown}")
                     .about(mac)
                     .with(|keys| keys.ip = Some(ip)),
             );
@@ -481,7 +479,7 @@ pub(crate) fn describe(
                 news!(
                     "member_differs",
                     L::WARN,
-                    "member {mac} {differs}: start all members with the same options"
+                    "member {mac} {differs}; start all members with the same options"
                 )
                 .about(mac)
                 .because(format_args!("{differs}")),
@@ -491,7 +489,7 @@ pub(crate) fn describe(
             news!(
                 "member_agrees",
                 L::INFO,
-                "member {mac} has the constants of this node now"
+                "member {mac} has the same constants as this node again"
             )
             .about(mac),
         ),
@@ -501,7 +499,7 @@ pub(crate) fn describe(
                 news!(
                     "member_silent",
                     L::WARN,
-                    "member {mac} is silent: nothing of it has come for {quiet:.1?}{more}"
+                    "member {mac} is silent: no frame of it has come for {quiet:.1?}{more}"
                 )
                 .about(mac)
                 .with(|keys| keys.others = Some(others))
@@ -521,7 +519,7 @@ pub(crate) fn describe(
             logged!(
                 "table_full",
                 L::WARN,
-                "the member table is full: {author} is not remembered; if it is real, \
+                "cannot add {author}: the member table is full; if the member is real, \
                  raise --max-members"
             )
             .with(|keys| keys.author = Some(author))

@@ -1,4 +1,4 @@
-//! Parts of log lines.
+//! Displays parts of log lines.
 
 use std::fmt;
 use std::net::Ipv6Addr;
@@ -8,7 +8,7 @@ use ring_codec::MacAddr;
 use ring_codec::lab2::{MAX_DATA_LEN, Token};
 use ring_proto::lab2::{DataLimit, Difference, SilentMembers};
 
-/// `token 17-02:00:00:00:00:01-3`, or that there is none.
+/// `token 17-02:00:00:00:00:01-3`, or `no token known`.
 pub(crate) struct KnownToken(pub Option<Token>);
 
 impl fmt::Display for KnownToken {
@@ -20,7 +20,7 @@ impl fmt::Display for KnownToken {
     }
 }
 
-/// The owner, or that it is unknown.
+/// The owner, or `unknown`.
 pub(super) struct KnownOwner(pub Option<MacAddr>);
 
 impl fmt::Display for KnownOwner {
@@ -32,7 +32,7 @@ impl fmt::Display for KnownOwner {
     }
 }
 
-/// An ip as the protocol carries it, in the way that people write it.
+/// An IP address of the protocol, in its usual notation.
 pub(crate) struct Ip(pub [u8; 16]);
 
 impl fmt::Display for Ip {
@@ -54,7 +54,7 @@ impl fmt::Display for Members {
     }
 }
 
-/// In what a member differs from this node.
+/// The differences between the options of a member and of this node.
 pub(crate) struct Differs(pub Difference);
 
 impl fmt::Display for Differs {
@@ -102,7 +102,7 @@ impl fmt::Display for Long {
     }
 }
 
-/// How many bytes of data a token may carry, and why no more.
+/// The maximum bytes of data in a token, with the reason.
 pub(crate) struct Limit(pub DataLimit);
 
 impl fmt::Display for Limit {
@@ -119,19 +119,19 @@ impl fmt::Display for Limit {
     }
 }
 
-/// Returns the silent members that are to be named, with `before` before each.
+/// Returns the named silent members, with `before` before each.
 pub(super) fn named(silent: SilentMembers, before: &str, between: &str) -> String {
     let named = silent.named().map(|mac| format!("{before}{mac}"));
     named.collect::<Vec<_>>().join(between)
 }
 
-/// The silent members of a ring that has no quorum, and what to do about them.
+/// The silent members of a ring without a quorum, and what to do about them.
 pub(crate) struct Absent {
-    /// How many members the ring has.
+    /// The number of members of the ring.
     pub ring: usize,
-    /// How many are expected.
+    /// The number of expected members.
     pub expected: usize,
-    /// Who is silent.
+    /// The silent members.
     pub silent: SilentMembers,
 }
 
@@ -155,12 +155,12 @@ impl fmt::Display for Absent {
         }
         write!(
             f,
-            "; start the missing ones of the {expected} that --expect says"
+            "; start the missing ones of the {expected} members in --expect"
         )
     }
 }
 
-/// `, and 7 others`; nothing if there are none.
+/// `, and 7 others`, or an empty text if there are none.
 pub(super) struct Others(pub usize);
 
 impl fmt::Display for Others {

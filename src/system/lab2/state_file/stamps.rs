@@ -1,6 +1,6 @@
-//! The stamps of jobs that run once in a period, in a file beside the state file.
+//! The stamps of jobs that run once per period, in a file next to the state file.
 //!
-//! Each of the 32 places has a record of 128 bytes, kept twice ([`TwoSlots`]):
+//! Each of the 32 places has a record of 128 bytes, stored twice ([`TwoSlots`]):
 //!
 //! ```text
 //! 16  began              u64   nanoseconds since 1970
@@ -13,8 +13,8 @@
 //! 56  name               32 bytes
 //! 88  before             u64   as began; 0: none; then zeros
 //! ```
-//! All integers are big-endian. After the places comes one more record, whose body is zero: by it a file that an
-//! earlier run has made, and that no job has run under yet, is told from one that was emptied.
+//! All integers are big-endian. After the places there is one more record with a zero body, the mark. It
+//! distinguishes a file that an earlier run has made, and that has no stamps yet, from one that was emptied.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -32,48 +32,46 @@ use ring_codec::lab2::RunOutcome;
 const LEN: usize = 128;
 const MAGIC: [u8; 8] = *b"RINGJB01";
 
-/// The place of the record by which a file is known to have been made.
+/// The place of the mark, which shows that the file was made.
 const MARK: u8 = 32;
 const _: () = assert!(MARK as usize == MAX_STAMPS);
 
-/// What is found in the stamps' file.
+/// The contents of the file when it was opened.
 #[derive(Debug)]
 pub(super) enum FoundStamps {
     /// Records that this version knows, or none.
     Known {
         /// The file.
         file: StampFile,
-        /// What an earlier run has stored.
+        /// The stamps that an earlier run stored.
         stored: Vec<StoredStamp>,
-        /// What is lost of that.
+        /// The lost part of them.
         damage: Damage,
     },
-    /// Bytes that no version has written.
+    /// Bytes that are not from any version.
     Foreign,
     /// Records of this format, which only newer versions know.
     Newer(u8),
 }
 
-/// What is lost of the stamps that an earlier run has stored.
+/// The lost part of the stamps that an earlier run stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Damage {
     /// Nothing.
     None,
-    /// So many records.
+    /// This number of records.
     Records(usize),
-    /// The file was there, and empty or all zeros.
+    /// The file existed, but was empty or all zeros.
     Emptied,
 }
 
-/// The stamps' file.
 #[derive(Debug)]
 pub(super) struct StampFile {
     file: PlacedFile,
-    /// In order; the last one is the mark.
+    /// The places in order. The last one is the mark.
     places: Vec<Place>,
 }
 
-/// A place in the file.
 #[derive(Debug)]
 struct Place {
     slots: TwoSlots<LEN>,
@@ -82,9 +80,9 @@ struct Place {
 }
 
 impl StampFile {
-    /// Reads what an earlier run has stored in the file at `path`, and makes the file if it is missing. Damaged
-    /// records count as not there. `was_marked` is whether a file that is there must have its mark: one without may
-    /// be empty.
+    /// Reads the stamps that an earlier run stored in the file at `path`, and makes the file if it is missing.
+    /// Damaged records count as missing. `was_marked` tells whether an existing file must have its mark. A file
+    /// without a mark may be empty.
     pub(super) fn open(path: PathBuf, was_marked: bool) -> io::Result<FoundStamps> {
         let (file, is_new) = PlacedFile::open(path)?;
         let (mut stored, mut damaged) = (Vec::new(), 0);
@@ -154,29 +152,28 @@ impl StampFile {
         Ok(())
     }
 
-    /// Looks whether the file is in its place; makes it again, with all stamps, if it was taken away and its
-    /// directory is there.
-    pub(super) fn look(&mut self) {
+    /// Checks that the file is in its place. If not, and its directory exists, makes it again with all stamps.
+    pub(super) fn check_place(&mut self) {
         let Self { file, places } = self;
-        let restored = file.look(|file| {
+        let restored = file.check_place(|file| {
             let restore = |(at, place)| restore(file, at, place);
             (0..)
                 .zip(&*places)
                 .map(restore)
                 .collect::<io::Result<Vec<_>>>()
         });
-        // Only now: if one place cannot be written, the old file may come back, and its sequences go on.
+        // Only if all places were written: otherwise the old file may come back, and its sequences continue.
         for (place, slots) in places.iter_mut().zip(restored.into_iter().flatten()) {
             place.slots = slots;
         }
     }
 
-    /// Why nothing can be stored in it, as a sentence, if it is not in its place.
+    /// Describes why nothing can be stored, if the file is not in its place.
     pub(super) fn trouble(&self) -> Option<&str> {
-        self.file.trouble()
+        self.file.problem()
     }
 
-    /// Makes sure that the disk has it all.
+    /// Syncs the file to the disk.
     pub(super) fn sync(&self) -> io::Result<()> {
         self.file.file().sync_all()
     }
@@ -184,11 +181,13 @@ impl StampFile {
 
 /// Writes the newest record of the place `at` to a file that was made again. Returns the place's slots there.
 fn restore(file: &File, at: u8, place: &Place) -> io::Result<TwoSlots<LEN>> {
-    // What may be there by now is no newer.
+    // Records that are there already are not newer.
     let decoded = |bytes: &[u8; LEN]| read(bytes, at);
     let opened = TwoSlots::open(file, MAGIC, slots_of(at), decoded)?;
     let (mut slots, Contents::Known { .. }) = opened else {
-        return Err(io::Error::other("there is a file that is not its own"));
+        return Err(io::Error::other(
+            "the file there is not the file of this node",
+        ));
     };
     if let Some(newest) = place.newest {
         slots.write(file, newest)?;
@@ -200,11 +199,8 @@ fn slots_of(place: u8) -> [u64; 2] {
     [0, 1].map(|slot| offset(place, slot))
 }
 
-/// Decodes a record: `None` if it is none, `Some(None)` if it is the mark.
-#[expect(
-    clippy::option_option,
-    reason = "a record that is no stamp is no error"
-)]
+/// Decodes a record: `None` if it is invalid, `Some(None)` if it is the mark.
+#[expect(clippy::option_option, reason = "a valid record may be no stamp")]
 fn read(bytes: &[u8; LEN], place: u8) -> Option<Option<StoredStamp>> {
     if place == MARK {
         return Some(None);
@@ -280,7 +276,7 @@ mod tests {
         }
     }
 
-    /// An empty file that an earlier run has made.
+    /// Makes a file as an earlier run without stamps leaves it.
     fn made() -> NamedTempFile {
         let file = NamedTempFile::new().unwrap();
         fs::remove_file(file.path()).unwrap();
@@ -315,9 +311,9 @@ mod tests {
         (file, stored, damage)
     }
 
-    /// Both slots of the first place, as ringd 0.1.0 has written them.
+    /// Both slots of the first place, as written by ringd 0.1.0.
     #[test]
-    fn a_file_of_the_first_version_is_known_and_written_on_byte_by_byte() {
+    fn a_file_of_the_first_version_is_read_and_continued_byte_by_byte() {
         const FIRST: [&str; 4] = [
             "52494e474a423031000000000000000118ead1211105775f18ead120633a55f1",
             "000000000200000000010000000000000000417bce6c80006e696768746c7900",
@@ -363,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_stored_last_is_found_again_in_its_place() {
+    fn the_last_stamp_of_each_place_is_found_again() {
         let file = made();
         let (mut stamps, found) = open(&file);
         assert_eq!(found, []);
@@ -376,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn a_torn_record_leaves_the_one_before() {
+    fn a_torn_record_leaves_the_previous_one() {
         for stored in 2..=3 {
             let file = made();
             let (mut stamps, _) = open(&file);
@@ -399,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_that_is_cut_off_is_damaged() {
+    fn a_truncated_record_is_damaged() {
         let file = made();
         let (mut stamps, _) = open(&file);
         stamps.store(&stamp(4, "nightly", 1)).unwrap();
@@ -411,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_of_a_newer_version_is_recognised_wherever_it_is() {
+    fn a_record_of_a_newer_version_is_recognized_in_any_place() {
         for (place, slot) in [(0, 0), (4, 1), (31, 1)] {
             let file = made();
             open(&file).0.store(&stamp(4, "nightly", 1)).unwrap();
@@ -424,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_was_emptied_is_told_from_one_without_stamps() {
+    fn an_emptied_file_differs_from_one_without_stamps() {
         let file = made();
         assert_eq!(open_damaged(file.path()).2, Damage::None);
         let length = opened(&file).metadata().unwrap().len();
@@ -436,14 +432,14 @@ mod tests {
             assert_eq!((found, damage), (Vec::new(), Damage::Emptied));
             assert_eq!(open_damaged(file.path()).2, Damage::None, "once");
         }
-        // A file of a version that wrote no mark.
+        // A version that wrote no mark made this file.
         open(&file).0.store(&stamp(4, "nightly", 1)).unwrap();
         opened(&file).set_len(offset(MARK, 0)).unwrap();
         assert_eq!(open(&file).1, [stamp(4, "nightly", 1)]);
     }
 
     #[test]
-    fn what_no_version_has_written_is_foreign_and_stays_as_it_is() {
+    fn a_file_of_another_program_is_foreign_and_is_kept() {
         for contents in [&b"another program's"[..], &vec![0; 100_000][..]] {
             let file = NamedTempFile::new().unwrap();
             fs::write(file.path(), contents).unwrap();
@@ -462,11 +458,11 @@ mod tests {
         let (mut stamps, ..) = open_damaged(&path);
         stamps.store(&stamp(4, "nightly", 1)).unwrap();
         fs::remove_dir_all(&place).unwrap();
-        stamps.look();
+        stamps.check_place();
         assert!(stamps.trouble().is_some());
         assert!(stamps.store(&stamp(4, "nightly", 2)).is_err());
         fs::create_dir(&place).unwrap();
-        stamps.look();
+        stamps.check_place();
         assert!(stamps.trouble().is_none());
         stamps.store(&stamp(5, "report", 3)).unwrap();
         let (_, found, damage) = open_damaged(&path);
@@ -489,18 +485,18 @@ mod tests {
         // All places before the last one can be written.
         let foreign = File::create(&path).unwrap();
         foreign.write_all_at(b"theirs", offset(31, 0)).unwrap();
-        stamps.look();
+        stamps.check_place();
         assert!(stamps.trouble().is_some());
         fs::remove_dir_all(&place).unwrap();
         fs::rename(&away, &place).unwrap();
-        stamps.look();
+        stamps.check_place();
         assert!(stamps.trouble().is_none());
         stamps.store(&stamp(4, "nightly", 11)).unwrap();
         assert_eq!(open_damaged(&path).1, [stamp(4, "nightly", 11)]);
     }
 
     #[test]
-    fn a_place_that_is_none_is_refused() {
+    fn an_invalid_place_is_refused() {
         let file = made();
         for place in [MARK, MARK + 1] {
             assert!(open(&file).0.store(&stamp(place, "nightly", 1)).is_err());

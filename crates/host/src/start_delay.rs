@@ -1,4 +1,4 @@
-//! A wait before a node can start. The service manager sees a daemon that is up.
+//! Waiting before a node can start, while the service manager sees a daemon that is up.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -10,16 +10,15 @@ use ring_runtime::wait::{Interest, Poller};
 
 use super::notify::Notifier;
 
-/// The time between two ends of a wait: what is waited at may be readable all the time.
-const PAUSE: Duration = Duration::from_millis(100);
+/// Minimum time between two waits: the descriptor may be readable all the time.
+const WAIT_INTERVAL: Duration = Duration::from_millis(100);
 
-/// A daemon that waits before its node can start. Signals end it as they end every program: there is nothing to hand
-/// over.
+/// A daemon that waits before its node can start. Signals end it as usual: there is nothing to hand over.
 #[derive(Debug)]
-pub struct Prelude(Notifier<&'static str>);
+pub struct StartDelay(Notifier<&'static str>);
 
-impl Prelude {
-    /// Tells the service manager that the daemon is up, and what it waits for.
+impl StartDelay {
+    /// Reports to the service manager that the daemon is up, and what it waits for.
     pub fn begin(status: &str) -> Self {
         let notifier = Notifier::new();
         notifier.ready();
@@ -27,12 +26,12 @@ impl Prelude {
         Self(notifier)
     }
 
-    /// Waits until `fd` is readable. Feeds the service manager's watchdog meanwhile.
+    /// Waits until `fd` is readable, and feeds the service manager's watchdog.
     ///
     /// # Errors
-    /// The system cannot wait.
-    pub fn wait_at(&mut self, fd: impl AsFd) -> io::Result<()> {
-        thread::sleep(PAUSE);
+    /// A system call failed.
+    pub fn wait_until_readable(&mut self, fd: impl AsFd) -> io::Result<()> {
+        thread::sleep(WAIT_INTERVAL);
         let mut poller = Poller::new()?;
         poller.add(fd, 0, Interest::Read)?;
         loop {

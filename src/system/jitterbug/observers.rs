@@ -1,4 +1,4 @@
-//! Who sees a node's events: the log, those who watch, hooks, and the lock.
+//! The observers of a node's events: the log, watchers, hooks and the lock.
 
 use ring_host::Priority;
 use ring_proto::jitterbug::Event;
@@ -8,20 +8,19 @@ use ring_runtime::driver::Observe;
 use tracing::{info, warn};
 
 use super::history::History;
-use super::starvation::{News, Starvation};
+use super::starvation::{Starvation, StarvationEvent};
 use crate::system::jitterbug::observe::{Log, Rate, describe, print};
 
-/// All observers of events.
 #[derive(Debug)]
-pub(super) struct Audience {
+pub(super) struct Observers {
     pub log: Log,
     pub history: History,
-    /// How often local work has lost the token: more often than a look now and then shows.
+    /// How often local work has lost the token. A loss may be too short to be seen in the machine's state.
     pub ends_of_use: u64,
     pub starvation: Starvation,
 }
 
-impl Observe<Event> for Audience {
+impl Observe<Event> for Observers {
     fn observe(&mut self, now: Now, event: &Event) {
         if let Event::UseChanged { may_use: false } | Event::Stalled { .. } = event {
             self.ends_of_use += 1;
@@ -35,7 +34,7 @@ impl Observe<Event> for Audience {
         let rate = line.keys.rate;
         match self.log.admit(now.monotonic, rate) {
             Some(hidden) => print(&line, hidden),
-            // As many as strangers please: watchers get as many as the log.
+            // Other machines decide how many there are, so watchers get only the logged ones.
             None if is_drop => return,
             None => {}
         }
@@ -47,8 +46,8 @@ impl Observe<Event> for Audience {
         match event {
             Event::StateChanged { state, token_id } => {
                 self.history.enter(now, (*state, *token_id), line, priority);
-                if let Some(news) = self.starvation.enter(before, *state) {
-                    self.tell(now, news);
+                if let Some(news) = self.starvation.on_state_change(before, *state) {
+                    self.report_starvation(now, news);
                 }
             }
             _ => self.history.remember(now, line, priority),
@@ -56,12 +55,12 @@ impl Observe<Event> for Audience {
     }
 }
 
-impl Audience {
-    fn tell(&mut self, now: Now, news: News) {
-        let (event, text) = news.told();
-        match news {
-            News::Starves => warn!(event, "{text}"),
-            News::IsFed => info!(event, "{text}"),
+impl Observers {
+    fn report_starvation(&mut self, now: Now, change: StarvationEvent) {
+        let (event, text) = change.describe();
+        match change {
+            StarvationEvent::Starved => warn!(event, "{text}"),
+            StarvationEvent::Recovered => info!(event, "{text}"),
         }
         self.history.trouble(now, event, text.to_owned());
     }

@@ -1,4 +1,4 @@
-//! Chooses the token events that are logged: tokens may be granted a hundred thousand times a second.
+//! Chooses the token events that are logged: tokens may be granted a hundred thousand times per second.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -9,28 +9,28 @@ use ring_proto::time::Instant;
 
 use super::log::Admitted;
 
-/// A burst of grants gets lines, and then one a second. Each of them gets another line at its end.
-const GRANTS: RateLimit = RateLimit::new(100, Duration::from_secs(1));
-/// The most grants whose end is waited for.
-const AWAITED_MAX: usize = 10_000;
+/// A burst of grants is logged, and then one per second. Each logged grant gets another line at its end.
+const GRANTS_LIMIT: RateLimit = RateLimit::new(100, Duration::from_secs(1));
+/// Maximum grants whose end is awaited.
+const AWAITED_GRANTS_MAX: usize = 10_000;
 
-/// Chooses grants that get a line, and remembers them until their end.
+/// Chooses grants to log, and remembers them until their end.
 #[derive(Debug)]
-pub(super) struct Holdings {
+pub(super) struct GrantLog {
     grants: RateLimit,
-    /// When a session's grant of a token was logged.
+    /// The time of each logged grant, by session and token.
     since: HashMap<(i32, Box<[u8]>), Instant>,
 }
 
-impl Holdings {
+impl GrantLog {
     pub(super) fn new() -> Self {
         Self {
-            grants: GRANTS,
+            grants: GRANTS_LIMIT,
             since: HashMap::new(),
         }
     }
 
-    /// Whether an event about a token gets a line; `Err`: it is about something else.
+    /// Returns whether to log an event about a token; `Err`: it is about something else.
     pub(super) fn admit(&mut self, now: Instant, event: &Event) -> Result<Option<Admitted>, ()> {
         Ok(match event {
             Event::TokenGranted(holding) => self.admit_grant(now, holding),
@@ -48,8 +48,8 @@ impl Holdings {
         if !self.grants.allow(now) {
             return None;
         }
-        // The end of some is never told here: another server serves the token by then.
-        if self.since.len() >= AWAITED_MAX {
+        // The end of some grants is never seen here, because another server serves the token by then.
+        if self.since.len() >= AWAITED_GRANTS_MAX {
             self.since.clear();
         }
         self.since.insert(key(holding), now);
