@@ -113,7 +113,7 @@ fn what_is_set_without_the_lock_is_refused() -> Result<()> {
     let mut late = set_late()?;
     let said = late.errors();
     ensure!(
-        said.contains("nobody on this machine holds the token"),
+        said.contains("no program of this machine holds the token"),
         "{said}"
     );
     late.ends_with(1)?;
@@ -122,7 +122,7 @@ fn what_is_set_without_the_lock_is_refused() -> Result<()> {
     holder.hears("granted")?;
     let mut late = set_late()?;
     let said = late.errors();
-    ensure!(said.contains("is no longer held here"), "{said}");
+    ensure!(said.contains("is no longer held on this machine"), "{said}");
     late.ends_with(1)?;
     wait_until_told(&ring.daemons[1], "holder")?;
     let mut impatient = start(&ring.daemons[1], &["data", "set", "-n", "late"])?;

@@ -183,7 +183,7 @@ fn what_runs_under_the_token_is_told_that_it_would_wait_for_itself() -> Result<(
         let mut outer = run(daemon, &["-c", &line])?;
         let said = outer.rest();
         ensure!(
-            said.contains("runs under the token already"),
+            said.contains("already runs under the token"),
             "{asks}: {said}"
         );
         ensure!(said.ends_with("\n1\n"), "{asks}: {said}");
@@ -198,7 +198,7 @@ fn what_runs_under_the_token_is_told_that_it_would_wait_for_itself() -> Result<(
         let line = format!("unset RINGD_LOCK; {hook} {ringctl} run -n true 2>&1");
         let said = run(daemon, &["-c", &line])?.rest();
         ensure!(
-            said.contains("runs under the token already") == told,
+            said.contains("already runs under the token") == told,
             "{said}"
         );
     }

@@ -87,7 +87,7 @@ fn clients_leave_the_ring_the_files_that_it_needs() -> Result<()> {
     let clients: Vec<_> = (0..150).map(|_| watcher(&limited)).collect::<Result<_>>()?;
     let last = clients.last().context("there are clients")?;
     let answer = first_line(last)?;
-    ensure!(answer.contains("clients already"), "{answer}");
+    ensure!(answer.contains("clients; try again later"), "{answer}");
 
     let flap = "link set eth0 down\nlink set eth0 up\n";
     segment.node(0).ns().ip(flap)?;
@@ -142,7 +142,7 @@ fn who_cannot_open_a_file_rests_and_serves_again_later() -> Result<()> {
     limit(first_free()?)?;
     segment.node(0).ns().ip("link set eth0 up\n")?;
     limited.wait_for_line(PATIENCE, |line| {
-        line.contains("Too many open files") && line.contains("trying again every")
+        line.contains("Too many open files") && line.contains("ringd retries every")
     })?;
     rests(&limited, &segment)?;
     let from = limited.output().len();

@@ -122,7 +122,7 @@ fn a_member_that_is_killed_is_told_of_and_when_it_is_back() -> Result<()> {
         ensure!(lines.filter(|line| said(line)).count() == 2);
         Ok(())
     };
-    says("silent: nothing of it has come for")?;
+    says("silent: no frame of it has come for")?;
     let silent = state_of(&left[0].status()?, gone);
     ensure!(silent.as_deref() == Some("silent"), "{silent:?}");
     let back = ring.segment.node(2).ringd(binaries()).timing(&timing);
