@@ -122,7 +122,7 @@ impl Connection {
     }
 
     /// Sends an unsolicited message. Closes the connection if the client does not read.
-    pub(crate) fn tell(&mut self, now: Instant, line: Rc<[u8]>) -> Next {
+    pub(crate) fn send(&mut self, now: Instant, line: Rc<[u8]>) -> Next {
         if self.unread > UNREAD_MAX {
             return Next::Close;
         }

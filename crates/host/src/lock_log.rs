@@ -60,7 +60,7 @@ impl LockLog {
     }
 
     /// Records a granted lock.
-    pub fn granted(&mut self, now: Instant, lock: HeldLock) {
+    pub fn on_granted(&mut self, now: Instant, lock: HeldLock) {
         self.is_logged = self.grants.allow(now);
         if self.is_logged {
             self.log_grant(&lock);
@@ -68,14 +68,14 @@ impl LockLog {
         self.held = Some(lock);
     }
 
-    /// Returns when to call [`look`](Self::look).
+    /// Returns when to call [`look`](Self::log_long_lock).
     pub fn deadline(&self) -> Option<Instant> {
         let hidden = self.held.as_ref().filter(|_| !self.is_logged);
         hidden.map(|lock| lock.since + LONG_LOCK_MIN)
     }
 
     /// Logs the grant of a lock that has become long, unless it was logged.
-    pub fn look(&mut self, now: Instant) {
+    pub fn log_long_lock(&mut self, now: Instant) {
         if self.deadline().is_none_or(|at| at > now) {
             return;
         }
@@ -104,7 +104,7 @@ impl LockLog {
 
     /// Records that a client has released its lock, after a command with this exit code if it gave one. Returns the
     /// lock, unless it was lost before.
-    pub fn released(
+    pub fn on_released(
         &mut self,
         now: Instant,
         client: ClientId,
@@ -142,7 +142,7 @@ impl LockLog {
 
     /// Records that a client's lock has ended before the client released it. The reason is a name and a text.
     /// `is_wrong`: the end was not requested.
-    pub fn lost(
+    pub fn on_lost(
         &mut self,
         now: Instant,
         client: ClientId,

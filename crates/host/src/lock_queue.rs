@@ -156,7 +156,7 @@ impl<R, O, T> LockQueue<R, O, T> {
     }
 
     /// Returns the holder's token, unless the holder was told to end.
-    pub fn held(&self) -> Option<&T> {
+    pub fn held_token(&self) -> Option<&T> {
         let holder = self.holder.as_ref().filter(|it| it.ends_by.is_none());
         holder.map(|holder| &holder.token)
     }
@@ -183,7 +183,7 @@ impl<R, O, T> LockQueue<R, O, T> {
     /// Handles a client that has disconnected. If it held the token and did not report the end of its work, the work
     /// may continue until the end of its lease: its keeper or the kernel is about to end the work. Returns the client
     /// whose lock this has ended, unless it was ending before.
-    pub fn leave_behind(&mut self, now: Instant, client: ClientId) -> Option<&Waiter<R, O>> {
+    pub fn on_client_gone(&mut self, now: Instant, client: ClientId) -> Option<&Waiter<R, O>> {
         if !self.holds(client) {
             self.release(client);
             return None;

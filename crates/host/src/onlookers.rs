@@ -54,7 +54,8 @@ impl Onlookers {
     ) {
         let Now { monotonic, .. } = now;
         self.update_clients(monotonic, server);
-        self.watchers.tell(monotonic, server, events, message);
+        self.watchers
+            .send_events(monotonic, server, events, message);
     }
 
     fn update_clients(&mut self, now: Instant, server: &mut Server) {

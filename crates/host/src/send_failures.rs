@@ -15,7 +15,7 @@ pub struct SendFailures(BTreeMap<SocketAddr, String>);
 
 impl SendFailures {
     /// Records that a message to a peer was refused.
-    pub fn refused(&mut self, to: SocketAddr, error: &io::Error) {
+    pub fn on_refused(&mut self, to: SocketAddr, error: &io::Error) {
         // A full queue soon has room again.
         let is_passing = error.kind() == io::ErrorKind::WouldBlock;
         let is_known = self.0.contains_key(&to);
@@ -34,7 +34,7 @@ impl SendFailures {
     }
 
     /// Records that a message to a peer was accepted.
-    pub fn accepted(&mut self, to: SocketAddr) {
+    pub fn on_accepted(&mut self, to: SocketAddr) {
         if self.0.remove(&to).is_some() {
             info!(event = "send_restored", %to, "sending to {to} works again");
         }
@@ -62,20 +62,20 @@ mod tests {
     fn a_failing_peer_is_kept_with_the_last_reason_until_sending_works() {
         let peer = |port| SocketAddr::from(([192, 0, 2, 1], port));
         let mut failures = SendFailures::default();
-        failures.refused(peer(1), &ErrorKind::WouldBlock.into());
+        failures.on_refused(peer(1), &ErrorKind::WouldBlock.into());
         assert!(failures.is_empty());
-        failures.refused(peer(1), &Error::from_raw_os_error(22));
-        failures.refused(peer(1), &Error::from_raw_os_error(101));
+        failures.on_refused(peer(1), &Error::from_raw_os_error(22));
+        failures.on_refused(peer(1), &Error::from_raw_os_error(101));
         let known: Vec<_> = failures
             .iter()
             .map(|(to, why)| (to, why.to_owned()))
             .collect();
         assert_eq!(known.len(), 1);
         assert!(known[0].1.contains("101"), "{known:?}");
-        failures.accepted(peer(1));
+        failures.on_accepted(peer(1));
         assert!(failures.is_empty());
         for port in 0..200 {
-            failures.refused(peer(port), &Error::from_raw_os_error(22));
+            failures.on_refused(peer(port), &Error::from_raw_os_error(22));
         }
         assert_eq!(failures.iter().count(), PEERS_MAX);
     }

@@ -20,7 +20,7 @@ use ring_runtime::wait::Waiting;
 pub enum Answer<C> {
     /// Send this reply.
     Reply(Reply),
-    /// The reply follows later, through [`Server::tell`].
+    /// The reply follows later, through [`Server::send`].
     Later,
     /// Give the machine this command, then send this reply.
     Command(C, Reply),

@@ -155,13 +155,13 @@ impl UdpSlot {
         self.retry = Some(now + REBIND_PAUSE);
     }
 
-    /// Returns when to call [`poll_socket`](Self::poll_socket) at the latest.
+    /// Returns when to call [`look`](Self::look) at the latest.
     pub const fn deadline(&self) -> Option<Instant> {
         self.retry
     }
 
     /// Binds the address again if that is due. Returns a socket that the loop does not wait for yet.
-    pub fn poll_socket(&mut self, now: Instant) -> Option<&UdpLink> {
+    pub fn look(&mut self, now: Instant) -> Option<&UdpLink> {
         if self.retry.is_some_and(|retry| retry <= now) {
             self.rebind(now);
         }
@@ -204,13 +204,13 @@ impl Link<SocketAddr> for UdpSlot {
         match &sent {
             Ok(accepted) if !self.failures.is_empty() => {
                 for (_, to) in batch.iter().take(*accepted) {
-                    self.failures.accepted(to);
+                    self.failures.on_accepted(to);
                 }
             }
             Ok(_) => {}
             Err(refused) => {
                 if let Some((_, to)) = batch.iter().next() {
-                    self.failures.refused(to, &refused.as_error());
+                    self.failures.on_refused(to, &refused.as_error());
                 }
             }
         }
@@ -239,19 +239,19 @@ mod tests {
         // The port that the kernel has chosen, so that another socket can take it.
         slot.address = slot.socket().unwrap().address().unwrap();
         let at = Instant::default() + REBIND_PAUSE;
-        assert!(slot.poll_socket(at).is_some(), "it is told once");
-        assert!(slot.poll_socket(at).is_none() && slot.is_up() && slot.deadline().is_none());
+        assert!(slot.look(at).is_some(), "it is told once");
+        assert!(slot.look(at).is_none() && slot.is_up() && slot.deadline().is_none());
         slot.fail(at, &io::Error::from(io::ErrorKind::NetworkDown));
-        assert!(!slot.is_up() && slot.poll_socket(at).is_none());
+        assert!(!slot.is_up() && slot.look(at).is_none());
         assert_eq!(slot.deadline(), Some(at + REBIND_PAUSE));
         let other = UdpSocket::bind(slot.address()).unwrap();
         assert!(
-            slot.poll_socket(at + REBIND_PAUSE).is_none(),
+            slot.look(at + REBIND_PAUSE).is_none(),
             "somebody has the port"
         );
         drop(other);
         assert_eq!(slot.deadline(), Some(at + REBIND_PAUSE * 2));
-        assert!(slot.poll_socket(at + REBIND_PAUSE * 2).is_some() && slot.is_up());
+        assert!(slot.look(at + REBIND_PAUSE * 2).is_some() && slot.is_up());
         assert_eq!(slot.deadline(), None);
     }
 }

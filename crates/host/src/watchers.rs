@@ -59,7 +59,7 @@ impl Watchers {
     }
 
     /// Sends each client its next events, up to a maximum.
-    pub fn tell<E: Clone>(
+    pub fn send_events<E: Clone>(
         &mut self,
         now: Instant,
         clients: &mut Server,
@@ -72,7 +72,7 @@ impl Watchers {
                     break;
                 };
                 watcher.next = number + 1;
-                clients.tell(now, watcher.client, &message(event, number));
+                clients.send(now, watcher.client, &message(event, number));
             }
         }
     }

@@ -23,7 +23,7 @@ use super::observers::Observers;
 use super::report;
 use super::state_file::StateFile;
 use super::status::{StatusInputs, status};
-use crate::system::ftn::observe::{Names, other_options};
+use crate::system::ftn::observe::{Names, describe_other_options};
 use crate::system::record_file::warn_unless_synced;
 use crate::system::write_warnings::WriteWarnings;
 
@@ -65,7 +65,8 @@ impl Node {
         }
         let differing = machine.differences();
         let differing = differing.iter();
-        let differing = differing.map(|(server, them)| other_options(&self.names, *server, them));
+        let differing =
+            differing.map(|(server, them)| describe_other_options(&self.names, *server, them));
         let addresses = self.addresses.troubles(&self.names, self.link.failures());
         let others = differing
             .chain(addresses)
@@ -114,7 +115,7 @@ impl System for Node {
     }
 
     fn poll_network(&mut self, now: Instant, waiting: &Waiting) -> Result<Option<Net>, Error> {
-        let Some(socket) = self.link.poll_socket(now) else {
+        let Some(socket) = self.link.look(now) else {
             return Ok(None);
         };
         waiting.add(socket, LINK)?;

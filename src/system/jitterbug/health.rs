@@ -5,7 +5,7 @@ use ring_control::{Finding, Verdict};
 use ring_proto::jitterbug::{NodeStatus, Snapshot, State};
 
 use super::starvation::{Starvation, StarvationEvent};
-use crate::system::jitterbug::observe::difference;
+use crate::system::jitterbug::observe::describe_difference;
 
 /// From this failure count on, a node has a problem. A failed pass adds one, a successful one subtracts one.
 const FAILURE_COUNT_MIN: u32 = 3;
@@ -47,6 +47,7 @@ pub(super) fn verdict(interface: &str, snapshot: &Snapshot, starvation: Starvati
         ))
     }));
     let differing = snapshot.differing.iter();
-    findings.extend(differing.map(|(node, how)| Finding::degraded(difference(*node, *how))));
+    findings
+        .extend(differing.map(|(node, how)| Finding::degraded(describe_difference(*node, *how))));
     Verdict::of(findings)
 }

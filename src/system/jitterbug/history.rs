@@ -170,7 +170,7 @@ impl Changes for History {
         changes.reduce(|earlier, later| later.after(earlier))
     }
 
-    fn started(&self, now: Now) -> Change {
+    fn start_change(&self, now: Now) -> Change {
         Change {
             event: event::STARTED,
             from: None,
@@ -178,7 +178,7 @@ impl Changes for History {
         }
     }
 
-    fn stopped(&self, now: Now) -> Change {
+    fn stop_change(&self, now: Now) -> Change {
         Change {
             number: self.latest() + 1,
             event: event::STOPPED,

@@ -93,8 +93,8 @@ impl Locks {
     }
 
     /// Returns the number of the grant under which a client works.
-    pub(super) fn held(&self) -> Option<u64> {
-        self.queue.held().map(|tenure| tenure.number)
+    pub(super) fn held_grant(&self) -> Option<u64> {
+        self.queue.held_token().map(|tenure| tenure.number)
     }
 
     /// Returns the holder's name for itself.
@@ -117,12 +117,12 @@ impl Locks {
 
     /// Handles a client that has disconnected. Returns the client whose lock this has ended, unless it was ending
     /// before. Its work may continue until the end of its lease.
-    pub(super) fn leave_behind(
+    pub(super) fn on_client_gone(
         &mut self,
         now: Instant,
         client: ClientId,
     ) -> Option<(Client, String)> {
-        let left = self.queue.leave_behind(now, client)?;
+        let left = self.queue.on_client_gone(now, client)?;
         Some((left.client, left.request.label.clone()))
     }
 
@@ -132,7 +132,7 @@ impl Locks {
     }
 
     /// Stops granting the token, because the daemon shuts down.
-    pub(super) const fn leave(&mut self) {
+    pub(super) const fn stop_granting(&mut self) {
         self.is_leaving = true;
     }
 

@@ -166,16 +166,16 @@ fn a_loss_is_reported_with_its_reason_even_if_the_token_has_returned() {
 #[test]
 fn a_disconnected_holder_keeps_others_out_until_its_lease_ends() {
     let mut rig = Rig::with_clients(&[1]);
-    let left = rig.locks.leave_behind(rig.now, 1);
-    assert!(left.is_some() && rig.locks.is_held() && rig.locks.held().is_none());
+    let left = rig.locks.on_client_gone(rig.now, 1);
+    assert!(left.is_some() && rig.locks.is_held() && rig.locks.held_grant().is_none());
     assert!(
-        rig.locks.leave_behind(rig.now, 1).is_none(),
+        rig.locks.on_client_gone(rig.now, 1).is_none(),
         "reported once"
     );
     rig.pass(LEASE);
     assert!(!rig.locks.is_held());
     rig.ask(2, plain()).unwrap();
-    assert!(rig.locks.leave_behind(rig.now, 2).is_none());
+    assert!(rig.locks.on_client_gone(rig.now, 2).is_none());
     assert!(!rig.locks.involves(2));
 }
 
@@ -253,7 +253,7 @@ fn a_yielded_token_leaves_once_its_holder_has_released_it() {
 #[test]
 fn a_shutdown_ends_all_locks_and_requests() {
     let mut rig = Rig::with_clients(&[1, 2]);
-    rig.locks.leave();
+    rig.locks.stop_granting();
     assert_eq!(rig.ask(3, plain()), Err(RefusalReason::Leaving));
     rig.update();
     let notices = rig.take_notices();

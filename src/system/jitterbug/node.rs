@@ -135,7 +135,7 @@ impl System for Node {
 
     fn after_turn(&mut self, now: Now, _: &Jitterbug) {
         if let Some(hooks) = &mut self.hooks {
-            hooks.tell(now.monotonic, &self.observers.history);
+            hooks.notify(now.monotonic, &self.observers.history);
         }
     }
 

@@ -54,7 +54,7 @@ impl Service {
 
     /// Stops granting the token, because the daemon shuts down.
     pub(super) const fn leave(&mut self) {
-        self.locks.leave();
+        self.locks.stop_granting();
     }
 
     pub(super) const fn is_held(&self) -> bool {
@@ -85,7 +85,7 @@ impl Service {
             },
             Request::Unlock { exit } => {
                 self.backstops.cancel(client);
-                let released = self.lock_log.released(now.monotonic, client, exit);
+                let released = self.lock_log.on_released(now.monotonic, client, exit);
                 self.released.extend(released.map(|lock| lock.label));
                 if self.locks.release(client) {
                     self.changed.push((client, self.watchers.contains(client)));
@@ -168,7 +168,7 @@ impl Service {
 
     /// Returns the fencing text of the current lock.
     fn fencing(&self, machine: &Jitterbug) -> Option<String> {
-        Some(fencing(self.locks.held()?, machine))
+        Some(fencing(self.locks.held_grant()?, machine))
     }
 
     fn yield_token(&mut self, machine: &Jitterbug) -> Reaction<Command> {
@@ -192,7 +192,7 @@ impl Service {
     ) -> Option<Command> {
         while let Some(client) = server.take_gone() {
             self.backstops.end(client);
-            if let Some((_, label)) = self.locks.leave_behind(now.monotonic, client) {
+            if let Some((_, label)) = self.locks.on_client_gone(now.monotonic, client) {
                 self.log_loss(now.monotonic, client, LossReason::Gone);
                 history.lock(now, "lock_lost", &label, Some(LossReason::Gone.name()));
             }
@@ -225,7 +225,7 @@ impl Service {
                         token: fencing(number, machine),
                         since: now.monotonic,
                     };
-                    self.lock_log.granted(now.monotonic, lock);
+                    self.lock_log.on_granted(now.monotonic, lock);
                     history.lock(now, "lock_granted", &label, None);
                 }
                 Notice::Refused(why) => history.lock(now, "lock_refused", &label, Some(why.name())),
@@ -236,13 +236,14 @@ impl Service {
                 Notice::Renewed(_) => {}
             }
             let reply = self.reply(notice, &label, machine);
-            server.tell(now.monotonic, client, &reply);
+            server.send(now.monotonic, client, &reply);
         }
-        self.lock_log.look(now.monotonic);
+        self.lock_log.log_long_lock(now.monotonic);
         if command.is_none() {
             let message = |entry: &Entry<Keys>, number| Reply::Event(entry.message(number));
             let recent = history.recent();
-            self.watchers.tell(now.monotonic, server, recent, message);
+            self.watchers
+                .send_events(now.monotonic, server, recent, message);
         }
         command
     }
@@ -254,7 +255,7 @@ impl Service {
             LossReason::StrongerToken | LossReason::Lease | LossReason::Link
         );
         let reason = (why.name(), loss(why));
-        self.lock_log.lost(now, client, reason, is_wrong);
+        self.lock_log.on_lost(now, client, reason, is_wrong);
     }
 
     fn reply(&self, notice: Notice, label: &str, machine: &Jitterbug) -> Reply {

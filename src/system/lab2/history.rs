@@ -188,7 +188,7 @@ impl Changes for History {
         Some(Change { merged, ..one })
     }
 
-    fn started(&self, now: Now) -> Change {
+    fn start_change(&self, now: Now) -> Change {
         Change {
             event: event::STARTED,
             from: None,
@@ -196,7 +196,7 @@ impl Changes for History {
         }
     }
 
-    fn stopped(&self, now: Now) -> Change {
+    fn stop_change(&self, now: Now) -> Change {
         Change {
             number: self.latest() + 1,
             event: event::STOPPED,

@@ -19,13 +19,13 @@ impl LockCount {
         match notice {
             Notice::Granted { .. } => self.granted += 1,
             Notice::Lost { why, .. } => *self.lost.entry(*why).or_default() += 1,
-            Notice::Refused(why) => self.refused(*why),
-            Notice::Ran { .. } => self.refused(RefusalReason::Ran),
+            Notice::Refused(why) => self.count_refusal(*why),
+            Notice::Ran { .. } => self.count_refusal(RefusalReason::Ran),
             Notice::Renewed { .. } => {}
         }
     }
 
-    pub(super) fn refused(&mut self, why: RefusalReason) {
+    pub(super) fn count_refusal(&mut self, why: RefusalReason) {
         *self.refused.entry(why).or_default() += 1;
     }
 
@@ -63,7 +63,7 @@ mod tests {
             until,
         });
         count.count_notice(&Notice::Refused(RefusalReason::Timeout));
-        count.refused(RefusalReason::Timeout);
+        count.count_refusal(RefusalReason::Timeout);
         let totals = count.totals();
         assert_eq!((totals.granted, totals.lost["yield"]), (0, 1));
         assert_eq!((totals.lost["max_hold"], totals.refused["timeout"]), (0, 2));

@@ -136,7 +136,7 @@ impl System for Node {
         let addresses = &mut self.surroundings.audience.member_addresses;
         addresses.update_log(now.monotonic, machine);
         self.hooks
-            .tell(now.monotonic, &self.surroundings.audience.history);
+            .notify(now.monotonic, &self.surroundings.audience.history);
     }
 
     fn every_second(&mut self, now: Now) {

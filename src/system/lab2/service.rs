@@ -99,7 +99,7 @@ impl Service {
 
     /// Stops granting the token, because the daemon shuts down.
     pub(super) fn leave(&mut self) {
-        self.locks.leave();
+        self.locks.stop_granting();
     }
 
     /// Returns the holder and the waiting clients.
@@ -133,7 +133,7 @@ impl Service {
     /// Whether a lock with this fencing token is held on this machine.
     fn is_held_under(&self, token: Option<&str>) -> bool {
         let token = token.and_then(|text| text.parse().ok());
-        token.is_some_and(|token: FencingToken| self.locks.held().map(fencing) == Some(token))
+        token.is_some_and(|token: FencingToken| self.locks.held_token().map(fencing) == Some(token))
     }
 
     /// Pauses the node if an earlier run stored a pause. Returns whether it did.

@@ -51,7 +51,7 @@ pub fn run(options: &Options) -> Result<(), ring_host::Error> {
     }
     let lock = lock.map_err(Error::Lock)?;
     let (mut store, found) = StateFile::open(&options.state_dir, &ring)?;
-    rights::keep(rights::FRAMES | programs(options))
+    rights::keep(rights::FRAMES | hook_capabilities(options))
         .map_err(ring_host::Error::system("give up capabilities"))?;
     let host = Host::start(
         PROGRAM,
@@ -111,7 +111,7 @@ fn version() -> Version {
 }
 
 /// Returns the capabilities that hooks need, if there may be any.
-fn programs(options: &Options) -> CapabilitySet {
+fn hook_capabilities(options: &Options) -> CapabilitySet {
     // Hooks may be added to an empty directory at any time. A directory that cannot be checked may exist.
     let has_directory = options.hooks_dir.try_exists().unwrap_or(true);
     if options.on_change.is_some() || has_directory {

@@ -80,8 +80,8 @@ pub trait Changes {
     fn merged_change_since(&self, number: u64) -> Option<Self::Change>;
 
     /// Returns the change that reports the daemon's start.
-    fn started(&self, now: Now) -> Self::Change;
+    fn start_change(&self, now: Now) -> Self::Change;
 
     /// Returns the change that reports the daemon's end.
-    fn stopped(&self, now: Now) -> Self::Change;
+    fn stop_change(&self, now: Now) -> Self::Change;
 }

@@ -1,6 +1,6 @@
 //! Hooks: programs that a worker thread runs at every change (`docs/hooks.md`).
 //!
-//! The loop never waits for a hook. Start with [`Hooks::tell`].
+//! The loop never waits for a hook. Start with [`Hooks::notify`].
 
 mod change;
 mod directory;
@@ -68,17 +68,17 @@ impl<C: Change> Hooks<C> {
             next: history.latest() + 1,
             postponed_until: None,
         };
-        hooks.worker.hold(history.started(now));
+        hooks.worker.hold(history.start_change(now));
         hooks.worker.post(now.monotonic);
         Ok(hooks)
     }
 
     /// Passes all new events to hooks. Never waits. Postpones that while there is no hook: a fast ring has a change
     /// at each hop.
-    pub fn tell(&mut self, now: Instant, history: &impl Changes<Change = C>) {
+    pub fn notify(&mut self, now: Instant, history: &impl Changes<Change = C>) {
         let unseen = history.latest() + 1 - self.next;
         let is_due = self.deadline().is_some_and(|at| at <= now);
-        if (1..POSTPONED_EVENTS_MAX).contains(&unseen) && !is_due && self.worker.rests() {
+        if (1..POSTPONED_EVENTS_MAX).contains(&unseen) && !is_due && self.worker.is_resting() {
             self.postponed_until.get_or_insert(now + POSTPONE_MAX);
             return;
         }
@@ -105,7 +105,7 @@ impl<C: Change> Hooks<C> {
         }
     }
 
-    /// Returns when to call [`tell`](Self::tell) at the latest.
+    /// Returns when to call [`notify`](Self::notify) at the latest.
     pub fn deadline(&self) -> Option<Instant> {
         [self.postponed_until, self.worker.deadline()]
             .into_iter()
@@ -122,7 +122,7 @@ impl<C: Change> Hooks<C> {
         is_over: impl FnMut() -> bool,
     ) {
         self.collect_changes(history);
-        self.worker.hold(history.stopped(now));
+        self.worker.hold(history.stop_change(now));
         self.worker.finish(is_over);
     }
 }
@@ -180,11 +180,11 @@ mod tests {
             None
         }
 
-        fn started(&self, _: Now) -> EmptyChange {
+        fn start_change(&self, _: Now) -> EmptyChange {
             EmptyChange
         }
 
-        fn stopped(&self, _: Now) -> EmptyChange {
+        fn stop_change(&self, _: Now) -> EmptyChange {
             EmptyChange
         }
     }
@@ -200,12 +200,12 @@ mod tests {
             next: 1,
             postponed_until: None,
         };
-        while !hooks.worker.rests() {
+        while !hooks.worker.is_resting() {
             thread::yield_now();
         }
-        hooks.tell(now, &SilentHistory(1));
+        hooks.notify(now, &SilentHistory(1));
         let postponed_until = hooks.deadline();
-        hooks.tell(now + POSTPONE_MAX, &SilentHistory(1));
+        hooks.notify(now + POSTPONE_MAX, &SilentHistory(1));
         assert_eq!(
             [postponed_until, hooks.deadline()],
             [Some(now + POSTPONE_MAX), None]

@@ -152,7 +152,7 @@ impl Server {
     /// up.
     ///
     /// `answer` gets a request and its descriptors, takes the descriptors that it keeps, and returns the reply. It
-    /// returns `None` if the reply comes later, through [`tell`](Self::tell). All clients that ask for the status in
+    /// returns `None` if the reply comes later, through [`send`](Self::send). All clients that ask for the status in
     /// one round get the same reply. The cost of the round is measured with `clock`, of which `now` is an earlier
     /// reading.
     pub fn serve<O: OwnRequest>(
@@ -205,12 +205,12 @@ impl Server {
     }
 
     /// Sends a client an unsolicited message or a late reply. Does nothing if it has disconnected.
-    pub fn tell(&mut self, now: Instant, client: ClientId, reply: &Reply) {
-        self.with(client, |client| {
+    pub fn send(&mut self, now: Instant, client: ClientId, reply: &Reply) {
+        self.serve_client(client, |client| {
             if matches!(reply, Reply::Granted(_)) {
                 client.accept_descriptors();
             }
-            client.tell(now, line(reply))
+            client.send(now, line(reply))
         });
     }
 
@@ -238,7 +238,7 @@ impl Server {
         (*id == client).then_some(found)
     }
 
-    fn with(&mut self, client: ClientId, act: impl FnOnce(&mut Connection) -> Next) {
+    fn serve_client(&mut self, client: ClientId, act: impl FnOnce(&mut Connection) -> Next) {
         if self.client_mut(client).is_some() {
             self.serve_slot(slot(client), |client, _| act(client));
             self.find_expiry();

@@ -372,7 +372,7 @@ fn a_holders_descriptors_come_with_the_request_that_they_were_sent_with() {
         until_ns: 0,
         clock: None,
     };
-    rig.server.tell(now, holder, &Reply::Granted(grant));
+    rig.server.send(now, holder, &Reply::Granted(grant));
     let mut near = send(&client);
     client.write_all(STATUS).unwrap();
     serve(&mut rig.server);
@@ -422,13 +422,13 @@ fn late_and_unsolicited_messages_keep_their_order() {
     assert_eq!(take(&client).0, "");
     for text in ["one", "two"] {
         let reply = Reply::Error(text.to_owned());
-        rig.server.tell(rig.now.get(), id, &reply);
+        rig.server.send(rig.now.get(), id, &reply);
     }
     assert_eq!(
         take(&client).0,
         "{\"error\":\"one\"}\n{\"error\":\"two\"}\n"
     );
-    rig.server.tell(rig.now.get(), id + 1, &Reply::Done {});
+    rig.server.send(rig.now.get(), id + 1, &Reply::Done {});
     assert_eq!(take(&client).0, "", "that was for somebody else");
 }
 
@@ -455,7 +455,7 @@ fn a_client_that_does_not_read_its_messages_is_closed() {
     rig.server.set_lasting(rig.now.get(), id, true);
     let reply = Reply::Error("x".repeat(10_000));
     let told = (0..100).find(|_| {
-        rig.server.tell(rig.now.get(), id, &reply);
+        rig.server.send(rig.now.get(), id, &reply);
         rig.server.take_gone() == Some(id)
     });
     assert!(told.is_some(), "a megabyte waits for it");

@@ -124,7 +124,7 @@ impl<Q: Inbox> Mailbox<Q> {
     }
 
     /// Whether the thread [rests](Self::rest), so that posting is not urgent.
-    pub(super) fn rests(&self) -> bool {
+    pub(super) fn is_resting(&self) -> bool {
         self.rests.load(Ordering::Relaxed)
     }
 

@@ -102,8 +102,8 @@ impl<Q: Inbox> Worker<Q> {
     }
 
     /// Whether posting is not urgent: see [`Mailbox::rest`].
-    pub fn rests(&self) -> bool {
-        self.mailbox.rests()
+    pub fn is_resting(&self) -> bool {
+        self.mailbox.is_resting()
     }
 
     /// Lets the thread do all items that are left, and waits for it for a bounded time. As soon as `is_over` returns

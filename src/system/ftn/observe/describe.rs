@@ -124,39 +124,39 @@ impl Describer {
                 id,
                 address,
                 program,
-            } => introduced((*id, *address), program),
-            Event::TokenGranted(it) => token("token_granted", it, "holds", None),
-            Event::TokenReturned(it) => token("token_returned", it, "has returned", held),
-            Event::TokenLost(it) => token("token_lost", it, "has ended, so it no longer holds", held),
-            Event::RoleChanged { role, leader } => self.role_changed(*role, *leader),
+            } => describe_introduction((*id, *address), program),
+            Event::TokenGranted(it) => describe_token("token_granted", it, "holds", None),
+            Event::TokenReturned(it) => describe_token("token_returned", it, "has returned", held),
+            Event::TokenLost(it) => describe_token("token_lost", it, "has ended, so it no longer holds", held),
+            Event::RoleChanged { role, leader } => self.describe_role(*role, *leader),
             Event::TookOver {
                 configuration,
                 warm,
-            } => took_over(*configuration, *warm),
+            } => describe_takeover(*configuration, *warm),
             Event::ConfigurationChanged {
                 configuration,
                 states,
-            } => self.configuration_changed(*configuration, states),
-            Event::StateChanged { state } => state_changed(*state),
-            Event::AuthorityChanged { has } => authority_changed(*has),
+            } => self.describe_configuration(*configuration, states),
+            Event::StateChanged { state } => describe_state(*state),
+            Event::AuthorityChanged { has } => describe_authority(*has),
             Event::GraceEnded => Line::new(
                 "grace_ended",
                 Level::INFO,
                 "the grace is over: sessions of an earlier run can no longer come back".to_owned(),
             ),
             Event::SessionBegun { id, address } => {
-                session("session_begun", Level::DEBUG, (*id, *address), "has begun")
+                describe_session("session_begun", Level::DEBUG, (*id, *address), "has begun")
             }
             Event::SessionAdopted { id, address } => {
                 let what = "has come back from an earlier run";
-                session("session_adopted", Level::DEBUG, (*id, *address), what)
+                describe_session("session_adopted", Level::DEBUG, (*id, *address), what)
             }
             Event::SessionExpired { id, address } => {
                 let what = "has expired: its client was silent for too long, and its tokens are free";
-                session("session_expired", Level::INFO, (*id, *address), what).at(Rate::Expiry)
+                describe_session("session_expired", Level::INFO, (*id, *address), what).at(Rate::Expiry)
             }
             Event::SessionLoggedOut { id, address } => {
-                session("session_logged_out", Level::DEBUG, (*id, *address), "has logged out")
+                describe_session("session_logged_out", Level::DEBUG, (*id, *address), "has logged out")
             }
             Event::SurveyBegun {
                 configuration,
@@ -164,34 +164,34 @@ impl Describer {
             } => {
                 self.asks_clients = *sessions > 0;
                 let what = format!("asking {sessions} clients for their tokens");
-                self.survey("survey_begun", *configuration, &what)
+                self.describe_survey("survey_begun", *configuration, &what)
             }
             Event::SurveyEnded { configuration } => {
-                self.survey("survey_ended", *configuration, "all tokens are known")
+                self.describe_survey("survey_ended", *configuration, "all tokens are known")
             }
             Event::SurveyAborted { configuration } => {
-                self.survey("survey_aborted", *configuration, "replaced by a later survey")
+                self.describe_survey("survey_aborted", *configuration, "replaced by a later survey")
             }
-            Event::TookOverTokens { server, held } => self.took_over_tokens(*server, *held),
-            Event::Reset { tokens_forgotten } => reset(*tokens_forgotten),
+            Event::TookOverTokens { server, held } => self.describe_token_takeover(*server, *held),
+            Event::Reset { tokens_forgotten } => describe_reset(*tokens_forgotten),
             Event::Transferred { server, tokens } => {
                 let to = self.names.server(*server);
                 let text = format!("{} handed over to {to}, which serves them", count_tokens(*tokens));
                 let level = if *tokens > 0 { Level::INFO } else { Level::DEBUG };
                 Line::new("transferred", level, text).with_server(Some(*server))
             }
-            Event::Conflict { name } => conflict(name),
-            Event::ConflictingData { name } => conflicting_data(name),
+            Event::Conflict { name } => describe_conflict(name),
+            Event::ConflictingData { name } => describe_conflicting_data(name),
             Event::OptionsCompared {
                 server,
                 differences,
-            } => self.options_compared(*server, differences),
-            Event::OtherList { from, signature } => other_list(*from, *signature),
+            } => self.describe_options(*server, differences),
+            Event::OtherList { from, signature } => describe_other_list(*from, *signature),
             Event::Dropped { from, kind, reason } => {
                 let kind = kind.map_or_else(|| "a datagram".to_owned(), |kind| kind.to_string());
-                dropped(*from, &kind, reason.text())
+                describe_drop(*from, &kind, reason.text())
             }
-            Event::StorageChanged { failed } => storage_changed(*failed),
+            Event::StorageChanged { failed } => describe_storage(*failed),
             Event::NumberAhead {
                 server,
                 configuration,
@@ -214,12 +214,17 @@ impl Describer {
                 server,
                 from,
                 listed,
-            } => self.misplaced(*server, *from, *listed),
-            Event::ShutDown { left_behind } => left(*left_behind),
+            } => self.describe_misplaced(*server, *from, *listed),
+            Event::ShutDown { left_behind } => describe_departure(*left_behind),
         }
     }
 
-    fn misplaced(&self, server: usize, from: SocketAddr, listed: Option<SocketAddr>) -> Line {
+    fn describe_misplaced(
+        &self,
+        server: usize,
+        from: SocketAddr,
+        listed: Option<SocketAddr>,
+    ) -> Line {
         let is = listed.map_or_else(
             || "has no address here".to_owned(),
             |it| format!("is {it} here"),
@@ -235,12 +240,15 @@ impl Describer {
             .at(Rate::Stranger)
     }
 
-    fn options_compared(&self, server: usize, differences: &[Difference]) -> Line {
+    fn describe_options(&self, server: usize, differences: &[Difference]) -> Line {
         let (level, text) = if differences.is_empty() {
             let name = self.names.server(server);
             (Level::INFO, format!("{name} has the same options again"))
         } else {
-            (Level::WARN, other_options(&self.names, server, differences))
+            (
+                Level::WARN,
+                describe_other_options(&self.names, server, differences),
+            )
         };
         let event = if differences.is_empty() {
             "options_agree"
@@ -250,7 +258,7 @@ impl Describer {
         Line::new(event, level, text).with_server(Some(server))
     }
 
-    fn role_changed(&self, role: RoleKind, leader: Option<usize>) -> Line {
+    fn describe_role(&self, role: RoleKind, leader: Option<usize>) -> Line {
         let text = match (role, leader) {
             (RoleKind::Leader, _) => "this server leads".to_owned(),
             (RoleKind::Follower, Some(leader)) => format!("{} leads", self.names.server(leader)),
@@ -260,7 +268,7 @@ impl Describer {
         Line::new("role_changed", Level::INFO, text).with_server(leader)
     }
 
-    fn configuration_changed(&mut self, configuration: u64, states: &[ServerState]) -> Line {
+    fn describe_configuration(&mut self, configuration: u64, states: &[ServerState]) -> Line {
         let mut changed = Vec::new();
         let mut is_down = false;
         for (server, (before, state)) in self.states.iter().zip(states).enumerate() {
@@ -289,7 +297,7 @@ impl Describer {
     }
 
     /// Describes a survey. Without clients to ask it ends at once, and is not worth a line.
-    fn survey(&self, event: &'static str, configuration: u64, what: &str) -> Line {
+    fn describe_survey(&self, event: &'static str, configuration: u64, what: &str) -> Line {
         let level = if self.asks_clients {
             Level::INFO
         } else {
@@ -299,7 +307,7 @@ impl Describer {
         Line::new(event, level, text).with_configuration(configuration)
     }
 
-    fn took_over_tokens(&self, server: Option<usize>, held: usize) -> Line {
+    fn describe_token_takeover(&self, server: Option<usize>, held: usize) -> Line {
         let held = count_tokens(held);
         let text = match server {
             Some(server) => format!(
@@ -317,7 +325,7 @@ impl Describer {
     }
 }
 
-fn took_over(configuration: u64, warm: bool) -> Line {
+fn describe_takeover(configuration: u64, warm: bool) -> Line {
     let how = if warm {
         "with the sessions and states of its predecessor"
     } else {
@@ -328,7 +336,7 @@ fn took_over(configuration: u64, warm: bool) -> Line {
     Line::new("took_over", level, text).with_configuration(configuration)
 }
 
-fn state_changed(state: ServerState) -> Line {
+fn describe_state(state: ServerState) -> Line {
     let means = match state {
         ServerState::Down => "nothing is served here",
         ServerState::Booting => "finding out which clients hold tokens before it serves any",
@@ -338,7 +346,7 @@ fn state_changed(state: ServerState) -> Line {
     Line::new("state_changed", Level::INFO, text)
 }
 
-fn authority_changed(has: bool) -> Line {
+fn describe_authority(has: bool) -> Line {
     if has {
         let text =
             "a quorum of servers acknowledges this leader: it may serve and change servers' states"
@@ -351,7 +359,7 @@ fn authority_changed(has: bool) -> Line {
     Line::new("authority_lost", Level::WARN, text)
 }
 
-fn introduced((id, address): (i32, SocketAddr), program: &str) -> Line {
+fn describe_introduction((id, address): (i32, SocketAddr), program: &str) -> Line {
     let text = format!("session {id} of {address} is {program}");
     let mut line = Line::new("session_introduced", Level::INFO, text)
         .with_session(id, address)
@@ -360,7 +368,12 @@ fn introduced((id, address): (i32, SocketAddr), program: &str) -> Line {
     line
 }
 
-fn token(event: &'static str, holding: &Holding, does: &str, held: Option<Duration>) -> Line {
+fn describe_token(
+    event: &'static str,
+    holding: &Holding,
+    does: &str,
+    held: Option<Duration>,
+) -> Line {
     let Holding {
         name,
         session,
@@ -389,7 +402,7 @@ fn token(event: &'static str, holding: &Holding, does: &str, held: Option<Durati
     line
 }
 
-fn session(
+fn describe_session(
     event: &'static str,
     level: Level,
     (id, address): (i32, SocketAddr),
@@ -401,14 +414,14 @@ fn session(
         .at(Rate::Session)
 }
 
-fn dropped(from: SocketAddr, what: &str, why: &str) -> Line {
+fn describe_drop(from: SocketAddr, what: &str, why: &str) -> Line {
     let text = format!("dropped {what} of {from}: {why}");
     Line::new("dropped", Level::DEBUG, text)
         .with_address(from)
         .at(Rate::Drop)
 }
 
-fn reset(tokens_forgotten: usize) -> Line {
+fn describe_reset(tokens_forgotten: usize) -> Line {
     let text = format!(
         "the other servers considered this one DOWN, and serve its tokens: this server has forgotten {}",
         count_tokens(tokens_forgotten)
@@ -416,7 +429,7 @@ fn reset(tokens_forgotten: usize) -> Line {
     Line::new("reset", Level::WARN, text)
 }
 
-fn conflict(name: &[u8]) -> Line {
+fn describe_conflict(name: &[u8]) -> Line {
     let text = format!(
         "clients have conflicting claims to the token {}, and now share it: two servers have \
          led at the same time; --quorum majority prevents that",
@@ -425,7 +438,7 @@ fn conflict(name: &[u8]) -> Line {
     Line::new("conflict", Level::ERROR, text)
 }
 
-fn conflicting_data(name: &[u8]) -> Line {
+fn describe_conflicting_data(name: &[u8]) -> Line {
     let text = format!(
         "clients have different data of the token {}: an update was lost together with its server",
         TokenName(name)
@@ -433,7 +446,7 @@ fn conflicting_data(name: &[u8]) -> Line {
     Line::new("conflicting_data", Level::WARN, text)
 }
 
-fn left(left_behind: usize) -> Line {
+fn describe_departure(left_behind: usize) -> Line {
     let (level, lost) = match left_behind {
         0 => (Level::INFO, String::new()),
         some => (
@@ -448,7 +461,11 @@ fn left(left_behind: usize) -> Line {
 }
 
 /// Describes how the options of another server differ from this server's, and what follows.
-pub(crate) fn other_options(names: &Names, server: usize, differences: &[Difference]) -> String {
+pub(crate) fn describe_other_options(
+    names: &Names,
+    server: usize,
+    differences: &[Difference],
+) -> String {
     let value = |setting| match setting {
         Setting::Time(time) => format_duration(time),
         Setting::Count(count) => count.to_string(),
@@ -470,7 +487,7 @@ pub(crate) fn other_options(names: &Names, server: usize, differences: &[Differe
     )
 }
 
-fn other_list(from: SocketAddr, signature: i32) -> Line {
+fn describe_other_list(from: SocketAddr, signature: i32) -> Line {
     let text = format!(
         "{from} has another list of servers (signature {signature}): give all servers and clients the same \
          file, line by line; until then its messages are ignored"
@@ -480,7 +497,7 @@ fn other_list(from: SocketAddr, signature: i32) -> Line {
         .at(Rate::Stranger)
 }
 
-fn storage_changed(failed: bool) -> Line {
+fn describe_storage(failed: bool) -> Line {
     if failed {
         let text = "cannot write the state file: this server sends nothing until it can".to_owned();
         return Line::new("storage_failed", Level::ERROR, text);

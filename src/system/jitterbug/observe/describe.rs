@@ -71,7 +71,7 @@ impl WithKeys for Line {
 #[expect(clippy::too_many_lines, reason = "a sentence for each event")]
 pub(crate) fn describe(event: &Event, before: State) -> Line {
     match event {
-        Event::StateChanged { state, token_id } => state_changed(before, *state, *token_id),
+        Event::StateChanged { state, token_id } => describe_state(before, *state, *token_id),
         Event::UseChanged { may_use } => {
             let text = if *may_use {
                 "programs of this machine may use the token"
@@ -85,18 +85,18 @@ pub(crate) fn describe(event: &Event, before: State) -> Line {
             Level::INFO,
             "asking whether there is a leader",
         ),
-        Event::RestoreDenied { by } => denied(*by),
+        Event::RestoreDenied { by } => describe_denied(*by),
         Event::RestoreWon => Line::new(
             "restore_won",
             Level::INFO,
             "no node objects: this node leads, with a new token",
         ),
-        Event::RivalHeard { token_id, from } => rival(*token_id, *from),
+        Event::RivalHeard { token_id, from } => describe_rival(*token_id, *from),
         Event::Accepted {
             how,
             token_id,
             from,
-        } => accepted(*how, *token_id, *from),
+        } => describe_accepted(*how, *token_id, *from),
         Event::Passed { to } => Line::new(
             "passed",
             Level::DEBUG,
@@ -104,14 +104,14 @@ pub(crate) fn describe(event: &Event, before: State) -> Line {
         )
         .with_node(to.ip)
         .at(Rate::Turn),
-        Event::PassFailed { to, why } => pass(
+        Event::PassFailed { to, why } => describe_pass(
             "pass_failed",
             Level::WARN,
             to,
             *why,
             "cannot take the token",
         ).at(Rate::Pass),
-        Event::PassUnknown { to, why } => pass(
+        Event::PassUnknown { to, why } => describe_pass(
             "pass_unknown",
             Level::WARN,
             to,
@@ -125,15 +125,15 @@ pub(crate) fn describe(event: &Event, before: State) -> Line {
         )
         .with_node(to.ip)
         .at(Rate::Turn),
-        Event::Stalled { after } => stalled(*after),
+        Event::Stalled { after } => describe_stall(*after),
         Event::DataChanged { len } => Line::new(
             "data_changed",
             Level::DEBUG,
             format!("the data now has {}", format_bytes(*len)),
         )
         .at(Rate::Turn),
-        Event::ComputeFailed => compute_failed().at(Rate::Program),
-        Event::DecideFailed => decide_failed().at(Rate::Program),
+        Event::ComputeFailed => describe_compute_failure().at(Rate::Program),
+        Event::DecideFailed => describe_decide_failure().at(Rate::Program),
         Event::DataDropped => Line::new(
             "data_dropped",
             Level::WARN,
@@ -155,7 +155,7 @@ pub(crate) fn describe(event: &Event, before: State) -> Line {
         .with_token(*token_id)
         .with_node(*to),
         Event::NodeDiffers { node, how } => {
-            Line::new("node_differs", Level::WARN, difference(*node, *how)).with_node(*node).at(Rate::Difference)
+            Line::new("node_differs", Level::WARN, describe_difference(*node, *how)).with_node(*node).at(Rate::Difference)
         }
         Event::ListCut { from, left_out } => Line::new(
             "list_cut",
@@ -184,7 +184,7 @@ pub(crate) fn describe(event: &Event, before: State) -> Line {
         )
         .with_node(node.ip)
         .at(Rate::Refusal),
-        Event::AddressChanged { address } => address_changed(*address),
+        Event::AddressChanged { address } => describe_address(*address),
         Event::Dropped { from, reason } => Line::new(
             "dropped",
             Level::DEBUG,
@@ -197,7 +197,7 @@ pub(crate) fn describe(event: &Event, before: State) -> Line {
 }
 
 /// Describes how the options of a node differ from this node's, and what follows.
-pub(crate) fn difference(node: IpAddr, how: Difference) -> String {
+pub(crate) fn describe_difference(node: IpAddr, how: Difference) -> String {
     match how {
         Difference::Times {
             lease,
@@ -230,7 +230,7 @@ const fn is_turn(before: State, state: State) -> bool {
     )
 }
 
-fn state_changed(before: State, state: State, token_id: u32) -> Line {
+fn describe_state(before: State, state: State, token_id: u32) -> Line {
     let (level, rate) = if is_turn(before, state) {
         (Level::DEBUG, Rate::Turn)
     } else {
@@ -246,7 +246,7 @@ fn state_changed(before: State, state: State, token_id: u32) -> Line {
         .at(rate)
 }
 
-fn accepted(how: Acceptance, token_id: u32, from: IpAddr) -> Line {
+fn describe_accepted(how: Acceptance, token_id: u32, from: IpAddr) -> Line {
     let (event, level, rate, text) = match how {
         Acceptance::Taken => (
             "taken",
@@ -273,12 +273,12 @@ fn accepted(how: Acceptance, token_id: u32, from: IpAddr) -> Line {
         .at(rate)
 }
 
-fn pass(event: &'static str, level: Level, to: &Node, why: Failure, what: &str) -> Line {
+fn describe_pass(event: &'static str, level: Level, to: &Node, why: Failure, what: &str) -> Line {
     let text = format!("{} {what}: {}", format_node(to), why.text());
     Line::new(event, level, text).with_node(to.ip)
 }
 
-fn address_changed(address: Option<IpAddr>) -> Line {
+fn describe_address(address: Option<IpAddr>) -> Line {
     match address {
         Some(address) => Line::new(
             "address_changed",
@@ -294,7 +294,7 @@ fn address_changed(address: Option<IpAddr>) -> Line {
     }
 }
 
-fn denied(by: IpAddr) -> Line {
+fn describe_denied(by: IpAddr) -> Line {
     Line::new(
         "restore_denied",
         Level::INFO,
@@ -303,7 +303,7 @@ fn denied(by: IpAddr) -> Line {
     .with_node(by)
 }
 
-fn rival(token_id: u32, from: IpAddr) -> Line {
+fn describe_rival(token_id: u32, from: IpAddr) -> Line {
     Line::new(
         "rival_heard",
         Level::INFO,
@@ -313,7 +313,7 @@ fn rival(token_id: u32, from: IpAddr) -> Line {
     .with_node(from)
 }
 
-fn stalled(after: Duration) -> Line {
+fn describe_stall(after: Duration) -> Line {
     Line::new(
         "stalled",
         Level::WARN,
@@ -324,7 +324,7 @@ fn stalled(after: Duration) -> Line {
     )
 }
 
-fn compute_failed() -> Line {
+fn describe_compute_failure() -> Line {
     Line::new(
         "compute_failed",
         Level::WARN,
@@ -333,7 +333,7 @@ fn compute_failed() -> Line {
     )
 }
 
-fn decide_failed() -> Line {
+fn describe_decide_failure() -> Line {
     Line::new(
         "decide_failed",
         Level::WARN,

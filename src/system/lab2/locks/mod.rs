@@ -163,18 +163,18 @@ impl Locks {
     }
 
     /// Returns the token under which a client works.
-    pub(super) fn held(&self) -> Option<Token> {
-        self.queue.held().copied()
+    pub(super) fn held_token(&self) -> Option<Token> {
+        self.queue.held_token().copied()
     }
 
     /// Handles a client that has disconnected. Returns the client whose lock this has ended, unless it was ending
     /// before. Its work may continue until the end of its lease.
-    pub(super) fn leave_behind(
+    pub(super) fn on_client_gone(
         &mut self,
         now: Instant,
         client: ClientId,
     ) -> Option<(Client, LockRequest)> {
-        let left = self.queue.leave_behind(now, client)?;
+        let left = self.queue.on_client_gone(now, client)?;
         Some((left.client, left.request.clone()))
     }
 
@@ -223,7 +223,7 @@ impl Locks {
     }
 
     /// Stops granting the token, because the daemon shuts down.
-    pub(super) fn leave(&mut self) {
+    pub(super) fn stop_granting(&mut self) {
         self.availability = Availability::Leaving;
     }
 

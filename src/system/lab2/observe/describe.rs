@@ -116,7 +116,7 @@ pub(crate) struct Description<'a> {
 
 impl<'a> Description<'a> {
     /// Makes an event that is only counted.
-    fn unlogged(event: &'static str) -> Self {
+    fn new_unlogged(event: &'static str) -> Self {
         Self {
             event,
             level: None,
@@ -130,19 +130,19 @@ impl<'a> Description<'a> {
     }
 
     /// Makes an event for the log.
-    fn logged(event: &'static str, level: Level, text: Arguments<'a>) -> Self {
+    fn new_logged(event: &'static str, level: Level, text: Arguments<'a>) -> Self {
         Self {
             level: Some(level),
             text,
-            ..Self::unlogged(event)
+            ..Self::new_unlogged(event)
         }
     }
 
     /// Makes an event for the log and for watchers.
-    fn news(event: &'static str, level: Level, text: Arguments<'a>) -> Self {
+    fn new_news(event: &'static str, level: Level, text: Arguments<'a>) -> Self {
         Self {
             audience: Audience::Watchers,
-            ..Self::logged(event, level, text)
+            ..Self::new_logged(event, level, text)
         }
     }
 
@@ -152,36 +152,36 @@ impl<'a> Description<'a> {
     }
 
     /// Sets the member that the event is about.
-    fn about(self, mac: MacAddr) -> Self {
+    fn with_member(self, mac: MacAddr) -> Self {
         self.with(|keys| keys.mac = Some(mac))
     }
 
     /// Hides it from the log unless `is_logged`.
-    fn logged_if(mut self, is_logged: bool) -> Self {
+    fn log_only_if(mut self, is_logged: bool) -> Self {
         self.level = self.level.filter(|_| is_logged);
         self
     }
 
     /// Passes it to hooks as well.
-    fn hooked(mut self) -> Self {
+    fn for_hooks(mut self) -> Self {
         self.audience = Audience::Hooks;
         self
     }
 
     /// Sets the reason for watchers.
-    fn because(mut self, cause: Arguments<'a>) -> Self {
+    fn with_cause(mut self, cause: Arguments<'a>) -> Self {
         self.cause = Some(cause);
         self
     }
 
     /// Sets the state after it.
-    fn after(mut self, after: Standing) -> Self {
+    fn with_standing(mut self, after: Standing) -> Self {
         self.after = Some(after);
         self
     }
 
     /// Sets how it is counted.
-    fn counted(mut self, count: &'a dyn Fn(&mut Tally)) -> Self {
+    fn with_counter(mut self, count: &'a dyn Fn(&mut Tally)) -> Self {
         self.count = count;
         self
     }
@@ -199,12 +199,12 @@ pub(crate) fn describe(
 ) {
     macro_rules! logged {
         ($event:expr, $level:expr, $($text:tt)+) => {
-            Line::logged($event, $level, format_args!($($text)+))
+            Line::new_logged($event, $level, format_args!($($text)+))
         };
     }
     macro_rules! news {
         ($event:expr, $level:expr, $($text:tt)+) => {
-            Line::news($event, $level, format_args!($($text)+))
+            Line::new_news($event, $level, format_args!($($text)+))
         };
     }
     type Line<'a> = Description<'a>;
@@ -212,14 +212,18 @@ pub(crate) fn describe(
     let level = |level| if routine { L::DEBUG } else { level };
     match *event {
         Event::Received { kind } => {
-            tell(Line::unlogged("received").counted(&|it| it.received[kind as usize - 1] += 1));
+            tell(
+                Line::new_unlogged("received")
+                    .with_counter(&|it| it.received[kind as usize - 1] += 1),
+            );
         }
         Event::Transmitted { kind } => {
-            tell(Line::unlogged("sent").counted(&|it| it.sent[kind as usize - 1] += 1));
+            tell(Line::new_unlogged("sent").with_counter(&|it| it.sent[kind as usize - 1] += 1));
         }
         Event::TransmitFailed { kind } => {
             tell(
-                Line::unlogged("send_failed").counted(&|it| it.send_failed[kind as usize - 1] += 1),
+                Line::new_unlogged("send_failed")
+                    .with_counter(&|it| it.send_failed[kind as usize - 1] += 1),
             );
         }
         Event::Dropped { reason } => {
@@ -227,7 +231,7 @@ pub(crate) fn describe(
             tell(
                 logged!(DROPPED, L::DEBUG, "dropped a frame: {text}")
                     .with(|keys| keys.reason = Some(key))
-                    .counted(&|tally| tally.dropped[reason as usize] += 1),
+                    .with_counter(&|tally| tally.dropped[reason as usize] += 1),
             );
         }
         Event::StateChanged {
@@ -259,9 +263,9 @@ pub(crate) fn describe(
                     (keys.from, keys.to, keys.reason) = (Some(from), Some(to), Some(key));
                     (keys.token, keys.members) = (after.token, Some(after.members));
                 })
-                .hooked()
-                .after(after)
-                .counted(&|tally| {
+                .for_hooks()
+                .with_standing(after)
+                .with_counter(&|tally| {
                     tally.state_changes[from as usize][to as usize] += 1;
                     tally.reasons[why as usize] += 1;
                 }),
@@ -275,8 +279,8 @@ pub(crate) fn describe(
             tell(
                 news!(OWNER_CHANGED, level(L::INFO), "owner is {who}; {shown}")
                     .with(|keys| (keys.owner, keys.token) = (owner, token))
-                    .logged_if(is_logged)
-                    .after(Standing {
+                    .log_only_if(is_logged)
+                    .with_standing(Standing {
                         token,
                         owner,
                         ..*before
@@ -288,14 +292,14 @@ pub(crate) fn describe(
             tell(
                 news!("grade_changed", level(L::INFO), "grade is {name}; {shown}")
                     .with(|keys| (keys.grade, keys.token) = (Some(grade), Some(token)))
-                    .hooked()
-                    .after(Standing { grade, ..*before }),
+                    .for_hooks()
+                    .with_standing(Standing { grade, ..*before }),
             );
         }
         Event::HandedOver { to, latency } => tell(
             logged!("handed_over", L::DEBUG, "{to} took it in {latency:?}")
                 .with(|keys| (keys.receiver, keys.latency) = (Some(to), Some(latency)))
-                .counted(&|tally| {
+                .with_counter(&|tally| {
                     tally.hand_overs += 1;
                     tally.latency.record(latency);
                 }),
@@ -326,8 +330,8 @@ pub(crate) fn describe(
                         keys.receiver = Some(to);
                         (keys.in_a_row, keys.token) = (Some(in_a_row), after.token);
                     })
-                    .after(after)
-                    .counted(&|tally| tally.hand_overs_failed += 1),
+                    .with_standing(after)
+                    .with_counter(&|tally| tally.hand_overs_failed += 1),
             );
         }
         Event::ProgressExhausted => tell(logged!(
@@ -361,7 +365,7 @@ pub(crate) fn describe(
                 "cannot write the state file: this node owns nothing until ringd can \
                  write it; free some space or check the disk"
             )
-            .because(format_args!("state_file")),
+            .with_cause(format_args!("state_file")),
         ),
         Event::StorageChanged { failed: false } => tell(
             news!(
@@ -369,7 +373,7 @@ pub(crate) fn describe(
                 L::INFO,
                 "the state file can be written again: this node may own the token"
             )
-            .because(format_args!("state_file")),
+            .with_cause(format_args!("state_file")),
         ),
         Event::HearingChanged { deaf, heard_before } => {
             let (event, level, text) = match (deaf, heard_before) {
@@ -388,7 +392,7 @@ pub(crate) fn describe(
                 ),
                 (false, _) => ("hears", L::INFO, "this node hears others"),
             };
-            tell(news!(event, level, "{text}").because(format_args!("hearing")));
+            tell(news!(event, level, "{text}").with_cause(format_args!("hearing")));
         }
         Event::FitnessChanged { unfit: true } => tell(
             news!(
@@ -398,11 +402,11 @@ pub(crate) fn describe(
                  only frames to one member are lost; this node owns nothing until one arrives, \
                  or until ringctl resume"
             )
-            .because(format_args!("hand_over")),
+            .with_cause(format_args!("hand_over")),
         ),
         Event::FitnessChanged { unfit: false } => tell(
             news!("fit", L::INFO, "this node may own the token again")
-                .because(format_args!("hand_over")),
+                .with_cause(format_args!("hand_over")),
         ),
         Event::Trouble { trouble, over } => {
             let trouble::Description {
@@ -419,7 +423,7 @@ pub(crate) fn describe(
             tell(
                 news!(event, level, "{text}")
                     .with(|keys| keys.mac = member)
-                    .because(format_args!("{text}")),
+                    .with_cause(format_args!("{text}")),
             );
         }
         Event::TooLong { kind, mtu } => {
@@ -430,7 +434,7 @@ pub(crate) fn describe(
             tell(
                 news!("too_long", L::WARN, "{text}")
                     .with(|keys| keys.mtu = Some(mtu))
-                    .because(format_args!("{text}")),
+                    .with_cause(format_args!("{text}")),
             );
         }
         Event::RunStamped { stamp } => {
@@ -444,9 +448,9 @@ pub(crate) fn describe(
             let shown = Members(members);
             tell(
                 news!("member_added", L::INFO, "member {mac} added; {shown}")
-                    .about(mac)
+                    .with_member(mac)
                     .with(|keys| keys.members = Some(members))
-                    .after(Standing { members, ..*before }),
+                    .with_standing(Standing { members, ..*before }),
             );
         }
         Event::MemberForgotten { mac, members } => {
@@ -457,21 +461,21 @@ pub(crate) fn describe(
                     L::INFO,
                     "member {mac} was forgotten; {shown}"
                 )
-                .about(mac)
+                .with_member(mac)
                 .with(|keys| keys.members = Some(members))
-                .after(Standing { members, ..*before }),
+                .with_standing(Standing { members, ..*before }),
             );
         }
         Event::MemberMoved { mac, ip } => {
             let shown = Ip(ip);
             tell(
                 news!("member_moved", L::INFO, "member {mac} has IP {shown}")
-                    .about(mac)
+                    .with_member(mac)
                     .with(|keys| keys.ip = Some(ip)),
             );
         }
         Event::MemberLeft { mac } => {
-            tell(news!("member_left", L::INFO, "member {mac} is leaving").about(mac));
+            tell(news!("member_left", L::INFO, "member {mac} is leaving").with_member(mac));
         }
         Event::MemberDiffers { mac, difference } => {
             let differs = Differs(difference);
@@ -481,8 +485,8 @@ pub(crate) fn describe(
                     L::WARN,
                     "member {mac} {differs}; start all members with the same options"
                 )
-                .about(mac)
-                .because(format_args!("{differs}")),
+                .with_member(mac)
+                .with_cause(format_args!("{differs}")),
             );
         }
         Event::MemberAgrees { mac } => tell(
@@ -491,7 +495,7 @@ pub(crate) fn describe(
                 L::INFO,
                 "member {mac} has the same constants as this node again"
             )
-            .about(mac),
+            .with_member(mac),
         ),
         Event::MemberSilent { mac, quiet, others } => {
             let more = Others(others);
@@ -501,18 +505,18 @@ pub(crate) fn describe(
                     L::WARN,
                     "member {mac} is silent: no frame of it has come for {quiet:.1?}{more}"
                 )
-                .about(mac)
+                .with_member(mac)
                 .with(|keys| keys.others = Some(others))
-                .hooked(),
+                .for_hooks(),
             );
         }
         Event::MemberAlive { mac, others } => {
             let more = Others(others);
             tell(
                 news!("member_alive", L::INFO, "member {mac} is heard again{more}")
-                    .about(mac)
+                    .with_member(mac)
                     .with(|keys| keys.others = Some(others))
-                    .hooked(),
+                    .for_hooks(),
             );
         }
         Event::TableFull { author } => tell(
@@ -523,7 +527,7 @@ pub(crate) fn describe(
                  raise --max-members"
             )
             .with(|keys| keys.author = Some(author))
-            .counted(&|tally| tally.table_full += 1),
+            .with_counter(&|tally| tally.table_full += 1),
         ),
     }
 }

@@ -28,7 +28,7 @@ impl Service {
     ) -> Option<Command> {
         while let Some(client) = server.take_gone() {
             self.backstops.end(client);
-            if let Some((_, request)) = self.locks.leave_behind(now.monotonic, client) {
+            if let Some((_, request)) = self.locks.on_client_gone(now.monotonic, client) {
                 self.on_holder_gone(now, client, &request, machine, history);
             }
             self.watchers.forget(client);
@@ -74,13 +74,13 @@ impl Service {
                         token: fencing(*token).to_string(),
                         since: now.monotonic,
                     };
-                    self.lock_log.granted(now.monotonic, lock);
+                    self.lock_log.on_granted(now.monotonic, lock);
                     history.lock_answered(now, label, None);
                 }
                 (Notice::Lost { why, .. }, Reply::Lost(loss)) => {
                     let reason = (why.name(), loss.text.as_str());
                     self.lock_log
-                        .lost(now.monotonic, client, reason, is_wrong(*why));
+                        .on_lost(now.monotonic, client, reason, is_wrong(*why));
                     history.lock_lost(now, label, why.name());
                 }
                 (Notice::Refused(why), _) => {
@@ -91,18 +91,18 @@ impl Service {
                 }
                 _ => {}
             }
-            server.tell(now.monotonic, client, &reply);
+            server.send(now.monotonic, client, &reply);
         }
         // The allocation is reused.
         self.told = told;
-        self.lock_log.look(now.monotonic);
+        self.lock_log.log_long_lock(now.monotonic);
         let command = command.or_else(|| self.announce(now));
         if command.is_none() {
             self.report_steps(now, machine, history);
             self.reply_to_pausing(now, server, machine);
             let recent = history.recent();
             self.watchers
-                .tell(now.monotonic, server, recent, |entry, number| {
+                .send_events(now.monotonic, server, recent, |entry, number| {
                     Reply::Event(entry.message(number))
                 });
         }
@@ -127,7 +127,7 @@ impl Service {
         if let Reply::Lost(loss) = self.reply(now, request, &notice, machine) {
             let reason = (why.name(), loss.text.as_str());
             self.lock_log
-                .lost(now.monotonic, client, reason, is_wrong(why));
+                .on_lost(now.monotonic, client, reason, is_wrong(why));
             history.lock_lost(now, &request.label, why.name());
         }
     }
@@ -217,7 +217,7 @@ impl Service {
             now.monotonic,
             || self.progress(machine),
             |client, reply| {
-                server.tell(now.monotonic, client, reply);
+                server.send(now.monotonic, client, reply);
                 let lasting = self.watchers.contains(client) || self.locks.involves(client);
                 server.set_lasting(now.monotonic, client, lasting);
             },

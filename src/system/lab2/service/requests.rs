@@ -37,7 +37,7 @@ impl Service {
             Request::Bind => self.bind(peer, descriptors),
             Request::Unlock { exit } => {
                 self.backstops.cancel(client);
-                let released = self.lock_log.released(now.monotonic, client, exit);
+                let released = self.lock_log.on_released(now.monotonic, client, exit);
                 self.released.extend(released.map(|lock| lock.label));
                 if self.locks.release(client) {
                     self.changed.push((client, self.watchers.contains(client)));
@@ -70,9 +70,9 @@ impl Service {
         machine: &Lab2,
     ) -> Reaction<Command> {
         match request {
-            RingRequest::Once(request) => self.once(now, peer, &request, machine),
-            RingRequest::Ran { done } => self.ran(peer.id, done),
-            RingRequest::NotRun => self.not_run(peer.id),
+            RingRequest::Once(request) => self.request_job(now, peer, &request, machine),
+            RingRequest::Ran { done } => self.end_run(peer.id, done),
+            RingRequest::NotRun => self.cancel_run(peer.id),
             RingRequest::Yield { to } => self.yield_to(to.as_deref(), machine),
             RingRequest::Forget { member } => forget(now, &member, machine),
             RingRequest::Pause(request) => self.pause(now, peer, &request, machine),
@@ -103,7 +103,7 @@ impl Service {
                 .request(now.monotonic, peer, request, job, fetch_timeout)
         };
         if let Err(why) = asked {
-            self.count.refused(why);
+            self.count.count_refusal(why);
             let text = self.text_inputs(now, machine).refusal(why, request);
             return Reaction::Reply(refused(why, text));
         }
@@ -121,7 +121,7 @@ impl Service {
         }
     }
 
-    fn once(
+    fn request_job(
         &mut self,
         now: Now,
         peer: Client,
@@ -145,8 +145,8 @@ impl Service {
     }
 
     /// Ends a run. If the lock was lost, the job counts as lost, whatever its client reports.
-    fn ran(&mut self, client: ClientId, done: bool) -> Reaction<Command> {
-        if !self.locks.holds(client) || self.locks.held().is_none() {
+    fn end_run(&mut self, client: ClientId, done: bool) -> Reaction<Command> {
+        if !self.locks.holds(client) || self.locks.held_token().is_none() {
             return Reaction::error(
                 "cannot record the end of the job: this connection has no lock",
             );
@@ -157,7 +157,7 @@ impl Service {
         Reaction::Command(Command::EndOnce(client, end), Reply::Done {})
     }
 
-    fn not_run(&self, client: ClientId) -> Reaction<Command> {
+    fn cancel_run(&self, client: ClientId) -> Reaction<Command> {
         if !self.locks.holds(client) {
             return Reaction::error(
                 "cannot record that the job was not run: this connection has no lock",
@@ -251,7 +251,7 @@ impl Service {
         token: Option<&str>,
         machine: &Lab2,
     ) -> Reaction<Command> {
-        let Some(held) = self.locks.held() else {
+        let Some(held) = self.locks.held_token() else {
             return Reaction::error(
                 "no program of this machine holds the token; take the lock first",
             );

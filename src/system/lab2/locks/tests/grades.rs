@@ -191,7 +191,7 @@ fn a_grade_that_falls_below_what_is_required_is_a_loss() {
     rig.now = rig.now + HEARTBEAT;
     rig.drop_grade_to(Grade::View);
     assert_eq!(rig.update(), lost(LossReason::Grade, until));
-    assert_eq!(rig.locks.held(), None);
+    assert_eq!(rig.locks.held_token(), None);
     assert!(rig.locks.is_held(), "it has its time to end");
     rig.confirmed(Grade::Quorum);
     assert_eq!(rig.update(), [], "a lost lock does not come back");
@@ -205,7 +205,7 @@ fn a_grade_that_stays_as_high_as_required_is_no_loss() {
         rig.wants_so(1, requiring(require));
         rig.confirmed(Grade::View);
         assert_eq!(rig.update(), [], "{require:?}");
-        assert!(rig.locks.held().is_some(), "{require:?}");
+        assert!(rig.locks.held_token().is_some(), "{require:?}");
     }
 }
 

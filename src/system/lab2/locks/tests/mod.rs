@@ -179,7 +179,7 @@ fn a_client_gets_the_token_when_it_comes_and_the_machine_gets_one_command() {
     assert_eq!(rig.commands, [Command::WantToken]);
     rig.take_token(5);
     assert_eq!(rig.update(), rig.granted(1));
-    assert_eq!(rig.locks.held(), Some(token(5)));
+    assert_eq!(rig.locks.held_token(), Some(token(5)));
     assert_eq!(rig.release(1), []);
     assert_eq!(rig.commands, [Command::WantToken, Command::WorkDone]);
     assert!(rig.locks.is_idle());
@@ -213,15 +213,15 @@ fn a_disconnected_holder_keeps_the_token_until_its_lease_ends() {
     let mut rig = Rig::has_token(5);
     rig.wants(1);
     rig.wants(2);
-    rig.locks.leave_behind(rig.now, 1);
-    assert_eq!(rig.locks.held(), None, "its lock has ended");
+    rig.locks.on_client_gone(rig.now, 1);
+    assert_eq!(rig.locks.held_token(), None, "its lock has ended");
     assert_eq!(rig.advance_in_steps(LEASE - Duration::from_millis(1)), []);
     assert_eq!(
         rig.advance_in_steps(Duration::from_millis(1)),
         rig.granted(2)
     );
     rig.wants(3);
-    rig.locks.leave_behind(rig.now, 3);
+    rig.locks.on_client_gone(rig.now, 3);
     assert!(!rig.locks.involves(3), "a waiting client has no work");
 }
 
@@ -311,7 +311,7 @@ fn a_lost_token_has_the_reason_of_the_loss() {
         rig.machine.link_up = link_up;
         rig.machine.last_loss = Some(reason);
         assert_eq!(rig.update(), [(1, Notice::Lost { why, until })]);
-        assert_eq!(rig.locks.held(), None);
+        assert_eq!(rig.locks.held_token(), None);
         assert_eq!(rig.commands.last(), Some(&Command::WorkDone));
     }
 }
@@ -325,7 +325,11 @@ fn a_lock_continues_while_its_node_outbids_other_owners() {
         for outbid in [7, 9] {
             rig.outbid_with(outbid);
             assert_eq!(rig.update(), []);
-            assert_eq!(rig.locks.held(), Some(token(5)), "as its holder was told");
+            assert_eq!(
+                rig.locks.held_token(),
+                Some(token(5)),
+                "as its holder was told"
+            );
         }
         rig.machine.others_want = others_want;
         let now = rig.release(1);
@@ -334,7 +338,7 @@ fn a_lock_continues_while_its_node_outbids_other_owners() {
             assert_eq!(rig.machine.state, State::Waiter);
         } else {
             assert_eq!(now, rig.granted(2), "under the current token");
-            assert_eq!(rig.locks.held(), Some(token(9)));
+            assert_eq!(rig.locks.held_token(), Some(token(9)));
         }
     }
 }
@@ -391,7 +395,7 @@ fn a_holder_gets_notice_before_its_maximum_hold_and_is_dropped_later() {
     let (why, until) = (LossReason::MaxHold, end);
     let notices = rig.advance(Duration::from_millis(1));
     assert_eq!(notices, [(1, Notice::Lost { why, until })]);
-    assert_eq!(rig.locks.held(), None, "it may no longer be used");
+    assert_eq!(rig.locks.held_token(), None, "it may no longer be used");
     assert!(rig.locks.is_held(), "but it is waited for");
     assert_eq!(rig.advance(Duration::from_millis(50)), []);
     assert!(rig.locks.is_held(), "it may not have read the notice");
@@ -421,7 +425,7 @@ fn a_shutdown_ends_the_work_and_the_waiting() {
     let mut rig = Rig::has_token(5);
     rig.wants(1);
     rig.wants(2);
-    rig.locks.leave();
+    rig.locks.stop_granting();
     let (why, until) = (LossReason::Shutdown, rig.machine.lease_until);
     let leaving = Notice::Refused(RefusalReason::Leaving);
     let notices = [(1, Notice::Lost { why, until }), (2, leaving.clone())];

@@ -160,7 +160,7 @@ fn a_shutdown_ends_a_pause() {
     let mut rig = Rig::new();
     rig.locks.pause(true);
     rig.wants(1);
-    rig.locks.leave();
+    rig.locks.stop_granting();
     let leaving = Notice::Refused(RefusalReason::Leaving);
     assert_eq!(rig.update(), [(1, leaving)]);
     rig.locks.pause(false);
