@@ -8,7 +8,7 @@ use ring_process::{LockError, owned};
 use ring_runtime::net::OpenError;
 use thiserror::Error;
 
-/// The error that stops a node at its start. Its text is for the operator: what failed, the cause, and what to do.
+/// The error that stops a node at its start. Its text is for the operator: the failure, the cause and a remedy.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum Error {

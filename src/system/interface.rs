@@ -14,12 +14,11 @@ pub(super) struct InterfaceRequest<'a> {
     pub name: &'a str,
     /// Whether to wait for an interface that is missing.
     pub waits: bool,
-    /// The format of log lines.
     pub log_format: LogFormat,
 }
 
 impl InterfaceRequest<'_> {
-    /// Returns the interface's main name. Waits for the interface if the options say so.
+    /// Returns the interface's main name. Waits for the interface if the options ask for it.
     ///
     /// # Errors
     /// There is no such interface, or the kernel cannot list the interfaces.

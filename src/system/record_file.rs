@@ -224,9 +224,7 @@ pub(super) fn warn_unless_synced(synced: io::Result<()>) {
 /// The failed writes since the last query.
 #[derive(Debug)]
 pub(super) struct WriteFailures {
-    /// Their number.
     pub count: u64,
-    /// The error of the last one.
     pub last: io::Error,
 }
 

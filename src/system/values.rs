@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use ring_text::{parse_bytes, parse_duration};
 
-/// Parses a count.
 pub(super) fn parse_count<T: FromStr>(text: &str) -> Result<T, String> {
     text.parse()
         .map_err(|_| "not a count; give a whole number, as in 4".to_owned())

@@ -9,7 +9,6 @@ use tracing::warn;
 
 use super::record_file::WriteFailures;
 
-/// Interval of warnings.
 const WARNING_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Logs failed writes at a limited rate.

@@ -8,7 +8,6 @@ const MEASUREMENT_MIN: Duration = Duration::from_secs(10);
 /// Maximum error of a clock, in millionths: one percent.
 const ERROR_MAX_MILLIONTHS: i64 = 10_000;
 
-/// The rate of the clock.
 #[derive(Debug)]
 pub(crate) struct ClockRate {
     /// The last readings of the clock and the counter.
@@ -44,7 +43,7 @@ impl ClockRate {
         before.is_some() != self.error_millionths.is_some()
     }
 
-    /// Returns what is wrong and what to do; `None`: the clock is right.
+    /// Describes the problem and a remedy; `None`: the clock is right.
     pub(crate) fn problem(&self) -> Option<String> {
         let per_cent = self.error_millionths?.unsigned_abs() / 10_000;
         let way = if self.error_millionths > Some(0) {

@@ -23,7 +23,7 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum unread bytes of a client, in addition to one reply.
 const UNREAD_MAX: usize = 64 << 10;
 
-/// What the server does with a client next.
+/// The server's next action for a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
     Wait(Interest),
@@ -91,7 +91,6 @@ impl Connection {
         (!self.may_be_silent || !self.output.is_empty()).then_some(self.deadline)
     }
 
-    /// Sets whether the client may be silent.
     pub(crate) fn set_lasting(&mut self, may_be_silent: bool, now: Instant) {
         self.accepts_descriptors &= may_be_silent;
         if self.may_be_silent && !may_be_silent {

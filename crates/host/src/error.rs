@@ -7,17 +7,17 @@ use std::path::PathBuf;
 use ring_runtime::wait::Failure;
 use thiserror::Error;
 
-/// An error of one system's node. Its text is for the operator: what failed, the cause, and what to do.
+/// An error of one system's node. Its text is for the operator: the failure, the cause and a remedy.
 pub trait SystemError: error::Error + Send + Sync + 'static {
     /// Returns the process's exit code, as listed in the program's `--help`.
     fn exit_code(&self) -> u8;
 }
 
-/// The error that ends the daemon. Its text is for the operator: what failed, the cause, and what to do.
+/// The error that ends the daemon. Its text is for the operator: the failure, the cause and a remedy.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The command line cannot work. The text gives the reason and what to change.
+    /// The command line cannot work. The text gives the reason and a remedy.
     #[error("{0}")]
     Usage(String),
     /// An error of the system.

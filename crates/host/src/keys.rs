@@ -4,7 +4,6 @@
 pub const NETWORK: u64 = 1;
 /// The key for the system's descriptor, with which its other threads wake the loop.
 pub const SYSTEM: u64 = 2;
-/// The key for signals.
 pub(crate) const SIGNALS: u64 = 3;
 /// The key for the control socket and its clients.
 pub(crate) const CONTROL: u64 = 4;

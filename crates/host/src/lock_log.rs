@@ -1,4 +1,4 @@
-//! Logs the locks of this machine: who holds a lock, for how long, and how it ended.
+//! Logs the locks of this machine: the holder, the duration, and the reason of the end.
 
 use std::fmt;
 use std::time::Duration;
@@ -88,13 +88,7 @@ impl LockLog {
 
     fn log_grant(&mut self, lock: &HeldLock) {
         let more = HiddenLocks(self.grants.take_refused());
-        let HeldLock {
-            client,
-            label,
-            job,
-            token,
-            ..
-        } = lock;
+        let (client, label, job, token) = (&lock.client, &lock.label, &lock.job, &lock.token);
         let (pid, uid, user) = (client.pid, client.uid, client.user_name());
         info!(
             event = "lock_granted",
@@ -115,13 +109,7 @@ impl LockLog {
         if !self.is_logged && held < LONG_LOCK_MIN {
             return Some(lock);
         }
-        let HeldLock {
-            client,
-            label,
-            job,
-            token,
-            ..
-        } = &lock;
+        let (client, label, job, token) = (&lock.client, &lock.label, &lock.job, &lock.token);
         let (pid, uid, user) = (client.pid, client.uid, client.user_name());
         let (held_ns, held) = (nanos(held), format_duration(held));
         let code = exit.map_or_else(String::new, |exit| format!(", exit code {exit}"));

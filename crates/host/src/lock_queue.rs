@@ -86,8 +86,8 @@ impl<R, O, T> Holder<R, O, T> {
     }
 }
 
-/// The local holder and the local queue. The system decides which waiting client is next, and what the holder is
-/// told.
+/// The local holder and the local queue. The system decides which waiting client is next,
+/// and notifies the holder.
 #[derive(Debug)]
 pub struct LockQueue<R, O, T> {
     /// The holder of the token.
@@ -180,9 +180,11 @@ impl<R, O, T> LockQueue<R, O, T> {
         was_involved
     }
 
-    /// Handles a client that has disconnected. If it held the token and did not report the end of its work, the work
-    /// may continue until the end of its lease: its keeper or the kernel is about to end the work. Returns the client
-    /// whose lock this has ended, unless it was ending before.
+    /// Handles a client that has disconnected. Returns the client whose lock this has ended, unless it was ending
+    /// before.
+    ///
+    /// If the client held the token and did not report the end of its work, the work may continue until the end of its
+    /// lease. Its keeper or the kernel is about to end the work.
     pub fn on_client_gone(&mut self, now: Instant, client: ClientId) -> Option<&Waiter<R, O>> {
         if !self.holds(client) {
             self.release(client);

@@ -8,7 +8,6 @@ use tracing::{Level, debug, warn};
 
 use crate::observe::RateLimit;
 
-/// The interval of checks.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// The interval of checks in a loop that nothing else wakes.
 const IDLE_CHECK_INTERVAL: Duration = Duration::from_secs(10);

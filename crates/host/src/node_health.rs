@@ -62,7 +62,7 @@ impl NodeHealth {
         tell(event, text);
     }
 
-    /// Returns what is wrong with the rate of the clock, and what to do; `None`: it is right.
+    /// Describes a wrong rate of the clock, and a remedy; `None`: it is right.
     pub fn clock_trouble(&self) -> Option<String> {
         self.clock.problem()
     }

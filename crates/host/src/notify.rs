@@ -19,7 +19,6 @@ use crate::observe::RateLimit;
 pub(crate) struct Notifier<C> {
     /// The channel to the service manager, if there is one.
     channel: Option<Channel>,
-    /// The condition that was reported last.
     last_condition: Option<C>,
     limit: RateLimit,
     watchdog: Option<Watchdog>,

@@ -8,7 +8,7 @@ use ring_proto::time::Now;
 /// to be retained for long.
 pub const RETAINED_EVENTS_MAX: usize = 1024;
 
-/// Who gets an event, and for how long it is retained.
+/// The receivers of an event, and how long it is retained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Priority {
     /// Everybody gets it. Only other news displace it.

@@ -133,7 +133,6 @@ impl Host {
     }
 }
 
-/// The progress of a shutdown.
 #[derive(Debug)]
 enum Shutdown<C> {
     No,

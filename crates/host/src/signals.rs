@@ -26,7 +26,6 @@ const CAUGHT_SIGNALS: [Signal; 6] = [
     Signal::SIGUSR2,
 ];
 
-/// The action that a signal asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SignalAction {
     /// Shut down in order.

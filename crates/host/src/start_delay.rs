@@ -18,7 +18,7 @@ const WAIT_INTERVAL: Duration = Duration::from_millis(100);
 pub struct StartDelay(Notifier<&'static str>);
 
 impl StartDelay {
-    /// Reports to the service manager that the daemon is up, and what it waits for.
+    /// Reports to the service manager that the daemon is up, with a status about the wait.
     pub fn begin(status: &str) -> Self {
         let notifier = Notifier::new();
         notifier.ready();

@@ -72,9 +72,11 @@ pub trait System: Sized {
     /// Returns the task that does the machine's jobs. It is called once. `None`: the machine has no jobs.
     fn task(&mut self) -> Option<Self::Task>;
 
-    /// Registers descriptors with the loop: the link's under [`LINK`](ring_runtime::wait::LINK), if it is open, those
-    /// that report changes of the network under [`NETWORK`](super::NETWORK), and the system's own, with which its
-    /// threads wake the loop, under [`SYSTEM`](super::SYSTEM).
+    /// Registers descriptors with the loop:
+    ///
+    /// - the link's under [`LINK`](ring_runtime::wait::LINK), if it is open
+    /// - those that report changes of the network under [`NETWORK`](super::NETWORK)
+    /// - the one with which the system's threads wake the loop under [`SYSTEM`](super::SYSTEM)
     ///
     /// # Errors
     /// A system call failed.

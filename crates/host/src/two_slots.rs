@@ -13,9 +13,9 @@
 //! The record of fencing tokens (`crates/client/src/fencing/slots.rs`) also has two slots with checksums, but shares
 //! no code with this one, because the requirements differ:
 //!
-//! - Here a sequence number says which slot is newer. A damaged slot gives way to the other one: a node that has lost
+//! - Here a sequence number orders the slots. A damaged slot gives way to the other one: a node that has lost
 //!   its last step starts from the one before.
-//! - There the tokens themselves say which slot is newer, and a slot is a line of text for people and other programs.
+//! - There the tokens themselves order the slots, and a slot is a line of text for people and other programs.
 //!   A single damaged byte makes the whole record invalid, because the lost token may be the one that keeps a stale
 //!   holder out.
 
@@ -25,7 +25,6 @@ use std::os::unix::fs::FileExt;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-/// The offset of a record's body.
 pub(crate) const BODY_OFFSET: usize = 16;
 /// The length of the checksum in bytes.
 const CHECKSUM_LEN: usize = 8;

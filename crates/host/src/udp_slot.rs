@@ -58,7 +58,6 @@ pub struct UdpSlot {
     is_unregistered: bool,
     retry: Option<Instant>,
     complaints: Complaints,
-    /// The drops of earlier sockets.
     earlier: Drops,
     failures: SendFailures,
 }

@@ -12,7 +12,6 @@ const EVENTS_PER_ITERATION: usize = 64;
 #[derive(Debug, Clone, Copy)]
 struct Watcher {
     client: ClientId,
-    /// The number of its next event.
     next: u64,
     /// Whether it gets routine events.
     routine: bool,

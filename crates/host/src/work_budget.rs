@@ -12,7 +12,7 @@ const SHARE_DIVISOR: u32 = 10;
 /// and releases the token needs no more at a time.
 const FREE_WORK_MAX: Duration = Duration::from_micros(30);
 /// Maximum charge for one piece of work. If the work seems to have taken longer, the process or machine was stopped,
-/// and clients should not wait ten times as long for that.
+/// and clients should not pay for it with ten times that wait.
 const CHARGE_MAX: Duration = Duration::from_millis(20);
 
 /// A budget of time. Short bursts of work run at once, and so does each very short piece. Continuous work gets a

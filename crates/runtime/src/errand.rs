@@ -11,7 +11,6 @@ use ring_proto::time::{Instant, Now};
 use crate::cycle::Cycle;
 use crate::wait::{Failure, ReadyKeys, Waiting};
 
-/// The first key for the caller's descriptors.
 const FIRST_CALLER_KEY: u64 = 1;
 
 /// A state machine with its link. Its user calls [`step`](Self::step) in a loop, and checks the machine and its own

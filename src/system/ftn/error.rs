@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use crate::system;
 
-/// The error that stops a server at its start. Its text is for the operator: what failed, the cause, and what to do.
+/// The error that stops a server at its start. Its text is for the operator: the failure, the cause and a remedy.
 #[derive(Debug, Error)]
 pub(super) enum Error {
     /// The list of servers cannot be used.
@@ -19,11 +19,8 @@ pub(super) enum Error {
     /// The address of this server cannot be used.
     #[error("cannot use {address}, the address of server {index} in {}: {}", list.display(), hint(.source))]
     Bind {
-        /// The address.
         address: SocketAddr,
-        /// The server's index.
         index: usize,
-        /// The list.
         list: PathBuf,
         /// The error of the system call.
         source: io::Error,
@@ -33,12 +30,7 @@ pub(super) enum Error {
         "cannot use {}: another ringd, server {index} of this list or another one, holds it; give the server of another list \
          its own --state-dir DIR and --control PATH", path.display()
     )]
-    StateTaken {
-        /// The file.
-        path: PathBuf,
-        /// The server's index.
-        index: usize,
-    },
+    StateTaken { path: PathBuf, index: usize },
     /// An earlier version has stored the state in another directory.
     #[error(
         "cannot start server {index}: its state is still in {}, the place of earlier versions; stop all servers of this machine, \
@@ -47,12 +39,9 @@ pub(super) enum Error {
     StateMoved {
         /// The file of the earlier version.
         old: PathBuf,
-        /// The file of this one.
         new: PathBuf,
-        /// The server's index.
         index: usize,
     },
-    /// An error that every system has.
     #[error(transparent)]
     Common(system::Error),
 }
@@ -84,7 +73,7 @@ impl SystemError for Error {
     }
 }
 
-/// Describes the problem of an address, and what to do.
+/// Describes the problem of an address, and a remedy.
 fn hint(source: &io::Error) -> String {
     let advice = match source.kind() {
         ErrorKind::AddrNotAvailable => {

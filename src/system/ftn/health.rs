@@ -1,4 +1,4 @@
-//! A server's verdict on itself and the other servers: what is wrong, how bad it is, and what to do.
+//! A server's verdict on itself and the other servers: problems, their severity, and remedies.
 
 use ring_control::ftn::Status;
 use ring_control::{Finding, Verdict};

@@ -41,7 +41,6 @@ pub(super) struct Node {
     pub health: NodeHealth,
     pub write_warnings: WriteWarnings,
     pub onlookers: Onlookers,
-    /// Warnings about the options.
     pub option_warnings: Vec<String>,
     pub late_wake_ups: u64,
 }

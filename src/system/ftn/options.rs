@@ -265,11 +265,6 @@ mod tests {
     }
 
     #[test]
-    fn the_declaration_is_sound() {
-        Options::command().debug_assert();
-    }
-
-    #[test]
     fn a_list_and_an_index_get_the_machines_defaults() {
         let options = parse(&[]).unwrap();
         let default_for = server::Options {

@@ -122,7 +122,6 @@ fn check_old_state(options: &Options) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns the address to bind.
 fn own_address(
     options: &Options,
     names: &[Box<str>],

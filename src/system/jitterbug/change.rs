@@ -5,7 +5,6 @@ use ring_host::hooks::{self, Head};
 /// A change, and the state after it. It is small: each turn of the token is two changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Change {
-    /// The event's number.
     pub number: u64,
     /// The time of the event, in milliseconds since 1970.
     pub time_ms: u64,

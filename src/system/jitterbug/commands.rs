@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 /// Checks the commands. A line whose first word needs the shell's expansion is accepted.
 ///
 /// # Errors
-/// A text that names the option, the missing command, and what to do.
+/// A text that names the option, the missing command, and a remedy.
 pub(super) fn check(compute: Option<&str>, decide: &str) -> Result<(), String> {
     if let Some(word) = compute.and_then(missing) {
         return Err(format!(

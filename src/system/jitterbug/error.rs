@@ -5,17 +5,15 @@ use std::io::{self, ErrorKind};
 use ring_host::SystemError;
 use thiserror::Error;
 
-/// The error that stops a node at its start. Its text is for the operator: what failed, the cause, and what to do.
+/// The error that stops a node at its start. Its text is for the operator: the failure, the cause and a remedy.
 #[derive(Debug, Error)]
 pub(super) enum Error {
     /// A socket cannot be bound.
     #[error("cannot use {what} {port} on {interface}: {}", hint(.source, what))]
     Bind {
-        /// The interface.
         interface: String,
         /// `UDP port` or `TCP port`.
         what: &'static str,
-        /// The port.
         port: u16,
         /// The error of the system call.
         source: io::Error,
@@ -44,7 +42,7 @@ impl SystemError for Error {
     }
 }
 
-/// Describes the problem of a port, and what to do.
+/// Describes the problem of a port, and a remedy.
 fn hint(source: &io::Error, what: &str) -> String {
     let (option, list) = if what == "UDP port" {
         ("--udp-port, the same on all nodes", "ss -ulpn")

@@ -1,4 +1,4 @@
-//! A node's verdict on itself and its ring: what is wrong, how bad it is, and what to do.
+//! A node's verdict on itself and its ring: problems, their severity, and remedies.
 
 use ring_codec::jitterbug::Node;
 use ring_control::{Finding, Verdict};
@@ -24,7 +24,7 @@ pub(super) fn verdict(interface: &str, snapshot: &Snapshot, starvation: Starvati
         ));
     } else if snapshot.nodes.len() + snapshot.to_add.len() <= 1 {
         findings.push(Finding::degraded(format!(
-            "this node is alone in its ring; if others run, compare its address and netmask with theirs, and let UDP port {} \
+            "this node is the only one in its ring; if others run, compare its address and netmask with theirs, and let UDP port {} \
              through the firewalls",
             snapshot.udp_port
         )));

@@ -46,7 +46,6 @@ impl History {
         }
     }
 
-    /// Returns the events, by number.
     pub(super) const fn recent(&self) -> &Recent<Entry<Keys>> {
         self.events.recent()
     }

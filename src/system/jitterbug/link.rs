@@ -22,11 +22,9 @@ const CONNECTIONS_MAX: u16 = 64;
 
 pub(super) type Sockets = Joined<UdpLink, Connections<TcpNetwork, SocketAddr>>;
 
-/// The address of the node, and its interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct NodeAddress {
     address: Address,
-    /// The interface's index.
     index: u32,
 }
 
@@ -58,7 +56,6 @@ pub(super) struct SegmentLink {
     budget: WorkBudget,
     retry: Option<Instant>,
     complaints: Complaints,
-    /// The drops of earlier sockets.
     earlier: Drops,
 }
 
@@ -101,7 +98,6 @@ impl SegmentLink {
         Ok(link)
     }
 
-    /// Returns the watch, for a poller.
     pub(super) const fn watch(&self) -> &InterfaceWatch {
         &self.watch
     }

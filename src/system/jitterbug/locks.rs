@@ -16,7 +16,6 @@ use ring_proto::time::Instant;
 pub(super) struct MachineState {
     /// Whether local work may use the token.
     pub may_use: bool,
-    /// The number of this node's turn.
     pub turn: u64,
     /// How often local work has lost the token.
     pub ends: u64,

@@ -81,14 +81,12 @@ impl Rig {
         std::mem::take(&mut self.notices)
     }
 
-    /// Makes the token leave.
     fn lose_token(&mut self) {
         self.machine.may_use = false;
         self.machine.ends += 1;
         self.machine.lease_until = self.now;
     }
 
-    /// Makes the token return.
     fn regain_token(&mut self) {
         self.machine.may_use = true;
         self.machine.turn += 1;

@@ -278,11 +278,6 @@ mod tests {
     }
 
     #[test]
-    fn the_declaration_is_sound() {
-        Options::command().debug_assert();
-    }
-
-    #[test]
     fn an_interface_alone_gets_the_defaults_of_the_machine() {
         let options = parse(&[]).unwrap();
         assert_eq!(options.of_machine(), jitterbug::Options::default());

@@ -5,7 +5,6 @@ use ring_control::jitterbug::Status;
 
 use crate::system::status_lines;
 
-/// Maximum number of named nodes.
 const NAMED_NODES_MAX: usize = 20;
 
 pub(super) fn log(status: &Status) {

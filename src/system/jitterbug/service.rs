@@ -14,7 +14,7 @@ use ring_text::hex;
 use super::history::{History, Keys};
 use super::locks::{Locks, MachineState, Notice};
 
-/// Maximum bytes of data in a grant: an environment has no room for more.
+/// Maximum bytes of data in a grant: an environment cannot hold more.
 const GRANT_DATA_MAX: usize = 1024;
 /// Number of renewals in the length of a lease.
 const RENEWALS_PER_LEASE: u32 = 8;
@@ -248,7 +248,6 @@ impl Service {
         command
     }
 
-    /// Logs the loss of a client's lock.
     fn log_loss(&mut self, now: Instant, client: ClientId, why: LossReason) {
         let is_wrong = matches!(
             why,
@@ -348,7 +347,7 @@ const fn loss(why: LossReason) -> &'static str {
         LossReason::MaxHold => "it was held as long as --max-hold allows",
         LossReason::Shutdown => "ringd is shutting down",
         LossReason::StrongerToken => "another leader has a stronger token",
-        LossReason::Lease => "ringd was stalled for so long that another node may lead",
+        LossReason::Lease => "ringd was stalled too long: another node may lead",
         LossReason::Link => "the interface has no address",
         LossReason::Gone => "its client has disconnected without releasing it",
     }

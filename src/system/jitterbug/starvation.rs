@@ -40,12 +40,12 @@ impl Starvation {
 }
 
 impl StarvationEvent {
-    /// Returns the event's name, and a text about the problem and what to do.
+    /// Returns the event's name, and a text with the problem and a remedy.
     pub(super) const fn describe(self) -> (&'static str, &'static str) {
         match self {
             Self::Starved => (
                 "starving",
-                "this node has lost its ring three times in a row without having had the token: passes to it fail; let TCP through \
+                "this node has lost its ring three times in a row without the token: passes to it fail; let TCP through \
                  its firewall and those of the other nodes",
             ),
             Self::Recovered => ("not_starving", "this node has had the token again"),

@@ -155,7 +155,6 @@ fn rotation_events() -> Vec<Event> {
     ]
 }
 
-/// Returns all other events.
 fn others() -> Vec<Event> {
     let terms = |seconds| Terms {
         patience: Duration::from_secs(seconds),
@@ -225,7 +224,6 @@ fn others() -> Vec<Event> {
     ]
 }
 
-/// Returns the counters that are not 0.
 fn counts(tally: &Tally) -> BTreeSet<String> {
     let json = serde_json::to_value(tally.counters(0)).expect("it is JSON");
     let groups = json.as_object().into_iter().flatten();

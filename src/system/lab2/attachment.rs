@@ -22,7 +22,6 @@ const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 pub(super) enum LinkLoss {
     /// The administrator has set the interface down.
     Down,
-    /// There is no carrier.
     NoCarrier,
     /// The interface no longer exists.
     Gone,
@@ -80,7 +79,6 @@ pub(super) struct Attachment {
     interface: Interface,
     /// `None`: the socket is open and the machine may use it.
     loss: Option<LinkLoss>,
-    /// The drops of earlier sockets.
     earlier_drops: u64,
     /// Whether the kernel may have reported changes that were not looked up yet.
     has_unseen_changes: bool,
@@ -136,7 +134,6 @@ impl Attachment {
         }))
     }
 
-    /// Returns the watch, for a poller.
     pub(super) const fn watch(&self) -> &InterfaceWatch {
         &self.watch
     }

@@ -10,7 +10,6 @@ use ring_proto::lab2::{Grade, State};
 /// A change, and the state after it. It is small: each turn of the token is one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Change {
-    /// The event's number.
     pub number: u64,
     /// The time of the event, in milliseconds since 1970.
     pub time_ms: u64,
@@ -25,7 +24,6 @@ pub(super) struct Change {
     pub token: Option<Token>,
     /// Its holder, as far as is known.
     pub owner: Option<MacAddr>,
-    /// The grade of a lock.
     pub grade: Grade,
     /// The member that is silent or heard again, and the number of other members with the same change.
     pub member: Option<(MacAddr, usize)>,

@@ -1,4 +1,4 @@
-//! A node's verdict on itself and its ring: what is wrong, how bad it is, and what to do.
+//! A node's verdict on itself and its ring: problems, their severity, and remedies.
 
 use ring_control::lab2::Status;
 use ring_control::{Finding, Verdict};
@@ -53,8 +53,8 @@ fn own_findings(status: &Status) -> Vec<Finding> {
     } else if status.is_cut_off() {
         let others = status.others().filter(|it| it.state != "left").count();
         findings.push(Finding::critical(format!(
-            "this node hears none of the {others} other members that it knows: if they are up, check {interface}, its \
-             firewall and its cable; run ringctl forget MEMBER only if all of them are gone for good"
+            "this node hears none of the {others} other members that it knows; check {interface}, its \
+             firewall and its cable; run ringctl forget MEMBER only if they are gone for good"
         )));
     } else if !status.is_in_ring() {
         findings.push(Finding::critical(format!(

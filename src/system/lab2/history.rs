@@ -35,7 +35,6 @@ impl History {
         }
     }
 
-    /// Returns the events, by number.
     pub(super) const fn recent(&self) -> &Recent<Entry> {
         &self.recent
     }
@@ -75,7 +74,6 @@ impl History {
         self.lock(now, event, label, refused, Priority::Passing);
     }
 
-    /// Adds the release of a local lock.
     pub(super) fn lock_released(&mut self, now: Now, label: &str) {
         self.lock(now, "lock_released", label, None, Priority::Passing);
     }

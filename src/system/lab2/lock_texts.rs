@@ -16,7 +16,6 @@ use crate::system::lab2::observe::Absent;
 pub(super) struct TextInputs<'a> {
     pub machine: &'a Lab2,
     pub now: Instant,
-    /// The daemon's interface.
     pub interface: &'a str,
     /// The client that holds the token on this machine, or else the first one that waits.
     pub first: Option<ClientStatus>,
@@ -155,7 +154,7 @@ fn name(label: &str, pid: Option<i32>) -> String {
     }
 }
 
-/// Describes that the ring remembers too many jobs, and how to make room: a job whose period is over is dropped.
+/// Describes that the ring remembers too many jobs, and how to drop one: a job whose period is over is dropped.
 fn no_room_for_jobs(runs: impl Iterator<Item = RunView>) -> String {
     let left = |run: &RunView| run.stamp.period.saturating_sub(run.age);
     let first = runs.min_by_key(left).map(|run| {

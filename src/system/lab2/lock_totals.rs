@@ -14,7 +14,6 @@ pub(super) struct LockCount {
 }
 
 impl LockCount {
-    /// Counts a notice to a client.
     pub(super) fn count_notice(&mut self, notice: &Notice) {
         match notice {
             Notice::Granted { .. } => self.granted += 1,

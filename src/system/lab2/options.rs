@@ -274,11 +274,6 @@ mod tests {
     }
 
     #[test]
-    fn the_declaration_is_sound() {
-        Options::command().debug_assert();
-    }
-
-    #[test]
     fn an_interface_alone_gets_the_defaults() {
         let options = parse(&["eth0"]).unwrap();
         assert_eq!(options.interface, "eth0");

@@ -5,7 +5,6 @@ use ring_control::{Pending, Reply};
 use ring_process::{Client, ClientId};
 use ring_proto::time::Instant;
 
-/// The progress of a pause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Progress {
     Complete,
@@ -24,7 +23,6 @@ pub(super) enum PauseStep {
     Complete(Option<Client>),
 }
 
-/// The steps that were reported.
 #[derive(Debug, Clone, Copy, Default)]
 enum Reported {
     /// All: there is no pause, or it is complete.
@@ -49,12 +47,10 @@ impl Pausing {
         self.reported = Reported::Nothing(by);
     }
 
-    /// Ends the pause.
     pub(super) fn end(&mut self) {
         self.reported = Reported::All;
     }
 
-    /// Returns the next step to report, each once.
     pub(super) fn next_step(&mut self, progress: impl FnOnce() -> Progress) -> Option<PauseStep> {
         let by = match self.reported {
             Reported::All => return None,
@@ -79,12 +75,10 @@ impl Pausing {
         self.waiting.push((client, until));
     }
 
-    /// Whether a client waits.
     pub(super) fn involves(&self, client: ClientId) -> bool {
         self.waiting.iter().any(|&(waiting, _)| waiting == client)
     }
 
-    /// Removes a client.
     pub(super) fn forget(&mut self, client: ClientId) {
         self.waiting.retain(|&(waiting, _)| waiting != client);
     }

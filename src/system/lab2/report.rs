@@ -13,7 +13,6 @@ use crate::system::status_lines;
 
 /// Maximum number of named members, and of clients.
 const NAMES_MAX: usize = 32;
-/// Maximum names per line.
 const NAMES_PER_LINE: usize = 4;
 
 /// Logs the ring's status as this node sees it. `token` is the strongest that it knows.

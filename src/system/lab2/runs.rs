@@ -45,7 +45,6 @@ struct Suspect {
     is_reported: bool,
 }
 
-/// The runs that may be lost.
 #[derive(Debug, Default)]
 pub(super) struct LostRuns(Vec<Suspect>);
 

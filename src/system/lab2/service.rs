@@ -31,7 +31,6 @@ use crate::system::Error;
 enum Done {
     /// A pause has ended.
     Resumed,
-    /// A run of a job has ended in this way.
     Ran(JobName, RunEnd),
 }
 
@@ -172,7 +171,6 @@ impl Service {
     }
 }
 
-/// Returns a token as JSON for clients.
 fn token_json(token: Token) -> OwnJson {
     OwnJson::of(&token_status(token))
 }

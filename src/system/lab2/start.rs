@@ -100,7 +100,6 @@ pub fn run(options: &Options) -> Result<(), ring_host::Error> {
     host.run(Driver::new(machine), node)
 }
 
-/// Returns this program's version.
 fn version() -> Version {
     let number = |text: &str| text.parse().unwrap_or(0);
     Version {

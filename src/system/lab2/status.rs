@@ -68,7 +68,6 @@ pub(super) fn status(
     }
 }
 
-/// Returns a token's entry in the status.
 pub(super) fn token_status(token: Token) -> TokenStatus {
     TokenStatus {
         progress: token.progress,

@@ -21,7 +21,6 @@ impl StoredPause {
         }
     }
 
-    /// Returns the file's path.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
@@ -41,7 +40,6 @@ impl StoredPause {
         Ok(true)
     }
 
-    /// Stores a pause.
     pub(super) fn store(&self) -> Result<(), String> {
         owned::open(&self.path)
             .map(|_| self.sync())

@@ -24,7 +24,6 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// Rate limit of the lines that hooks print, and of the lines about hooks.
 const LINES_LIMIT: RateLimit = RateLimit::new(100, Duration::from_millis(100));
 
-/// The name of the command line's hook in the log.
 const COMMAND_LINE_HOOK: &str = "--on-change";
 
 #[derive(Debug, Clone)]

@@ -52,7 +52,6 @@ impl Write for Journal {
     }
 }
 
-/// Formats each line as an entry.
 pub(super) struct EntryFormat;
 
 impl<S, N> FormatEvent<S, N> for EntryFormat

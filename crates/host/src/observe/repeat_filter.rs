@@ -16,7 +16,6 @@ use tracing_subscriber::layer::Context;
 
 use super::{HiddenLines, RateLimit};
 
-/// The limit for lines of one kind.
 const KIND_LIMIT: RateLimit = RateLimit::new(20, Duration::from_secs(60));
 /// The limit for all kinds together: one for warnings, and one for the rest. Errors have none.
 const TOTAL_LIMIT: RateLimit = RateLimit::new(200, Duration::from_millis(50));
@@ -88,7 +87,6 @@ impl<S: Subscriber> Layer<S> for RepeatFilter {
     }
 }
 
-/// The kind of a line.
 struct Kind {
     hasher: DefaultHasher,
     /// The kind without the fields that name machines, because anybody can invent those.
@@ -119,7 +117,7 @@ impl Kind {
 #[derive(Debug, Clone, Copy)]
 struct Hashes {
     kind: u64,
-    /// The key that is used when there is no room for another kind.
+    /// The key that is used when the maximum number of kinds is reached.
     nameless: u64,
 }
 

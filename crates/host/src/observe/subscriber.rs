@@ -25,7 +25,6 @@ use super::journal::{EntryFormat, Journal, priority};
 use super::name_writer::NameWriter;
 use super::repeat_filter::{RepeatFilter, hidden_lines};
 
-/// Maximum number of lines in the queue.
 const QUEUED_LINES_MAX: usize = 512;
 /// Maximum time to write the queued lines at the end.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
@@ -200,7 +199,6 @@ where
     lines.with(RepeatFilter::new())
 }
 
-/// Adds the number of hidden lines to a JSON line.
 struct WithHiddenLines<F>(F);
 
 impl<S, N, F> FormatEvent<S, N> for WithHiddenLines<F>

@@ -14,7 +14,6 @@ pub(super) enum StreamState {
     Ended,
 }
 
-/// An incomplete line.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
     line: Vec<u8>,

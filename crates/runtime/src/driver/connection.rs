@@ -57,7 +57,7 @@ pub(super) enum Phase<P> {
     Up,
 }
 
-/// What to do with this node's side of the connection once all bytes are written.
+/// The plan for this node's side of the connection once all bytes are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CloseState {
     Open,
@@ -66,7 +66,6 @@ enum CloseState {
     Close,
 }
 
-/// The outcome of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WriteOutcome {
     Open,

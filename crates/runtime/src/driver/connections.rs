@@ -114,7 +114,7 @@ struct Slot<C, P> {
 }
 
 impl<N: Network<P>, P: Copy> Connections<N, P> {
-    /// Makes room for at most `count` connections of `network`.
+    /// Makes slots for at most `count` connections of `network`.
     pub fn new(network: N, count: u16) -> Self {
         let slot = || Slot {
             generation: 0,

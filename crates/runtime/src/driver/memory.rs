@@ -15,7 +15,6 @@ pub(super) struct Peer {
     pub sent: VecDeque<u8>,
     pub has_closed: bool,
     pub has_reset: bool,
-    /// Bytes that it has read.
     pub read: Vec<u8>,
     /// How many more bytes it takes.
     pub takes: usize,

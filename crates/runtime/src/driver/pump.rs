@@ -98,7 +98,7 @@ impl<M: Machine> Driver<M> {
     /// timeouts.
     ///
     /// If the machine's deadline has passed, it first handles all messages that arrived before `now`, whether or not
-    /// the caller knows of them: a message that waits unread because this process was late must cause no timeout.
+    /// the caller knows of them. A message that waits unread because this process was late must cause no timeout.
     /// Events of connections that are [due](Streams::is_due) are always handled.
     ///
     /// # Errors

@@ -13,7 +13,6 @@ use nix::sys::socket::{
 const HEADER_LEN: usize = 16;
 /// The length of the `struct ifinfomsg` that follows the header in a message about an interface.
 const INFO_LEN: usize = 16;
-/// The length of an attribute's header.
 const ATTRIBUTE_HEADER_LEN: usize = 4;
 /// The attribute for an alternative name: IFLA_ALT_IFNAME.
 const ALT_NAME: u16 = 53;

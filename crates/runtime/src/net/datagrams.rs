@@ -36,7 +36,6 @@ struct Envelope {
     name: [u8; ADDRESS_LEN],
 }
 
-/// A received datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Datagram {
     /// The number of its bytes in the buffer.

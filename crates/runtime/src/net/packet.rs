@@ -48,9 +48,8 @@ mod options {
 pub enum OpenError {
     /// The process has no permission.
     #[error(
-        "no permission to send and receive raw frames on {interface}: CAP_NET_RAW is missing; \
-         run it with sudo, or grant it once with `sudo setcap cap_net_raw+ep` on the program, \
-         or start it as the systemd service"
+        "cannot open a packet socket on {interface}: no permission for raw frames (CAP_NET_RAW); \
+         use sudo, `sudo setcap cap_net_raw+ep` on the program, or the systemd service"
     )]
     Permission {
         /// The interface's name.

@@ -30,7 +30,6 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(1);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Maximum wait for the thread's end: longer than the last items may take, kills included.
 const JOIN_TIMEOUT: Duration = Duration::from_secs(10);
-/// The default nice value.
 const DEFAULT_NICE: i32 = 0;
 /// The default timer slack, in nanoseconds.
 const DEFAULT_TIMER_SLACK: u32 = 50_000;

@@ -12,7 +12,7 @@ use tracing::Level;
 
 use super::names::{Names, TokenName, state_name};
 
-/// The frequency class of an event, which sets the limit of its lines and who gets it.
+/// The frequency class of an event, which sets the limit of its lines and its receivers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Rate {
     /// It happens rarely.
@@ -32,7 +32,6 @@ pub(crate) enum Rate {
     Drop,
 }
 
-/// The keys of an event.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Keys {
     #[serde(skip)]
@@ -52,7 +51,6 @@ pub(crate) struct Keys {
     /// The name of the holder's program for itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub program: Option<String>,
-    /// The fencing number of the grant.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fencing_number: Option<String>,
     /// The duration of the hold, in nanoseconds.
@@ -62,7 +60,6 @@ pub(crate) struct Keys {
 
 type Line = ring_host::observe::Line<Keys>;
 
-/// Sets the keys of a line.
 trait WithKeys {
     fn at(self, rate: Rate) -> Self;
     fn with_configuration(self, configuration: u64) -> Self;
@@ -432,7 +429,7 @@ fn describe_reset(tokens_forgotten: usize) -> Line {
 fn describe_conflict(name: &[u8]) -> Line {
     let text = format!(
         "clients have conflicting claims to the token {}, and now share it: two servers have \
-         led at the same time; --quorum majority prevents that",
+         led at the same time; prevent this with --quorum majority",
         TokenName(name)
     );
     Line::new("conflict", Level::ERROR, text)
@@ -460,7 +457,7 @@ fn describe_departure(left_behind: usize) -> Line {
     Line::new("left", level, text)
 }
 
-/// Describes how the options of another server differ from this server's, and what follows.
+/// Describes how the options of another server differ from this server's, and the effect.
 pub(crate) fn describe_other_options(
     names: &Names,
     server: usize,

@@ -10,7 +10,7 @@ use ring_proto::jitterbug::{
 use ring_text::{format_bytes, format_duration};
 use tracing::Level;
 
-/// The frequency class of an event, which sets the limit of its lines and who gets it.
+/// The frequency class of an event, which sets the limit of its lines and its receivers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Rate {
     /// It happens rarely.
@@ -32,18 +32,15 @@ pub(crate) enum Rate {
     Drop,
 }
 
-/// The keys of an event.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Keys {
     pub rate: Rate,
-    /// The absolute `token_id`.
     pub token_id: Option<u32>,
     pub node: Option<IpAddr>,
 }
 
 type Line = ring_host::observe::Line<Keys>;
 
-/// Sets the keys of a line.
 trait WithKeys {
     fn at(self, rate: Rate) -> Self;
     fn with_token(self, token_id: u32) -> Self;
@@ -196,7 +193,7 @@ pub(crate) fn describe(event: &Event, before: State) -> Line {
     }
 }
 
-/// Describes how the options of a node differ from this node's, and what follows.
+/// Describes how the options of a node differ from this node's, and the effect.
 pub(crate) fn describe_difference(node: IpAddr, how: Difference) -> String {
     match how {
         Difference::Times {

@@ -13,7 +13,6 @@ use super::describe::{Keys, Rate};
 const FAILURES_LIMIT: RateLimit = RateLimit::new(5, Duration::from_secs(10));
 /// The limit for nodes of a list, which may come by the thousand.
 const NODES_LIMIT: RateLimit = RateLimit::new(20, Duration::from_millis(500));
-/// The limit for turns of the token.
 const TURNS_LIMIT: RateLimit = RateLimit::new(200, Duration::from_millis(10));
 /// The limit for dropped datagrams.
 const DROPS_LIMIT: RateLimit = RateLimit::new(1, Duration::from_secs(1));

@@ -19,7 +19,6 @@ pub(crate) struct Entry {
     pub(super) is_for_hooks: bool,
     /// The state before, if the event is a change of state.
     pub(super) from: Option<State>,
-    /// The reason's name.
     pub(super) reason: Option<&'static str>,
     /// The reason in words.
     pub(super) cause: Option<Rc<str>>,
@@ -47,7 +46,6 @@ impl Entry {
         }
     }
 
-    /// Makes an event from its description.
     pub(super) fn describing(now: Now, told: &Description<'_>, standing: Standing) -> Self {
         let keys = &told.keys;
         Self {

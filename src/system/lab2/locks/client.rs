@@ -23,11 +23,9 @@ type Holder = ring_host::Holder<Grade, Option<Job>, Token>;
 
 /// The requirements of a waiting client in Lab2.
 pub(super) trait JobRequirements {
-    /// Returns the required grade.
     fn requires(&self) -> Grade;
     /// Returns the request to the machine for the job.
     fn once(&self) -> Option<lab2::OnceRequest>;
-    /// Returns its entry in the status.
     fn status(&self, now: Instant) -> ClientStatus;
 }
 
@@ -63,7 +61,6 @@ impl JobRequirements for Waiter {
     }
 }
 
-/// Returns the holder's entry in the status.
 pub(super) fn holder_status(holder: &Holder, now: Instant) -> ClientStatus {
     ClientStatus {
         holds: true,

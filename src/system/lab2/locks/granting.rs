@@ -1,4 +1,4 @@
-//! Grants and refuses the token, and ends locks. Returns the commands that the machine needs for that.
+//! Grants and refuses the token, and ends locks. Returns the commands that the machine needs.
 
 use std::ops::ControlFlow;
 
@@ -50,7 +50,7 @@ impl Locks {
         self.grant_next(now, machine, tell)
     }
 
-    /// Grants the free token to the next client, or returns the command that is needed for that.
+    /// Grants the free token to the next client, or returns the command that is needed first.
     fn grant_next(
         &mut self,
         now: Instant,

@@ -26,7 +26,7 @@ pub(crate) struct MachineState {
     pub asking_lasts: Duration,
     /// Whether another member has requested the token.
     pub others_want: bool,
-    /// Whether this turn has lasted so long that it ends when no work is left: requests of others may be lost.
+    /// Whether this turn is long enough to end when no work is left: requests of others may be lost.
     pub is_turn_over: bool,
     /// The node's state in the ring.
     pub state: State,
@@ -59,7 +59,7 @@ impl MachineState {
         (self.grade >= required).then_some(until)
     }
 
-    /// Returns the same for a grant. A confirmation that is about to end is not enough: a command would be ended at
+    /// Returns the same for a grant. A confirmation that is about to end is not enough. A command would be ended at
     /// once, as on the smaller side of a split, where members do not renew it.
     pub(super) fn grantable_until(&self, now: Instant, required: Grade) -> Option<Instant> {
         let is_worth_it = |&until: &Instant| {

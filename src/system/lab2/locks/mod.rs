@@ -52,7 +52,6 @@ enum Availability {
 pub(super) enum Notice {
     /// It holds the token.
     Granted {
-        /// The token.
         token: Token,
         /// No other client is granted it before then.
         until: Instant,
@@ -66,14 +65,12 @@ pub(super) enum Notice {
     Refused(RefusalReason),
     /// It needs no token: its job has run in this period, or is running.
     Ran {
-        /// The run.
         run: RunView,
         /// The time until the period ends.
         left: Duration,
     },
     /// It has lost the token.
     Lost {
-        /// The reason.
         why: LossReason,
         /// The time by which its work must have ended.
         until: Instant,

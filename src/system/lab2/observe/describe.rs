@@ -17,7 +17,6 @@ use super::trouble;
 
 /// The name of a dropped frame's event, which the log limits.
 pub(super) const DROPPED: &str = "dropped";
-/// The name of a change of owner's event.
 pub(crate) const OWNER_CHANGED: &str = "owner_changed";
 
 /// The state of the node and its ring, from its events.
@@ -28,9 +27,7 @@ pub(crate) struct Standing {
     pub token: Option<Token>,
     /// Its holder, as far as is known.
     pub owner: Option<MacAddr>,
-    /// The grade of a lock.
     pub grade: Grade,
-    /// The number of members in the table.
     pub members: usize,
 }
 
@@ -53,34 +50,27 @@ pub(crate) enum Audience {
     Log,
     /// Clients that watch.
     Watchers,
-    /// Hooks.
     Hooks,
 }
 
 /// The keys of an event, in the order of its log line.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Keys {
-    /// The state before.
     pub from: Option<State>,
-    /// The state after.
     pub to: Option<State>,
     /// The member that was offered the token. The log names this key `to` as well.
     pub receiver: Option<MacAddr>,
-    /// The reason's name.
     pub reason: Option<&'static str>,
     /// The token's holder.
     pub owner: Option<MacAddr>,
-    /// The grade of a lock.
     pub grade: Option<Grade>,
     /// The number of failed hand-overs in a row.
     pub in_a_row: Option<u32>,
     /// The duration of a hand-over.
     pub latency: Option<Duration>,
-    /// The token.
     pub token: Option<Token>,
     /// The member that the event is about.
     pub mac: Option<MacAddr>,
-    /// The number of members.
     pub members: Option<usize>,
     /// The member's IP address.
     pub ip: Option<[u8; 16]>,
@@ -88,15 +78,11 @@ pub(crate) struct Keys {
     pub others: Option<usize>,
     /// A length in bytes.
     pub len: Option<usize>,
-    /// An interface's MTU.
     pub mtu: Option<usize>,
-    /// The author of a frame.
     pub author: Option<MacAddr>,
-    /// A job.
     pub job: Option<JobName>,
 }
 
-/// The description of an event.
 pub(crate) struct Description<'a> {
     /// The name, in `snake_case`.
     pub event: &'static str,
@@ -110,7 +96,6 @@ pub(crate) struct Description<'a> {
     pub cause: Option<Arguments<'a>>,
     /// The state after it; `None`: it is unchanged.
     pub after: Option<Standing>,
-    /// Counts the event.
     pub count: &'a dyn Fn(&mut Tally),
 }
 
@@ -129,7 +114,6 @@ impl<'a> Description<'a> {
         }
     }
 
-    /// Makes an event for the log.
     fn new_logged(event: &'static str, level: Level, text: Arguments<'a>) -> Self {
         Self {
             level: Some(level),
@@ -174,13 +158,11 @@ impl<'a> Description<'a> {
         self
     }
 
-    /// Sets the state after it.
     fn with_standing(mut self, after: Standing) -> Self {
         self.after = Some(after);
         self
     }
 
-    /// Sets how it is counted.
     fn with_counter(mut self, count: &'a dyn Fn(&mut Tally)) -> Self {
         self.count = count;
         self

@@ -125,7 +125,7 @@ pub(super) fn named(silent: SilentMembers, before: &str, between: &str) -> Strin
     named.collect::<Vec<_>>().join(between)
 }
 
-/// The silent members of a ring without a quorum, and what to do about them.
+/// The silent members of a ring without a quorum, and a remedy.
 pub(crate) struct Absent {
     /// The number of members of the ring.
     pub ring: usize,

@@ -9,13 +9,11 @@ use super::display::{Absent, Ip, Long, Others, named};
 
 /// The description of a trouble or its end.
 pub(crate) struct Description {
-    /// The event's name.
     pub event: &'static str,
     /// How well a node works in spite of it.
     pub health: Health,
-    /// The member that it is about, if any.
     pub member: Option<MacAddr>,
-    /// The problem and what to do, or the end of the problem.
+    /// The problem and a remedy, or the end of the problem.
     pub text: String,
 }
 
@@ -64,8 +62,8 @@ descriptions! {
     (Trouble::OwnerUnheard { owner }, true) => "owner_heard", Healthy, Some(owner),
         "this node hears {owner} again, or that member has left, or this node has no link";
     (Trouble::TablesDiffer { owner }, false) => "tables_differ", Degraded, Some(owner),
-        "the member tables of this node and the owner {owner} have differed for a long time: there are more members than --max-members, \
-         long frames are lost, or only some members hear another one";
+        "the member tables of this node and the owner {owner} have differed for a long time; check --max-members, \
+         lost long frames, and members that only some others hear";
     (Trouble::TablesDiffer { owner }, true) => "tables_agree", Healthy, Some(owner),
         "this node and the owner know the same members again, or this node has no link";
     (Trouble::CannotSend, false) => "cannot_send", Critical, None,
@@ -102,10 +100,10 @@ descriptions! {
          for a loop";
     (Trouble::Apart { mac: None }, false) => "constants_apart", Critical, None,
         "the times of this node differ from the ring's by a factor of more than 10: it takes part, but neither elects nor owns; \
-         start it with the options of the other members";
+         start it with the other members' options";
     (Trouble::Apart { mac: Some(mac) }, false) => "constants_apart", Degraded, Some(mac),
         "the times of member {mac} differ from the ring's by a factor of more than 10: it takes part, but neither elects nor owns; \
-         start it with the options of the other members";
+         start it with the other members' options";
     (Trouble::Apart { mac: None }, true) => "constants_near", Healthy, None,
         "the times of this node are near the ring's again: it may own the token";
     (Trouble::Apart { mac: Some(mac) }, true) => "constants_near", Healthy, Some(mac),

@@ -21,7 +21,6 @@ use crate::system::record_file::Format;
 
 pub(super) const LEN: usize = 64;
 
-/// The contents of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Record {
     /// The node's state.

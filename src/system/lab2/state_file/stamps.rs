@@ -41,7 +41,6 @@ const _: () = assert!(MARK as usize == MAX_STAMPS);
 pub(super) enum FoundStamps {
     /// Records that this version knows, or none.
     Known {
-        /// The file.
         file: StampFile,
         /// The stamps that an earlier run stored.
         stored: Vec<StoredStamp>,
