@@ -28,7 +28,7 @@ pub fn command() -> Command {
         ))
         .subcommand(deferred_command::<jitterbug::Options>(
             "jitterbug",
-            "Run a node of a Jitterbug ring: a token whose data grows from holder to holder",
+            "Run a node of a Jitterbug ring",
         ))
         .subcommand_negates_reqs(true)
         .args_conflicts_with_subcommands(true)

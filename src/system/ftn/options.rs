@@ -71,7 +71,7 @@ pub(super) const STATE_DIR: &str = "/var/lib/ringd-ftn";
     name = "ftn",
     args_override_self = true,
     after_long_help = EXAMPLES,
-    after_help = "--help says more."
+    after_help = "See --help for more."
 )]
 pub struct Options {
     /// Read the servers from FILE, one HOST:PORT per line

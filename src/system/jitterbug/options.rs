@@ -73,7 +73,9 @@ Exit codes:
   6  a port is in use, by another ringd jitterbug or some other program
   8  the control socket cannot be made";
 
-/// Run a node of a Jitterbug ring: a token whose data grows from holder to holder.
+/// Run a node of a Jitterbug ring
+///
+/// The ring has one token, whose data grows from holder to holder.
 ///
 /// Nodes on one IP segment find each other by broadcast and keep one token, which moves around. The node that has it
 /// leads: it works on the token's data and hands both on, with the list of all nodes. When a leader is lost, the
@@ -83,7 +85,7 @@ Exit codes:
     name = "jitterbug",
     args_override_self = true,
     after_long_help = EXAMPLES,
-    after_help = "--help says more."
+    after_help = "See --help for more."
 )]
 pub struct Options {
     /// Run the node on this interface

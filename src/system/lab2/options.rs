@@ -76,7 +76,7 @@ Exit codes:
     version,
     args_override_self = true,
     after_long_help = EXAMPLES,
-    after_help = "--help says more."
+    after_help = "See --help for more."
 )]
 pub struct Options {
     /// Run the ring on this interface
