@@ -10,12 +10,12 @@ use super::{Priority, Recent};
 
 /// An event with its time. `K` are the keys that only its system has.
 #[derive(Debug)]
-pub struct Entry<K> {
+pub struct HistoryEntry<K> {
     time_ms: u64,
     text: Rc<EventText<K>>,
 }
 
-impl<K> Clone for Entry<K> {
+impl<K> Clone for HistoryEntry<K> {
     fn clone(&self) -> Self {
         Self {
             time_ms: self.time_ms,
@@ -31,7 +31,7 @@ struct EventText<K> {
     keys: K,
 }
 
-impl<K> Entry<K> {
+impl<K> HistoryEntry<K> {
     /// Returns the time of the event, in milliseconds since 1970.
     pub const fn time_ms(&self) -> u64 {
         self.time_ms
@@ -43,7 +43,7 @@ impl<K> Entry<K> {
     }
 }
 
-impl<K: Serialize> Entry<K> {
+impl<K: Serialize> HistoryEntry<K> {
     /// Makes the message that watchers get.
     pub fn message(&self, number: u64) -> EventMessage {
         let EventText { event, text, keys } = &*self.text;
@@ -59,7 +59,7 @@ impl<K: Serialize> Entry<K> {
 
 /// The latest events.
 #[derive(Debug)]
-pub struct History<K>(Recent<Entry<K>>);
+pub struct History<K>(Recent<HistoryEntry<K>>);
 
 impl<K> History<K> {
     /// Makes an empty history.
@@ -68,7 +68,7 @@ impl<K> History<K> {
     }
 
     /// Returns the events, by number.
-    pub const fn recent(&self) -> &Recent<Entry<K>> {
+    pub const fn recent(&self) -> &Recent<HistoryEntry<K>> {
         &self.0
     }
 
@@ -80,7 +80,7 @@ impl<K> History<K> {
         keys: K,
         priority: Priority,
     ) {
-        let entry = Entry {
+        let entry = HistoryEntry {
             time_ms: now.wall / 1_000_000,
             text: Rc::new(EventText { event, text, keys }),
         };

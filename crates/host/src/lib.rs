@@ -40,7 +40,7 @@ mod work_budget;
 use clock_rate::ClockRate;
 pub use complaints::Complaints;
 pub use error::{Error, SystemError};
-pub use history::{Entry, History};
+pub use history::{History, HistoryEntry};
 pub use jobs::{NoTask, Task};
 pub use keys::{NETWORK, SYSTEM};
 pub use lease_clock::lease_clock;

@@ -68,7 +68,7 @@ impl LockLog {
         self.held = Some(lock);
     }
 
-    /// Returns when to call [`look`](Self::log_long_lock).
+    /// Returns when to call [`log_long_lock`](Self::log_long_lock).
     pub fn deadline(&self) -> Option<Instant> {
         let hidden = self.held.as_ref().filter(|_| !self.is_logged);
         hidden.map(|lock| lock.since + LONG_LOCK_MIN)

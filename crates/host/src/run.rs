@@ -101,7 +101,7 @@ impl Host {
     /// shutdown was complete.
     pub fn run<S: System>(self, driver: Driver<S::Machine>, system: S) -> Result<(), Error> {
         self.log_limits();
-        let mut running = Running {
+        let mut daemon = Daemon {
             program: self.program,
             cycle: Cycle {
                 driver,
@@ -117,8 +117,8 @@ impl Host {
             system,
             log: self.log,
         };
-        running.start()?;
-        running.run()
+        daemon.start()?;
+        daemon.run()
     }
 
     fn log_limits(&self) {
@@ -144,7 +144,7 @@ enum Shutdown<C> {
 
 /// Everything that runs. Fields are dropped in this order: the server before the system, whose lock keeps other
 /// daemons from the socket's path, and the log last.
-struct Running<S: System> {
+struct Daemon<S: System> {
     program: Program,
     cycle: Cycle<S::Machine>,
     jobs: Option<Jobs<S::Task>>,
@@ -159,7 +159,7 @@ struct Running<S: System> {
     log: LogOutput,
 }
 
-impl<S: System> Running<S> {
+impl<S: System> Daemon<S> {
     fn start(&mut self) -> Result<(), Error> {
         self.system.register(&self.cycle.waiting)?;
         let jobs = self.system.task().map(Jobs::start).transpose();

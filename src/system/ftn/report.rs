@@ -6,10 +6,10 @@ use ring_control::harmless;
 use crate::system::status_lines;
 
 pub(super) fn log(status: &Status) {
-    status_lines::log(status, &standing(status), details(status));
+    status_lines::log(status, &state_line(status), details(status));
 }
 
-fn standing(status: &Status) -> String {
+fn state_line(status: &Status) -> String {
     let Status {
         index,
         role,
@@ -66,7 +66,7 @@ mod tests {
 
     use serde_json::json;
 
-    use super::{details, standing};
+    use super::{details, state_line};
     use ring_control::ftn::Status;
 
     #[test]
@@ -81,7 +81,7 @@ mod tests {
         }))
         .unwrap();
         assert_eq!(
-            standing(&status),
+            state_line(&status),
             "server 1, follower, READY, serves its tokens; leader 0, configuration 12"
         );
         let expected = [

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use ring_host::hooks::{Changes, event};
 use ring_host::observe::Line;
-use ring_host::{Entry, Priority, Recent};
+use ring_host::{HistoryEntry, Priority, Recent};
 use ring_proto::jitterbug::State;
 use ring_proto::time::Now;
 use serde::Serialize;
@@ -46,7 +46,7 @@ impl History {
         }
     }
 
-    pub(super) const fn recent(&self) -> &Recent<Entry<Keys>> {
+    pub(super) const fn recent(&self) -> &Recent<HistoryEntry<Keys>> {
         self.events.recent()
     }
 
@@ -56,7 +56,7 @@ impl History {
     }
 
     /// Adds a change of state.
-    pub(super) fn enter(
+    pub(super) fn add_state_change(
         &mut self,
         now: Now,
         to: (State, u32),
@@ -75,7 +75,7 @@ impl History {
     }
 
     /// Adds another event.
-    pub(super) fn remember(&mut self, now: Now, line: Line<LineKeys>, priority: Priority) {
+    pub(super) fn add(&mut self, now: Now, line: Line<LineKeys>, priority: Priority) {
         let keys = Keys {
             node: line.keys.node,
             ..self.keys()
@@ -85,7 +85,7 @@ impl History {
     }
 
     /// Adds an event about a local lock, with the reason if it was refused or lost.
-    pub(super) fn lock(
+    pub(super) fn add_lock_event(
         &mut self,
         now: Now,
         event: &'static str,
@@ -110,7 +110,7 @@ impl History {
     }
 
     /// Adds an event about a problem of this machine, or its end.
-    pub(super) fn trouble(&mut self, now: Now, event: &'static str, text: String) {
+    pub(super) fn add_problem(&mut self, now: Now, event: &'static str, text: String) {
         let keys = self.keys();
         self.events
             .remember(now, (event, text), keys, Priority::News);
@@ -129,7 +129,7 @@ impl History {
     }
 
     /// Returns the current state as a change that changes nothing.
-    fn standing(&self, now: Now) -> Change {
+    fn ring_state(&self, now: Now) -> Change {
         Change {
             number: self.latest(),
             time_ms: now.wall / 1_000_000,
@@ -173,7 +173,7 @@ impl Changes for History {
         Change {
             event: event::STARTED,
             from: None,
-            ..self.standing(now)
+            ..self.ring_state(now)
         }
     }
 
@@ -182,7 +182,7 @@ impl Changes for History {
             number: self.latest() + 1,
             event: event::STOPPED,
             state: None,
-            ..self.standing(now)
+            ..self.ring_state(now)
         }
     }
 }
@@ -204,14 +204,14 @@ mod tests {
 
     fn enter(history: &mut History, state: State) {
         let line = describe(&Event::StateChanged { state, token_id: 7 }, history.state());
-        history.enter(NOW, (state, 7), line, Priority::News);
+        history.add_state_change(NOW, (state, 7), line, Priority::News);
     }
 
     #[test]
     fn an_event_has_its_sentence_state_and_keys() {
         let mut history = History::new(NOW);
         enter(&mut history, State::Waiter);
-        history.lock(NOW, "lock_lost", "backup", Some("yield"));
+        history.add_lock_event(NOW, "lock_lost", "backup", Some("yield"));
         let number = history.recent().latest();
         let text = |number| {
             let entry = history.recent().get(number).unwrap();
@@ -233,7 +233,7 @@ mod tests {
         let mut history = History::new(NOW);
         let first = history.latest() + 1;
         enter(&mut history, State::Waiter);
-        history.lock(NOW, "lock_granted", "backup", None);
+        history.add_lock_event(NOW, "lock_granted", "backup", None);
         enter(&mut history, State::Leader);
         assert!(history.change(first + 1).is_none());
         let one = history.merged_change_since(first).unwrap();

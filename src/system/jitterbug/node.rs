@@ -143,7 +143,7 @@ impl System for Node {
         self.health.look_at_drops(self.link.drops().kernel);
         let history = &mut self.observers.history;
         self.health
-            .look_at_clock(|event, text| history.trouble(now, event, text));
+            .look_at_clock(|event, text| history.add_problem(now, event, text));
     }
 
     /// Does nothing: the host logs it, and the machine counts a long one as a stall.

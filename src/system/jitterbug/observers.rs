@@ -45,12 +45,13 @@ impl Observe<Event> for Observers {
         };
         match event {
             Event::StateChanged { state, token_id } => {
-                self.history.enter(now, (*state, *token_id), line, priority);
+                self.history
+                    .add_state_change(now, (*state, *token_id), line, priority);
                 if let Some(news) = self.starvation.on_state_change(before, *state) {
                     self.report_starvation(now, news);
                 }
             }
-            _ => self.history.remember(now, line, priority),
+            _ => self.history.add(now, line, priority),
         }
     }
 }
@@ -62,6 +63,6 @@ impl Observers {
             StarvationEvent::Starved => warn!(event, "{text}"),
             StarvationEvent::Recovered => info!(event, "{text}"),
         }
-        self.history.trouble(now, event, text.to_owned());
+        self.history.add_problem(now, event, text.to_owned());
     }
 }

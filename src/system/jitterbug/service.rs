@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 
 use ring_control::jitterbug::{JitterbugRequest, LockRequest, LossReason, RefusalReason};
 use ring_control::{Grant, Loss, MAX_LABEL, OwnJson, Refusal, Renewal, Reply, Request, TokenData};
-use ring_host::{Entry, HeldLock, LockLog, Reaction, Server, Watchers, lease_clock};
+use ring_host::{HeldLock, HistoryEntry, LockLog, Reaction, Server, Watchers, lease_clock};
 use ring_process::Backstops;
 use ring_process::{Client, ClientId};
 use ring_proto::jitterbug::{Command, Jitterbug, State};
@@ -194,12 +194,12 @@ impl Service {
             self.backstops.end(client);
             if let Some((_, label)) = self.locks.on_client_gone(now.monotonic, client) {
                 self.log_loss(now.monotonic, client, LossReason::Gone);
-                history.lock(now, "lock_lost", &label, Some(LossReason::Gone.name()));
+                history.add_lock_event(now, "lock_lost", &label, Some(LossReason::Gone.name()));
             }
             self.watchers.forget(client);
         }
         for label in self.released.drain(..) {
-            history.lock(now, "lock_released", &label, None);
+            history.add_lock_event(now, "lock_released", &label, None);
         }
         for (client, lasting) in self.changed.drain(..) {
             server.set_lasting(now.monotonic, client, lasting);
@@ -226,12 +226,14 @@ impl Service {
                         since: now.monotonic,
                     };
                     self.lock_log.on_granted(now.monotonic, lock);
-                    history.lock(now, "lock_granted", &label, None);
+                    history.add_lock_event(now, "lock_granted", &label, None);
                 }
-                Notice::Refused(why) => history.lock(now, "lock_refused", &label, Some(why.name())),
+                Notice::Refused(why) => {
+                    history.add_lock_event(now, "lock_refused", &label, Some(why.name()))
+                }
                 Notice::Lost(why, _) => {
                     self.log_loss(now.monotonic, client, why);
-                    history.lock(now, "lock_lost", &label, Some(why.name()));
+                    history.add_lock_event(now, "lock_lost", &label, Some(why.name()));
                 }
                 Notice::Renewed(_) => {}
             }
@@ -240,7 +242,7 @@ impl Service {
         }
         self.lock_log.log_long_lock(now.monotonic);
         if command.is_none() {
-            let message = |entry: &Entry<Keys>, number| Reply::Event(entry.message(number));
+            let message = |entry: &HistoryEntry<Keys>, number| Reply::Event(entry.message(number));
             let recent = history.recent();
             self.watchers
                 .send_events(now.monotonic, server, recent, message);

@@ -116,8 +116,8 @@ impl Attachment {
             retry: None,
             complaints: Complaints::default(),
         };
-        if let Some(trouble) = this.trouble() {
-            warn!(event = "bridge_port", "{trouble}");
+        if let Some(problem) = this.problem() {
+            warn!(event = "bridge_port", "{problem}");
         }
         Ok(this)
     }
@@ -154,7 +154,7 @@ impl Attachment {
     }
 
     /// Describes a problem of an interface that is up.
-    pub(super) fn trouble(&self) -> Option<String> {
+    pub(super) fn problem(&self) -> Option<String> {
         let name = &self.name;
         self.interface.bridge_port.then(|| {
             format!(
@@ -238,10 +238,10 @@ impl Attachment {
         };
         let was_up = self.loss.is_none();
         let changed = found.as_ref() != Some(&self.interface);
-        let before = self.trouble();
+        let before = self.problem();
         self.interface = found.unwrap_or_else(|| self.interface.clone());
-        match self.trouble() {
-            Some(trouble) if before.is_none() => warn!(event = "bridge_port", "{trouble}"),
+        match self.problem() {
+            Some(problem) if before.is_none() => warn!(event = "bridge_port", "{problem}"),
             None if before.is_some() => info!(
                 event = "no_bridge_port",
                 "{} is no longer a port of a bridge", self.name

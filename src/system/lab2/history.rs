@@ -12,15 +12,15 @@ use ring_proto::time::Now;
 use ring_runtime::driver::Observe;
 
 use super::change::Change;
-use crate::system::lab2::observe::{Audience, OWNER_CHANGED, Routine, Standing, describe};
-pub(super) use entry::Entry;
+use crate::system::lab2::observe::{Audience, OWNER_CHANGED, RingState, Routine, describe};
+pub(super) use entry::HistoryEntry;
 
 /// The retained events, and the node's state after the latest.
 #[derive(Debug)]
 pub(super) struct History {
-    recent: Recent<Entry>,
+    recent: Recent<HistoryEntry>,
     routine: Routine,
-    standing: Standing,
+    ring_state: RingState,
     /// The reason why this node last ceased to be OWNER.
     last_loss: Option<Reason>,
 }
@@ -30,12 +30,12 @@ impl History {
         Self {
             recent: Recent::new(now),
             routine: Routine::new(),
-            standing: Standing::default(),
+            ring_state: RingState::default(),
             last_loss: None,
         }
     }
 
-    pub(super) const fn recent(&self) -> &Recent<Entry> {
+    pub(super) const fn recent(&self) -> &Recent<HistoryEntry> {
         &self.recent
     }
 
@@ -45,8 +45,8 @@ impl History {
     }
 
     /// Returns the current state as a change that changes nothing.
-    fn standing(&self, now: Now) -> Change {
-        let state = Some(self.standing.state);
+    fn ring_state(&self, now: Now) -> Change {
+        let state = Some(self.ring_state.state);
         Change {
             number: self.recent.latest(),
             time_ms: now.wall / 1_000_000,
@@ -54,31 +54,31 @@ impl History {
             from: state,
             state,
             reason: None,
-            token: self.standing.token,
-            owner: self.standing.owner,
-            grade: self.standing.grade,
+            token: self.ring_state.token,
+            owner: self.ring_state.owner,
+            grade: self.ring_state.grade,
             member: None,
             merged: 0,
         }
     }
 
     /// Adds the loss of a local lock.
-    pub(super) fn lock_lost(&mut self, now: Now, label: &str, why: &'static str) {
-        self.lock(now, "lock_lost", label, Some(why), Priority::News);
+    pub(super) fn add_lock_loss(&mut self, now: Now, label: &str, why: &'static str) {
+        self.add_lock_event(now, "lock_lost", label, Some(why), Priority::News);
     }
 
     /// Adds a grant of a local lock, or a refusal with its reason. There may be thousands per second, which would
     /// displace all news.
-    pub(super) fn lock_answered(&mut self, now: Now, label: &str, refused: Option<&'static str>) {
+    pub(super) fn add_lock_answer(&mut self, now: Now, label: &str, refused: Option<&'static str>) {
         let event = refused.map_or("lock_granted", |_| "lock_refused");
-        self.lock(now, event, label, refused, Priority::Passing);
+        self.add_lock_event(now, event, label, refused, Priority::Passing);
     }
 
-    pub(super) fn lock_released(&mut self, now: Now, label: &str) {
-        self.lock(now, "lock_released", label, None, Priority::Passing);
+    pub(super) fn add_lock_release(&mut self, now: Now, label: &str) {
+        self.add_lock_event(now, "lock_released", label, None, Priority::Passing);
     }
 
-    fn lock(
+    fn add_lock_event(
         &mut self,
         now: Now,
         event: &'static str,
@@ -86,45 +86,50 @@ impl History {
         reason: Option<&'static str>,
         priority: Priority,
     ) {
-        let entry = Entry {
+        let entry = HistoryEntry {
             label: Some(label.into()),
             reason,
-            ..Entry::new(now, event, self.standing)
+            ..HistoryEntry::new(now, event, self.ring_state)
         };
         self.recent.remember(entry, priority);
     }
 
     /// Adds a step of a pause: it was requested and waits, is complete, or has ended.
-    pub(super) fn pause(&mut self, now: Now, event: &'static str, reason: Option<&'static str>) {
-        let entry = Entry {
+    pub(super) fn add_pause_event(
+        &mut self,
+        now: Now,
+        event: &'static str,
+        reason: Option<&'static str>,
+    ) {
+        let entry = HistoryEntry {
             reason,
-            ..Entry::new(now, event, self.standing)
+            ..HistoryEntry::new(now, event, self.ring_state)
         };
         self.recent.remember(entry, Priority::News);
     }
 
     /// Adds the end or loss of a run of a job.
-    pub(super) fn run(
+    pub(super) fn add_run_event(
         &mut self,
         now: Now,
         event: &'static str,
         (name, runner): (JobName, MacAddr),
         text: Option<&str>,
     ) {
-        let entry = Entry {
+        let entry = HistoryEntry {
             label: Some(name.to_string().into()),
             member: Some(runner),
             cause: text.map(Into::into),
-            ..Entry::new(now, event, self.standing)
+            ..HistoryEntry::new(now, event, self.ring_state)
         };
         self.recent.remember(entry, Priority::News);
     }
 
     /// Adds a problem of this machine, or its end.
-    pub(super) fn trouble(&mut self, now: Now, event: &'static str, text: String) {
-        let entry = Entry {
+    pub(super) fn add_problem(&mut self, now: Now, event: &'static str, text: String) {
+        let entry = HistoryEntry {
             cause: Some(text.into()),
-            ..Entry::new(now, event, self.standing)
+            ..HistoryEntry::new(now, event, self.ring_state)
         };
         self.recent.remember(entry, Priority::News);
     }
@@ -142,12 +147,12 @@ impl Changes for History {
         // The change of owner that belongs to a change of state follows it.
         let after = self.recent.get(number + 1);
         let owned = after.filter(|after| after.event == OWNER_CHANGED);
-        let Standing {
+        let RingState {
             state,
             token,
             grade,
             ..
-        } = entry.standing;
+        } = entry.ring_state;
         Some(Change {
             number,
             time_ms: entry.time_ms,
@@ -156,7 +161,7 @@ impl Changes for History {
             state: Some(state),
             reason: entry.reason,
             token,
-            owner: owned.unwrap_or(entry).standing.owner,
+            owner: owned.unwrap_or(entry).ring_state.owner,
             grade,
             member: entry.member.map(|mac| (mac, entry.others)),
             merged: 0,
@@ -190,7 +195,7 @@ impl Changes for History {
         Change {
             event: event::STARTED,
             from: None,
-            ..self.standing(now)
+            ..self.ring_state(now)
         }
     }
 
@@ -199,7 +204,7 @@ impl Changes for History {
             number: self.latest() + 1,
             event: event::STOPPED,
             state: None,
-            ..self.standing(now)
+            ..self.ring_state(now)
         }
     }
 }
@@ -217,15 +222,15 @@ impl Observe<Event> for History {
         {
             self.last_loss = Some(reason);
         }
-        let before = self.standing;
+        let before = self.ring_state;
         describe(event, &before, routine, Duration::ZERO, |told| {
-            self.standing = told.after.unwrap_or(before);
+            self.ring_state = told.after.unwrap_or(before);
             let priority = match (told.audience, routine) {
                 (Audience::Log, _) => return,
                 (_, true) => Priority::Routine,
                 (_, false) => Priority::News,
             };
-            let entry = Entry::describing(now, &told, self.standing);
+            let entry = HistoryEntry::describing(now, &told, self.ring_state);
             self.recent.remember(entry, priority);
         });
     }
@@ -276,8 +281,8 @@ mod tests {
         let (mut earlier, then) = started_at(1_700_000_000);
         let (mut this, now) = started_at(1_700_000_001);
         for _ in 0..100 {
-            earlier.lock_lost(then, "backup", "yield");
-            this.lock_lost(now, "backup", "yield");
+            earlier.add_lock_loss(then, "backup", "yield");
+            this.add_lock_loss(now, "backup", "yield");
         }
         let next = earlier.latest() + 1;
         for turns in [true, false] {
@@ -323,7 +328,7 @@ mod tests {
         for _ in 0..3 * RETAINED_EVENTS_MAX {
             take_token(&mut history, now);
         }
-        history.lock_lost(now, "backup", "yield");
+        history.add_lock_loss(now, "backup", "yield");
         assert!(
             history.recent().retains_from(first, false)
                 && !history.recent().retains_from(first, true)
@@ -333,7 +338,7 @@ mod tests {
         assert!(history.recent().retains_from(oldest, true));
         assert_eq!(numbers(&history, oldest, true).len(), RETAINED_EVENTS_MAX);
         for _ in 0..RETAINED_EVENTS_MAX {
-            history.lock_lost(now, "backup", "yield");
+            history.add_lock_loss(now, "backup", "yield");
         }
         assert!(
             !history.recent().retains_from(first, false)
@@ -350,9 +355,9 @@ mod tests {
         let mac = MacAddr([2, 0, 0, 0, 0, 2]);
         history.observe(now, &Event::MemberLeft { mac });
         for _ in 0..RETAINED_EVENTS_MAX {
-            history.lock_answered(now, "backup", None);
+            history.add_lock_answer(now, "backup", None);
         }
-        history.lock_answered(now, "backup", Some("timeout"));
+        history.add_lock_answer(now, "backup", Some("timeout"));
         let recent = history.recent();
         assert!(recent.retains_from(first, false) && !recent.retains_from(first, true));
         let told = numbers(&history, first, false);
@@ -363,7 +368,7 @@ mod tests {
         let text = serde_json::to_string(&message).expect("it is JSON");
         assert!(text.contains(r#""event":"lock_refused""#), "{text}");
         assert!(text.contains(r#""reason":"timeout""#), "{text}");
-        history.lock_lost(now, "backup", "yield");
+        history.add_lock_loss(now, "backup", "yield");
         assert_eq!(
             numbers(&history, first, false).len(),
             RETAINED_EVENTS_MAX + 1
@@ -401,7 +406,7 @@ mod tests {
                             others: 3,
                         },
                     ),
-                    _ => history.lock_answered(now, "backup", None),
+                    _ => history.add_lock_answer(now, "backup", None),
                 }
             }
             let all = (first..=history.latest()).filter_map(|number| history.change(number));

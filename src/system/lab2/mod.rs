@@ -12,6 +12,7 @@ mod lock_totals;
 mod locks;
 mod member_addresses;
 mod node;
+mod node_environment;
 pub mod observe;
 mod options;
 mod pausing;
@@ -23,7 +24,6 @@ mod start;
 mod state_file;
 mod status;
 mod stored_pause;
-mod surroundings;
 
 pub use options::Options;
 pub use start::run;

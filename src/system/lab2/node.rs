@@ -20,15 +20,15 @@ use tracing::info;
 use super::attachment::LinkChange;
 use super::change::Change;
 use super::condition::Condition;
+use super::node_environment::{AllObservers, NodeEnvironment};
 use super::report;
 use super::service::Service;
 use super::state_file::StateFile;
-use super::surroundings::{AllObservers, Surroundings};
 use crate::system::record_file::warn_unless_synced;
 
 #[derive(Debug)]
 pub(super) struct Node {
-    surroundings: Surroundings,
+    node_environment: NodeEnvironment,
     service: Service,
     hooks: Hooks<Change>,
     _lock: RingLock,
@@ -37,13 +37,13 @@ pub(super) struct Node {
 impl Node {
     /// Makes a node that keeps the ring's `lock`.
     pub(super) const fn new(
-        surroundings: Surroundings,
+        node_environment: NodeEnvironment,
         service: Service,
         hooks: Hooks<Change>,
         lock: RingLock,
     ) -> Self {
         Self {
-            surroundings,
+            node_environment,
             service,
             hooks,
             _lock: lock,
@@ -61,7 +61,7 @@ impl System for Node {
     type Condition = Condition;
 
     fn environment(&mut self) -> Environment<'_, PacketSocket, StateFile, AllObservers> {
-        self.surroundings.environment()
+        self.node_environment.environment()
     }
 
     fn task(&mut self) -> Option<NoTask<Command>> {
@@ -70,11 +70,11 @@ impl System for Node {
 
     /// Registers the watch. The socket is registered by `poll_network`.
     fn register(&mut self, waiting: &Waiting) -> Result<(), Error> {
-        Ok(waiting.add(self.surroundings.attachment.watch(), NETWORK)?)
+        Ok(waiting.add(self.node_environment.attachment.watch(), NETWORK)?)
     }
 
     fn network_readable(&mut self) -> Result<(), Error> {
-        let drain_watch = self.surroundings.attachment.drain_watch();
+        let drain_watch = self.node_environment.attachment.drain_watch();
         drain_watch.map_err(Error::system("hear of changes to the interfaces"))
     }
 
@@ -83,10 +83,11 @@ impl System for Node {
         now: Instant,
         waiting: &Waiting,
     ) -> Result<Option<LinkState>, Error> {
-        let Some(step) = self.surroundings.attachment.poll_change(now) else {
+        let Some(step) = self.node_environment.attachment.poll_change(now) else {
             return Ok(None);
         };
-        if let (LinkChange::Opened(_), Some(socket)) = (step, self.surroundings.attachment.socket())
+        if let (LinkChange::Opened(_), Some(socket)) =
+            (step, self.node_environment.attachment.socket())
         {
             waiting.add(&*socket, LINK)?;
         }
@@ -94,14 +95,14 @@ impl System for Node {
     }
 
     fn link_failed(&mut self, now: Instant, error: &io::Error) -> LinkState {
-        self.surroundings.attachment.fail(now, error).link()
+        self.node_environment.attachment.fail(now, error).link()
     }
 
     fn deadline(&self) -> Option<Instant> {
         let deadlines = [
             self.service.deadline(),
             self.hooks.deadline(),
-            self.surroundings.attachment.deadline(),
+            self.node_environment.attachment.deadline(),
         ];
         deadlines.into_iter().flatten().min()
     }
@@ -115,37 +116,37 @@ impl System for Node {
         machine: &Lab2,
     ) -> Answer<Command> {
         let Self {
-            surroundings,
+            node_environment,
             service,
             ..
         } = self;
-        let history = &surroundings.audience.history;
+        let history = &node_environment.all_observers.history;
         let latest = history.recent().latest();
         let reaction = service.answer(now, client, request, descriptors, machine, history);
         reaction.answer(latest, || {
-            NodeStatus::from(&surroundings.status(now, machine, service))
+            NodeStatus::from(&node_environment.status(now, machine, service))
         })
     }
 
     fn poll_clients(&mut self, now: Now, server: &mut Server, machine: &Lab2) -> Option<Command> {
-        let history = &mut self.surroundings.audience.history;
+        let history = &mut self.node_environment.all_observers.history;
         self.service.serve_clients(now, server, machine, history)
     }
 
     fn after_turn(&mut self, now: Now, machine: &Lab2) {
-        let addresses = &mut self.surroundings.audience.member_addresses;
+        let addresses = &mut self.node_environment.all_observers.member_addresses;
         addresses.update_log(now.monotonic, machine);
         self.hooks
-            .notify(now.monotonic, &self.surroundings.audience.history);
+            .notify(now.monotonic, &self.node_environment.all_observers.history);
     }
 
     fn every_second(&mut self, now: Now) {
-        self.surroundings.run_periodic_checks(now);
+        self.node_environment.run_periodic_checks(now);
     }
 
     fn count_late_wake_up(&mut self) {
-        self.surroundings
-            .audience
+        self.node_environment
+            .all_observers
             .observers
             .tally
             .count_late_wake_up();
@@ -160,11 +161,11 @@ impl System for Node {
     }
 
     fn condition(&self, machine: &Lab2) -> Condition {
-        Condition::of(machine, self.surroundings.attachment.loss().is_none())
+        Condition::of(machine, self.node_environment.attachment.loss().is_none())
     }
 
     fn report(&mut self, now: Now, machine: &Lab2) {
-        let status = self.surroundings.status(now, machine, &self.service);
+        let status = self.node_environment.status(now, machine, &self.service);
         report::log(&status, machine.token());
     }
 
@@ -194,8 +195,8 @@ impl System for Node {
     }
 
     fn finish(&mut self, now: Now, is_over: &mut dyn FnMut() -> bool) {
-        warn_unless_synced(self.surroundings.store.sync());
+        warn_unless_synced(self.node_environment.store.sync());
         self.hooks
-            .finish(now, &self.surroundings.audience.history, is_over);
+            .finish(now, &self.node_environment.all_observers.history, is_over);
     }
 }

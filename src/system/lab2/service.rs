@@ -28,7 +28,7 @@ use crate::system::Error;
 
 /// A result of a request, for watchers.
 #[derive(Debug, Clone, Copy)]
-enum Done {
+enum RequestEffect {
     /// A pause has ended.
     Resumed,
     Ran(JobName, RunEnd),
@@ -53,7 +53,7 @@ pub(super) struct Service {
     stored_pause: StoredPause,
     lost_runs: LostRuns,
     /// Results of requests that watchers do not know of yet.
-    done: Vec<Done>,
+    effects: Vec<RequestEffect>,
     /// Labels of released locks that watchers do not know of yet.
     released: Vec<String>,
     /// Clients whose state has changed, and whether they may be silent now.
@@ -77,7 +77,7 @@ impl Service {
             pausing: Pausing::default(),
             stored_pause,
             lost_runs: LostRuns::default(),
-            done: Vec::new(),
+            effects: Vec::new(),
             released: Vec::new(),
             changed: Vec::new(),
             told: Vec::new(),

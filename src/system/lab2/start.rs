@@ -20,11 +20,11 @@ use super::attachment::Attachment;
 use super::history::History;
 use super::member_addresses::MemberAddresses;
 use super::node::Node;
+use super::node_environment::{AllObservers, NodeEnvironment};
 use super::service::Service;
 use super::shortest::Shortest;
 use super::state_file::{FRESH, StateFile};
 use super::stored_pause::StoredPause;
-use super::surroundings::{AllObservers, Surroundings};
 use crate::system::lab2::observe::{Log, Observers, Tally};
 use crate::system::write_warnings::WriteWarnings;
 use crate::system::{Error, PROGRAM};
@@ -59,7 +59,7 @@ pub fn run(options: &Options) -> Result<(), ring_host::Error> {
         options.log_format,
         options.verbose,
     )?;
-    let audience = AllObservers {
+    let all_observers = AllObservers {
         observers: Observers {
             tally: Tally::new(),
             log: Log::new(options.verbose, constants.waiter_timeout()),
@@ -71,7 +71,7 @@ pub fn run(options: &Options) -> Result<(), ring_host::Error> {
     let hooks = Hooks::start(
         hook_settings(options, constants.idle_hold),
         clock::now(),
-        &audience.history,
+        &all_observers.history,
     );
     let hooks = hooks.map_err(ring_host::Error::system("start the thread that runs hooks"))?;
     let heartbeat = constants.heartbeat;
@@ -86,17 +86,17 @@ pub fn run(options: &Options) -> Result<(), ring_host::Error> {
             "paused, as before the start (ringctl pause --persist), until ringctl resume"
         );
     }
-    let surroundings = Surroundings {
+    let node_environment = NodeEnvironment {
         started: host.started(),
         attachment,
         store,
-        audience,
+        all_observers,
         health: NodeHealth::new(PROGRAM, "frames"),
         write_warnings: WriteWarnings::new(
             "the ring continues without this node, which owns nothing until it can write again",
         ),
     };
-    let node = Node::new(surroundings, service, hooks, lock);
+    let node = Node::new(node_environment, service, hooks, lock);
     host.run(Driver::new(machine), node)
 }
 

@@ -66,7 +66,7 @@ where
         event: &Event<'_>,
     ) -> fmt::Result {
         writeln!(writer, "PRIORITY={}", priority(*event.metadata().level()))?;
-        let mut entry = Entry {
+        let mut entry = JournalEntry {
             writer,
             written: Ok(()),
         };
@@ -75,12 +75,12 @@ where
     }
 }
 
-struct Entry<'a> {
+struct JournalEntry<'a> {
     writer: Writer<'a>,
     written: fmt::Result,
 }
 
-impl Entry<'_> {
+impl JournalEntry<'_> {
     fn field(&mut self, name: &str, value: fmt::Arguments<'_>) -> fmt::Result {
         if name == "message" {
             self.writer.write_str("MESSAGE")?;
@@ -99,7 +99,7 @@ impl Entry<'_> {
     }
 }
 
-impl Visit for Entry<'_> {
+impl Visit for JournalEntry<'_> {
     fn record_str(&mut self, field: &Field, value: &str) {
         let written = self.field(field.name(), format_args!("{value}"));
         self.written = self.written.and(written);

@@ -118,7 +118,7 @@ fn early_end(options: &RunOptions<'_>, now: Instant) -> End {
 enum SentSignal {
     Nothing,
     /// SIGTERM, at this time.
-    Told(Instant),
+    Terminated(Instant),
     /// SIGKILL, at this time.
     Killed(Instant),
 }
@@ -245,8 +245,8 @@ impl<'a> Process<'a> {
             let now = Instant::now();
             let limit = match sent {
                 SentSignal::Nothing => bell.limit(options.until, now),
-                SentSignal::Told(_) if bell.must_stop_now() => now,
-                SentSignal::Told(at) => at + TERMINATION_GRACE,
+                SentSignal::Terminated(_) if bell.must_stop_now() => now,
+                SentSignal::Terminated(at) => at + TERMINATION_GRACE,
                 SentSignal::Killed(at) => at + EXIT_GRACE,
             };
             if now < limit {
@@ -259,9 +259,9 @@ impl<'a> Process<'a> {
                 SentSignal::Nothing => {
                     why = early_end(options, now);
                     self.tree.terminate();
-                    SentSignal::Told(now)
+                    SentSignal::Terminated(now)
                 }
-                SentSignal::Told(_) => {
+                SentSignal::Terminated(_) => {
                     // A process that ringd may not kill counts as stuck.
                     let _ = self.tree.kill();
                     SentSignal::Killed(now)

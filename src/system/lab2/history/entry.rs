@@ -9,11 +9,11 @@ use ring_proto::lab2::State;
 use ring_proto::time::Now;
 
 use super::super::status::token_status;
-use crate::system::lab2::observe::{Audience, Description, Standing};
+use crate::system::lab2::observe::{Audience, Description, RingState};
 
 /// An event, its time, and the node's state after it.
 #[derive(Debug, Clone)]
-pub(crate) struct Entry {
+pub(crate) struct HistoryEntry {
     pub(super) time_ms: u64,
     pub(super) event: &'static str,
     pub(super) is_for_hooks: bool,
@@ -26,12 +26,12 @@ pub(crate) struct Entry {
     /// The number of other members with the same change, which are not named.
     pub(super) others: usize,
     pub(super) label: Option<Rc<str>>,
-    pub(super) standing: Standing,
+    pub(super) ring_state: RingState,
 }
 
-impl Entry {
+impl HistoryEntry {
     /// Makes an event without details.
-    pub(super) const fn new(now: Now, event: &'static str, standing: Standing) -> Self {
+    pub(super) const fn new(now: Now, event: &'static str, ring_state: RingState) -> Self {
         Self {
             time_ms: now.wall / 1_000_000,
             event,
@@ -42,11 +42,11 @@ impl Entry {
             member: None,
             others: 0,
             label: None,
-            standing,
+            ring_state,
         }
     }
 
-    pub(super) fn describing(now: Now, told: &Description<'_>, standing: Standing) -> Self {
+    pub(super) fn describing(now: Now, told: &Description<'_>, ring_state: RingState) -> Self {
         let keys = &told.keys;
         Self {
             is_for_hooks: told.audience == Audience::Hooks,
@@ -55,19 +55,19 @@ impl Entry {
             cause: told.cause.map(|cause| cause.to_string().into()),
             member: keys.mac.or(keys.receiver),
             others: keys.others.unwrap_or_default(),
-            ..Self::new(now, told.event, standing)
+            ..Self::new(now, told.event, ring_state)
         }
     }
 
     /// Makes the message that watchers get.
     pub(crate) fn message(&self, number: u64) -> EventMessage {
-        let Standing {
+        let RingState {
             state,
             token,
             owner,
             grade,
             ..
-        } = self.standing;
+        } = self.ring_state;
         let ring = RingEvent {
             from: self.from.map(|from| from.name().to_owned()),
             state: state.name().to_owned(),

@@ -21,7 +21,7 @@ pub(crate) const OWNER_CHANGED: &str = "owner_changed";
 
 /// The state of the node and its ring, from its events.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Standing {
+pub(crate) struct RingState {
     pub state: State,
     /// The token held, or else the strongest known.
     pub token: Option<Token>,
@@ -31,7 +31,7 @@ pub(crate) struct Standing {
     pub members: usize,
 }
 
-impl Default for Standing {
+impl Default for RingState {
     fn default() -> Self {
         Self {
             state: State::Looser,
@@ -95,7 +95,7 @@ pub(crate) struct Description<'a> {
     /// The reason for watchers, if the keys have none.
     pub cause: Option<Arguments<'a>>,
     /// The state after it; `None`: it is unchanged.
-    pub after: Option<Standing>,
+    pub after: Option<RingState>,
     pub count: &'a dyn Fn(&mut Tally),
 }
 
@@ -158,7 +158,7 @@ impl<'a> Description<'a> {
         self
     }
 
-    fn with_standing(mut self, after: Standing) -> Self {
+    fn with_ring_state(mut self, after: RingState) -> Self {
         self.after = Some(after);
         self
     }
@@ -174,7 +174,7 @@ impl<'a> Description<'a> {
 #[expect(clippy::too_many_lines, reason = "a description for each event")]
 pub(crate) fn describe(
     event: &Event,
-    before: &Standing,
+    before: &RingState,
     routine: bool,
     failure_timeout: Duration,
     tell: impl FnOnce(Description<'_>),
@@ -223,7 +223,7 @@ pub(crate) fn describe(
             token,
         } => {
             let (key, text) = reason(why);
-            let after = Standing {
+            let after = RingState {
                 state: to,
                 token: token.or(before.token),
                 grade: Grade::Alone,
@@ -246,7 +246,7 @@ pub(crate) fn describe(
                     (keys.token, keys.members) = (after.token, Some(after.members));
                 })
                 .for_hooks()
-                .with_standing(after)
+                .with_ring_state(after)
                 .with_counter(&|tally| {
                     tally.state_changes[from as usize][to as usize] += 1;
                     tally.reasons[why as usize] += 1;
@@ -262,7 +262,7 @@ pub(crate) fn describe(
                 news!(OWNER_CHANGED, level(L::INFO), "owner is {who}; {shown}")
                     .with(|keys| (keys.owner, keys.token) = (owner, token))
                     .log_only_if(is_logged)
-                    .with_standing(Standing {
+                    .with_ring_state(RingState {
                         token,
                         owner,
                         ..*before
@@ -275,7 +275,7 @@ pub(crate) fn describe(
                 news!("grade_changed", level(L::INFO), "grade is {name}; {shown}")
                     .with(|keys| (keys.grade, keys.token) = (Some(grade), Some(token)))
                     .for_hooks()
-                    .with_standing(Standing { grade, ..*before }),
+                    .with_ring_state(RingState { grade, ..*before }),
             );
         }
         Event::HandedOver { to, latency } => tell(
@@ -301,7 +301,7 @@ pub(crate) fn describe(
                      machine's interface refuses frames to that member"
                 ),
             };
-            let after = Standing {
+            let after = RingState {
                 token: minted.or(before.token),
                 grade: minted.map_or(before.grade, |_| Grade::Alone),
                 ..*before
@@ -312,7 +312,7 @@ pub(crate) fn describe(
                         keys.receiver = Some(to);
                         (keys.in_a_row, keys.token) = (Some(in_a_row), after.token);
                     })
-                    .with_standing(after)
+                    .with_ring_state(after)
                     .with_counter(&|tally| tally.hand_overs_failed += 1),
             );
         }
@@ -432,7 +432,7 @@ pub(crate) fn describe(
                 news!("member_added", L::INFO, "member {mac} added; {shown}")
                     .with_member(mac)
                     .with(|keys| keys.members = Some(members))
-                    .with_standing(Standing { members, ..*before }),
+                    .with_ring_state(RingState { members, ..*before }),
             );
         }
         Event::MemberForgotten { mac, members } => {
@@ -445,7 +445,7 @@ pub(crate) fn describe(
                 )
                 .with_member(mac)
                 .with(|keys| keys.members = Some(members))
-                .with_standing(Standing { members, ..*before }),
+                .with_ring_state(RingState { members, ..*before }),
             );
         }
         Event::MemberMoved { mac, ip } => {

@@ -13,7 +13,7 @@ use tracing::field::display;
 use tracing::{Level, debug, error, info, warn};
 
 use super::Routine;
-use super::describe::{DROPPED, Description, Standing, describe};
+use super::describe::{DROPPED, Description, RingState, describe};
 use super::display::{Ip, KnownToken};
 
 /// The limit for dropped frames.
@@ -28,7 +28,7 @@ pub struct Log {
     /// After this time without a heartbeat, members elect a new owner.
     failure_timeout: Duration,
     routine: Routine,
-    standing: Standing,
+    ring_state: RingState,
     /// Since when this node has held a token that no member confirms.
     unconfirmed: Option<Instant>,
     drops: RateLimit,
@@ -42,7 +42,7 @@ impl Log {
             verbose,
             failure_timeout,
             routine: Routine::new(),
-            standing: Standing::default(),
+            ring_state: RingState::default(),
             unconfirmed: None,
             drops: DROPS_LIMIT,
         }
@@ -58,7 +58,7 @@ impl Log {
         }
         self.unconfirmed = None;
         if self.routine.on_ungraded_tenure() {
-            let token = self.standing.token;
+            let token = self.ring_state.token;
             let (grade, shown) = (Grade::Alone.name(), KnownToken(token));
             let token = token.map(display);
             info!(
@@ -95,9 +95,9 @@ impl Observe<Event> for Log {
         let routine = self.routine.check_routine(now, event);
         self.log_lost_grade(now);
         self.track_confirmation(now, event);
-        let before = self.standing;
+        let before = self.ring_state;
         describe(event, &before, routine, self.failure_timeout, |line| {
-            self.standing = line.after.unwrap_or(before);
+            self.ring_state = line.after.unwrap_or(before);
             let Some(level) = line
                 .level
                 .filter(|&level| self.verbose || level < Level::DEBUG)

@@ -12,7 +12,7 @@ mod trouble;
 
 #[cfg(test)]
 pub(crate) use captured::captured;
-pub(crate) use describe::{Audience, Description, OWNER_CHANGED, Standing, describe};
+pub(crate) use describe::{Audience, Description, OWNER_CHANGED, RingState, describe};
 pub(crate) use display::{Absent, Differs, Ip, KnownToken, Limit};
 pub use log::Log;
 use ring_proto::lab2::Event;

@@ -10,7 +10,7 @@ use ring_proto::lab2::{Event, State};
 use ring_proto::time::Now;
 use ring_runtime::driver::Observe;
 
-use super::describe::{Standing, describe};
+use super::describe::{RingState, describe};
 use super::text::{DROP_REASONS, REASONS, drop_reason, reason};
 
 /// The key in `dropped` of frames that the kernel dropped because its queue was full.
@@ -96,7 +96,7 @@ impl Default for Tally {
 
 impl Observe<Event> for Tally {
     fn observe(&mut self, _now: Now, event: &Event) {
-        let (before, failure_timeout) = (Standing::default(), Duration::ZERO);
+        let (before, failure_timeout) = (RingState::default(), Duration::ZERO);
         describe(event, &before, false, failure_timeout, |it| {
             (it.count)(self);
         });

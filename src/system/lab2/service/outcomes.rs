@@ -15,7 +15,7 @@ use super::super::history::History;
 use super::super::locks::{MachineState, Notice};
 use super::super::pausing::PauseStep;
 use super::super::runs::{describe_run, log_end};
-use super::{Done, Service, fencing, refused, token_json};
+use super::{RequestEffect, Service, fencing, refused, token_json};
 
 impl Service {
     /// Serves all clients. Returns the machine's next command; the caller calls again after it.
@@ -35,7 +35,7 @@ impl Service {
             self.pausing.forget(client);
         }
         for label in self.released.drain(..) {
-            history.lock_released(now, &label);
+            history.add_lock_release(now, &label);
         }
         for (client, lasting) in self.changed.drain(..) {
             server.set_lasting(now.monotonic, client, lasting);
@@ -75,19 +75,19 @@ impl Service {
                         since: now.monotonic,
                     };
                     self.lock_log.on_granted(now.monotonic, lock);
-                    history.lock_answered(now, label, None);
+                    history.add_lock_answer(now, label, None);
                 }
                 (Notice::Lost { why, .. }, Reply::Lost(loss)) => {
                     let reason = (why.name(), loss.text.as_str());
                     self.lock_log
                         .on_lost(now.monotonic, client, reason, is_wrong(*why));
-                    history.lock_lost(now, label, why.name());
+                    history.add_lock_loss(now, label, why.name());
                 }
                 (Notice::Refused(why), _) => {
-                    history.lock_answered(now, label, Some(why.name()));
+                    history.add_lock_answer(now, label, Some(why.name()));
                 }
                 (Notice::Ran { .. }, _) => {
-                    history.lock_answered(now, label, Some(RefusalReason::Ran.name()));
+                    history.add_lock_answer(now, label, Some(RefusalReason::Ran.name()));
                 }
                 _ => {}
             }
@@ -128,7 +128,7 @@ impl Service {
             let reason = (why.name(), loss.text.as_str());
             self.lock_log
                 .on_lost(now.monotonic, client, reason, is_wrong(why));
-            history.lock_lost(now, &request.label, why.name());
+            history.add_lock_loss(now, &request.label, why.name());
         }
     }
 
@@ -168,13 +168,13 @@ impl Service {
     /// Logs steps of a pause and ends of runs, and passes them to watchers.
     fn report_steps(&mut self, now: Now, machine: &Lab2, history: &mut History) {
         let own = || machine.members().find(|member| machine.is_own(member.mac));
-        for done in self.done.drain(..) {
-            match done {
-                Done::Resumed => history.pause(now, "resumed", None),
-                Done::Ran(name, end) => {
+        for effect in self.effects.drain(..) {
+            match effect {
+                RequestEffect::Resumed => history.add_pause_event(now, "resumed", None),
+                RequestEffect::Ran(name, end) => {
                     let event = log_end(name, end);
                     let runner = own().map_or(MacAddr::default(), |own| own.mac);
-                    history.run(now, event, (name, runner), None);
+                    history.add_run_event(now, event, (name, runner), None);
                 }
             }
         }
@@ -186,7 +186,7 @@ impl Service {
                     event = "pausing",
                     pid, uid, reason, "pause requested by {by}; pending: {text}"
                 );
-                history.pause(now, "pausing", Some(reason));
+                history.add_pause_event(now, "pausing", Some(reason));
             }
             Some(PauseStep::Complete(by)) => {
                 let (pid, uid) = by.map_or((None, None), |by| (by.pid, by.uid));
@@ -195,7 +195,7 @@ impl Service {
                     event = "paused",
                     pid, uid, "paused{by}: owns nothing until ringctl resume"
                 );
-                history.pause(now, "paused", None);
+                history.add_pause_event(now, "paused", None);
             }
             None => {}
         }
@@ -207,7 +207,7 @@ impl Service {
                 event = "run_lost", %name, %runner, age_ns,
                 "{text}; ringctl once --retry runs it again"
             );
-            history.run(now, "run_lost", (name, runner), Some(&text));
+            history.add_run_event(now, "run_lost", (name, runner), Some(&text));
         }
     }
 

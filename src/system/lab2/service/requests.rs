@@ -17,7 +17,7 @@ use tracing::info;
 
 use super::super::history::History;
 use super::super::locks::Job;
-use super::{Done, Service, refused, token_json};
+use super::{RequestEffect, Service, refused, token_json};
 use crate::system::lab2::observe::Limit;
 
 impl Service {
@@ -153,7 +153,8 @@ impl Service {
         }
         let end = if done { RunEnd::Done } else { RunEnd::Failed };
         let job = self.locks.job(client);
-        self.done.extend(job.map(|job| Done::Ran(job.name, end)));
+        self.effects
+            .extend(job.map(|job| RequestEffect::Ran(job.name, end)));
         Reaction::Command(Command::EndOnce(client, end), Reply::Done {})
     }
 
@@ -239,7 +240,7 @@ impl Service {
             let Client { pid, uid, .. } = peer;
             info!(event = "resumed", pid, uid, "resumed by {peer}");
             self.pausing.end();
-            self.done.push(Done::Resumed);
+            self.effects.push(RequestEffect::Resumed);
         }
         Reaction::Reply(Reply::Done {})
     }

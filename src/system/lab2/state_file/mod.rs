@@ -117,7 +117,7 @@ impl StateFile {
     }
 
     fn missing(&self) -> Option<&str> {
-        self.record.problem().or(self.stamps.trouble())
+        self.record.problem().or(self.stamps.problem())
     }
 
     /// Describes the problems of the files.

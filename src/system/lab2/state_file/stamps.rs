@@ -168,7 +168,7 @@ impl StampFile {
     }
 
     /// Describes why nothing can be stored, if the file is not in its place.
-    pub(super) fn trouble(&self) -> Option<&str> {
+    pub(super) fn problem(&self) -> Option<&str> {
         self.file.problem()
     }
 
@@ -458,11 +458,11 @@ mod tests {
         stamps.store(&stamp(4, "nightly", 1)).unwrap();
         fs::remove_dir_all(&place).unwrap();
         stamps.check_place();
-        assert!(stamps.trouble().is_some());
+        assert!(stamps.problem().is_some());
         assert!(stamps.store(&stamp(4, "nightly", 2)).is_err());
         fs::create_dir(&place).unwrap();
         stamps.check_place();
-        assert!(stamps.trouble().is_none());
+        assert!(stamps.problem().is_none());
         stamps.store(&stamp(5, "report", 3)).unwrap();
         let (_, found, damage) = open_damaged(&path);
         assert_eq!(found, [stamp(4, "nightly", 1), stamp(5, "report", 3)]);
@@ -485,11 +485,11 @@ mod tests {
         let foreign = File::create(&path).unwrap();
         foreign.write_all_at(b"theirs", offset(31, 0)).unwrap();
         stamps.check_place();
-        assert!(stamps.trouble().is_some());
+        assert!(stamps.problem().is_some());
         fs::remove_dir_all(&place).unwrap();
         fs::rename(&away, &place).unwrap();
         stamps.check_place();
-        assert!(stamps.trouble().is_none());
+        assert!(stamps.problem().is_none());
         stamps.store(&stamp(4, "nightly", 11)).unwrap();
         assert_eq!(open_damaged(&path).1, [stamp(4, "nightly", 11)]);
     }

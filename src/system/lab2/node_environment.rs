@@ -19,16 +19,16 @@ use crate::system::lab2::observe::Observers;
 use crate::system::write_warnings::WriteWarnings;
 
 #[derive(Debug)]
-pub(super) struct Surroundings {
+pub(super) struct NodeEnvironment {
     pub started: Now,
     pub attachment: Attachment,
     pub store: StateFile,
-    pub audience: AllObservers,
+    pub all_observers: AllObservers,
     pub health: NodeHealth,
     pub write_warnings: WriteWarnings,
 }
 
-impl Surroundings {
+impl NodeEnvironment {
     /// Returns the status that `ringctl status` shows.
     pub(super) fn status(&mut self, now: Now, machine: &Lab2, service: &Service) -> Status {
         let mut status = status(
@@ -36,25 +36,25 @@ impl Surroundings {
             now.monotonic,
             machine,
             &mut self.attachment,
-            &self.audience.observers.tally,
+            &self.all_observers.observers.tally,
             service,
         );
         status.stored &= self.store.is_in_place();
         let store = self.store.troubles().map(Finding::degraded);
         let clock = self.health.clock_trouble().map(Finding::degraded);
-        let interface = self.attachment.trouble().map(Finding::critical);
+        let interface = self.attachment.problem().map(Finding::critical);
         let around = store.chain(clock).chain(interface);
         set_verdict(&mut status, machine, around);
         status
     }
 
-    /// Does periodic checks of the environment, and tells watchers if the rate of the clock becomes wrong or right.
+    /// Checks the interface, the state file and the clock's rate.
     pub(super) fn run_periodic_checks(&mut self, now: Now) {
         let Self {
             started: _,
             attachment,
             store,
-            audience,
+            all_observers,
             health,
             write_warnings,
         } = self;
@@ -62,7 +62,7 @@ impl Surroundings {
         store.check_place();
         let failures = store.take_failures();
         write_warnings.on_failures(now.monotonic, store.path(), failures);
-        health.look_at_clock(|event, text| audience.history.trouble(now, event, text));
+        health.look_at_clock(|event, text| all_observers.history.add_problem(now, event, text));
     }
 
     /// Returns the parts that the driver works with.
@@ -70,7 +70,7 @@ impl Surroundings {
         Environment {
             link: self.attachment.socket(),
             store: &mut self.store,
-            observer: &mut self.audience,
+            observer: &mut self.all_observers,
         }
     }
 }
