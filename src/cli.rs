@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn an_error_says_what_to_type() {
-        for (given, said) in [
+        for (given, expected_text) in [
             (&["start", "eth0"][..], "ringd eth0 runs on eth0"),
             (&["eth0", "eth1"], "each interface has its own ringd"),
             (&["jitterbug", "eth0", "eth1"], "ringd jitterbug eth1 runs"),
@@ -96,7 +96,7 @@ mod tests {
             (&["eth0", "--expct", "3"], "'--expect'"),
         ] {
             let text = error(given);
-            assert!(text.contains(said), "{given:?}: {text}");
+            assert!(text.contains(expected_text), "{given:?}: {text}");
             assert!(!text.contains("as a value"), "{given:?}: {text}");
         }
     }

@@ -46,13 +46,13 @@ impl ClockRate {
     /// Describes the problem and a remedy; `None`: the clock is right.
     pub(crate) fn problem(&self) -> Option<String> {
         let per_cent = self.error_millionths?.unsigned_abs() / 10_000;
-        let way = if self.error_millionths > Some(0) {
+        let direction = if self.error_millionths > Some(0) {
             "fast"
         } else {
             "slow"
         };
         Some(format!(
-            "this machine's clock runs {per_cent} % too {way}: leases may be too long or \
+            "this machine's clock runs {per_cent} % too {direction}: leases may be too long or \
              too short; check adjtimex and NTP"
         ))
     }

@@ -27,9 +27,9 @@ mod tests {
     #[test]
     fn a_lasting_failure_is_new_once_and_again_after_a_change() {
         let mut complaints = Complaints::default();
-        let said = ["no buffers", "no buffers", "no permission", "no buffers"]
+        let reported = ["no buffers", "no buffers", "no permission", "no buffers"]
             .map(|text| complaints.is_new(text));
-        assert_eq!(said, [true, false, true, true]);
+        assert_eq!(reported, [true, false, true, true]);
         complaints.forget();
         assert!(complaints.is_new("no buffers"));
     }

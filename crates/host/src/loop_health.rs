@@ -145,10 +145,10 @@ mod tests {
 
     #[test]
     fn ordinals_are_english() {
-        let told = [1, 2, 3, 4, 11, 12, 13, 21, 112].map(ordinal);
+        let ordinals = [1, 2, 3, 4, 11, 12, 13, 21, 112].map(ordinal);
         let expected = [
             "1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "112th",
         ];
-        assert_eq!(told, expected);
+        assert_eq!(ordinals, expected);
     }
 }

@@ -131,8 +131,8 @@ impl UdpSlot {
     /// Returns the size of the kernel's receive buffer and the requested size; `None`: it is as large as requested.
     pub fn shortage(&self) -> Option<(usize, usize)> {
         let (has, _) = self.socket.as_ref()?.buffers().ok()?;
-        let asked = self.options.receive_buffer?;
-        (has < asked).then_some((has, asked))
+        let requested = self.options.receive_buffer?;
+        (has < requested).then_some((has, requested))
     }
 
     /// Returns the numbers of dropped datagrams.

@@ -338,7 +338,7 @@ mod tests {
 
     #[test]
     fn a_wrong_value_is_explained() {
-        for (option, value, said) in [
+        for (option, value, expected_text) in [
             ("--quorum", "most", "or majority"),
             ("--quorum", "-1", "or majority"),
             ("--index", "-1", "not a count"),
@@ -349,7 +349,7 @@ mod tests {
             ("--grace", "5", "no unit"),
         ] {
             let error = parse(&[option, value]).unwrap_err();
-            assert!(error.contains(said), "{option} {value}: {error}");
+            assert!(error.contains(expected_text), "{option} {value}: {error}");
         }
     }
 

@@ -69,7 +69,7 @@ mod tests {
         };
         let first = change(1, "orphan", "waiter");
         let second = change(2, "waiter", "leader");
-        let told: BTreeMap<_, _> = second.after(first).environment().collect();
+        let variables: BTreeMap<_, _> = second.after(first).environment().collect();
         for (name, value) in [
             ("RINGD_OLD_STATE", "orphan"),
             ("RINGD_STATE", "leader"),
@@ -77,7 +77,11 @@ mod tests {
             ("RINGD_EVENT_NUMBER", "2"),
             ("RINGD_TOKEN_ID", "7"),
         ] {
-            assert_eq!(told.get(name).map(String::as_str), Some(value), "{name}");
+            assert_eq!(
+                variables.get(name).map(String::as_str),
+                Some(value),
+                "{name}"
+            );
         }
     }
 }

@@ -303,7 +303,7 @@ mod tests {
 
     #[test]
     fn a_wrong_value_is_explained() {
-        for (option, value, said) in [
+        for (option, value, expected_text) in [
             ("--udp-port", "70000", "up to 65535"),
             ("--tcp-port", "-1", "up to 65535"),
             ("--tr-count", "x", "not a count"),
@@ -314,7 +314,7 @@ mod tests {
             ("--hook-timeout", "0s", "too short"),
         ] {
             let error = parse(&[option, value]).unwrap_err();
-            assert!(error.contains(said), "{option} {value}: {error}");
+            assert!(error.contains(expected_text), "{option} {value}: {error}");
         }
     }
 

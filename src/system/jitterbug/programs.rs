@@ -99,13 +99,13 @@ impl Programs {
             until: Instant::now() + self.timeout,
             bell,
         };
-        let mut said = Vec::new();
+        let mut lines = Vec::new();
         let outcome = program::run(command, &terms, &mut |line| {
-            if said.len() < LINES_PER_RUN_MAX {
-                said.push(line.to_owned());
+            if lines.len() < LINES_PER_RUN_MAX {
+                lines.push(line.to_owned());
             }
         })?;
-        for line in said {
+        for line in lines {
             self.log_problem(&format!("{option}: {line}"));
         }
         let problem = match &outcome.end {

@@ -151,13 +151,13 @@ impl Service {
         let options = machine.options();
         let fetch_timeout = options.renew_timeout + options.restore();
         let label = request.label.clone();
-        let asked = if is_nested {
+        let accepted = if is_nested {
             Err(RefusalReason::Nested)
         } else {
             self.locks
                 .request(now.monotonic, peer, request, fetch_timeout)
         };
-        match asked {
+        match accepted {
             Ok(()) => {
                 self.changed.push((peer.id, true));
                 Reaction::Later
@@ -204,18 +204,18 @@ impl Service {
         for (client, lasting) in self.changed.drain(..) {
             server.set_lasting(now.monotonic, client, lasting);
         }
-        let mut told = Vec::new();
+        let mut notices = Vec::new();
         let command = if self.locks.is_idle() {
             None
         } else {
             let mut tell = |client, request: &LockRequest, notice| {
-                told.push((client, request.label.clone(), notice));
+                notices.push((client, request.label.clone(), notice));
             };
             let state = machine_state(now.monotonic, machine, ends);
             self.locks.update(now.monotonic, &state, &mut tell)
         };
         self.backstops.end_unless(|client| self.locks.holds(client));
-        for (client, label, notice) in told {
+        for (client, label, notice) in notices {
             match notice {
                 Notice::Granted(number, _) => {
                     let lock = HeldLock {

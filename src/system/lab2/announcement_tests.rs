@@ -252,7 +252,7 @@ fn each_event_is_announced_as_in_the_file() {
     };
     let mut log = Log::new(true, FAILURE_TIMEOUT);
     let (mut history, mut tally) = (History::new(now), Tally::new());
-    let mut told = String::new();
+    let mut actual = String::new();
     let troubles = troubles().into_iter();
     let troubles =
         troubles.flat_map(|trouble| [false, true].map(|over| Event::Trouble { trouble, over }));
@@ -261,31 +261,31 @@ fn each_event_is_announced_as_in_the_file() {
         .chain(others())
         .chain(troubles)
     {
-        writeln!(told, "{event:?}").expect("a string takes all");
+        writeln!(actual, "{event:?}").expect("a string takes all");
         if let Event::Trouble {
             trouble,
             over: false,
         } = event
         {
             let health = describe_trouble(trouble, false).health.name();
-            writeln!(told, "  health  {health}").expect("a string takes all");
+            writeln!(actual, "  health  {health}").expect("a string takes all");
         }
         let counted = counts(&tally);
         tally.observe(now, &event);
         let counted: Vec<_> = counts(&tally).difference(&counted).cloned().collect();
         if !counted.is_empty() {
-            writeln!(told, "  counts  {}", counted.join(" ")).expect("a string takes all");
+            writeln!(actual, "  counts  {}", counted.join(" ")).expect("a string takes all");
         }
         for line in captured(style, || log.observe(now, &event)) {
             let (_, line) = line.split_once(',').expect("it begins with the time");
-            writeln!(told, "  log     {line}").expect("a string takes all");
+            writeln!(actual, "  log     {line}").expect("a string takes all");
         }
         let before = history.latest();
         history.observe(now, &event);
         for number in before + 1..=history.latest() {
             let entry = history.recent().get(number).expect("it is there");
             let message = entry.message(0);
-            writeln!(told, "  watch   {}", message.json().text()).expect("a string takes all");
+            writeln!(actual, "  watch   {}", message.json().text()).expect("a string takes all");
             if let Some(change) = history.change(number) {
                 // A new event must not change the lines of later events.
                 let change = Change {
@@ -296,7 +296,7 @@ fn each_event_is_announced_as_in_the_file() {
                     .environment()
                     .map(|(name, value)| format!("{name}={value}"))
                     .collect();
-                writeln!(told, "  hooks   {}", set.join(" ")).expect("a string takes all");
+                writeln!(actual, "  hooks   {}", set.join(" ")).expect("a string takes all");
             }
         }
     }
@@ -305,14 +305,14 @@ fn each_event_is_announced_as_in_the_file() {
             env!("CARGO_MANIFEST_DIR"),
             "/src/system/lab2/announcements.txt"
         );
-        std::fs::write(file, &told).expect("the file is written");
+        std::fs::write(file, &actual).expect("the file is written");
         return;
     }
     let expected = include_str!("announcements.txt");
-    for (told, expected) in told.lines().zip(expected.lines()) {
-        assert_eq!(told, expected);
+    for (actual, expected) in actual.lines().zip(expected.lines()) {
+        assert_eq!(actual, expected);
     }
-    assert_eq!(told.len(), expected.len());
+    assert_eq!(actual.len(), expected.len());
 }
 
 #[test]

@@ -128,15 +128,15 @@ mod tests {
         for number in 0..=last {
             queue.push(change(number));
         }
-        let told = drained(&mut queue);
-        assert!(told.len() <= WAITING_CHANGES_MAX);
-        assert_eq!(told[0].from, change(0).from);
-        for pair in told.windows(2) {
+        let changes = drained(&mut queue);
+        assert!(changes.len() <= WAITING_CHANGES_MAX);
+        assert_eq!(changes[0].from, change(0).from);
+        for pair in changes.windows(2) {
             assert_eq!(pair[1].from, pair[0].state);
             assert!(pair[1].number > pair[0].number);
         }
-        assert_eq!(told.last(), Some(&change(last)));
-        let all: u64 = told.iter().map(|told| told.merged + 1).sum();
+        assert_eq!(changes.last(), Some(&change(last)));
+        let all: u64 = changes.iter().map(|it| it.merged + 1).sum();
         assert_eq!(all, last + 1, "each is passed on or counted");
     }
 
@@ -151,8 +151,8 @@ mod tests {
             });
         }
         queue.merge();
-        let told = drained(&mut queue);
-        assert_eq!(told[0].merged, 2 + 6 + 1);
+        let changes = drained(&mut queue);
+        assert_eq!(changes[0].merged, 2 + 6 + 1);
     }
 
     #[test]

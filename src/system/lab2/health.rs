@@ -31,8 +31,8 @@ pub(super) fn findings(
     constants: &Constants,
 ) -> impl Iterator<Item = Finding> {
     let limit = constants.waiter_timeout();
-    let told = troubles.filter(move |it| !it.is_slight(limit));
-    told.map(|it| {
+    let reportable = troubles.filter(move |it| !it.is_slight(limit));
+    reportable.map(|it| {
         let described = describe_trouble(it, false);
         Finding {
             health: described.health,

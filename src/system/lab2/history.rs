@@ -171,13 +171,13 @@ impl Changes for History {
     /// Merges only the first change, the last one and the last change of state, which gives the same result as
     /// merging all.
     fn merged_change_since(&self, number: u64) -> Option<Change> {
-        let mut told = (number..=self.latest()).filter_map(|number| {
+        let mut hook_entries = (number..=self.latest()).filter_map(|number| {
             let entry = self.recent.get(number).filter(|it| it.is_for_hooks)?;
             Some((number, entry.event == event::STATE))
         });
-        let (first, _) = told.next()?;
+        let (first, _) = hook_entries.next()?;
         let (mut state, mut last, mut merged) = (first, first, 0);
-        for (number, is_state) in told {
+        for (number, is_state) in hook_entries {
             (last, merged) = (number, merged + 1);
             if is_state {
                 state = number;
@@ -223,14 +223,14 @@ impl Observe<Event> for History {
             self.last_loss = Some(reason);
         }
         let before = self.ring_state;
-        describe(event, &before, routine, Duration::ZERO, |told| {
-            self.ring_state = told.after.unwrap_or(before);
-            let priority = match (told.audience, routine) {
+        describe(event, &before, routine, Duration::ZERO, |description| {
+            self.ring_state = description.after.unwrap_or(before);
+            let priority = match (description.audience, routine) {
                 (Audience::Log, _) => return,
                 (_, true) => Priority::Routine,
                 (_, false) => Priority::News,
             };
-            let entry = HistoryEntry::describing(now, &told, self.ring_state);
+            let entry = HistoryEntry::describing(now, &description, self.ring_state);
             self.recent.remember(entry, priority);
         });
     }
@@ -360,9 +360,9 @@ mod tests {
         history.add_lock_answer(now, "backup", Some("timeout"));
         let recent = history.recent();
         assert!(recent.retains_from(first, false) && !recent.retains_from(first, true));
-        let told = numbers(&history, first, false);
-        assert_eq!(told.len(), 1 + RETAINED_EVENTS_MAX);
-        assert_eq!((told[0], told[1]), (first, first + 2));
+        let numbers_seen = numbers(&history, first, false);
+        assert_eq!(numbers_seen.len(), 1 + RETAINED_EVENTS_MAX);
+        assert_eq!((numbers_seen[0], numbers_seen[1]), (first, first + 2));
         let (number, refused) = recent.next(history.latest(), false).expect("it is there");
         let message = refused.message(number);
         let text = serde_json::to_string(&message).expect("it is JSON");

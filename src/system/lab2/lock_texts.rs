@@ -264,11 +264,11 @@ mod tests {
             before: None,
         };
         let runs = [run("long", 20, 71_000), run("soon", 1, 3595)];
-        let said = no_room_for_jobs(runs.into_iter());
-        assert!(said.contains("that of soon ends first, in 6 s;"), "{said}");
+        let text = no_room_for_jobs(runs.into_iter());
+        assert!(text.contains("that of soon ends first, in 6 s;"), "{text}");
         assert!(
-            said.ends_with("ringctl once NAME --every 1ms -- true"),
-            "{said}"
+            text.ends_with("ringctl once NAME --every 1ms -- true"),
+            "{text}"
         );
     }
 

@@ -361,7 +361,7 @@ mod tests {
 
     #[test]
     fn a_wrong_number_is_explained() {
-        for (option, value, said) in [
+        for (option, value, expected_text) in [
             ("--expect", "-1", "not a count"),
             ("--expect", "x", "not a count"),
             ("--max-members", "1.5", "not a count"),
@@ -374,7 +374,7 @@ mod tests {
             ("--ethertype", "-1", "not an EtherType"),
         ] {
             let error = parse(&["eth0", option, value]).unwrap_err();
-            assert!(error.contains(said), "{option} {value}: {error}");
+            assert!(error.contains(expected_text), "{option} {value}: {error}");
         }
     }
 

@@ -124,15 +124,15 @@ mod tests {
     use ring_control::{Pending, Reply};
     use ring_process::Client;
 
-    fn told(pausing: &mut Pausing, now: u64, progress: Progress) -> Vec<(u64, Reply)> {
-        let mut told = Vec::new();
+    fn replies(pausing: &mut Pausing, now: u64, progress: Progress) -> Vec<(u64, Reply)> {
+        let mut replies = Vec::new();
         let now = Instant::from_nanos(now);
         pausing.reply_to_waiting(
             now,
             || progress,
-            |client, reply| told.push((client, reply.clone())),
+            |client, reply| replies.push((client, reply.clone())),
         );
-        told
+        replies
     }
 
     #[test]
@@ -144,15 +144,15 @@ mod tests {
         pausing.forget(3);
         assert!(pausing.involves(4) && !pausing.involves(3));
         let pending = Progress::Pending(PendingReason::Holder);
-        assert_eq!(told(&mut pausing, 9, pending), []);
+        assert_eq!(replies(&mut pausing, 9, pending), []);
         assert_eq!(pausing.deadline(), Some(Instant::from_nanos(10)));
         let reply = Reply::Pending(Pending {
             why: "holder".to_owned(),
             text: PendingReason::Holder.text().to_owned(),
         });
-        assert_eq!(told(&mut pausing, 10, pending), [(1, reply)]);
+        assert_eq!(replies(&mut pausing, 10, pending), [(1, reply)]);
         assert_eq!(
-            told(&mut pausing, 11, Progress::Complete),
+            replies(&mut pausing, 11, Progress::Complete),
             [(2, Reply::Done {}), (4, Reply::Done {})]
         );
         assert_eq!(pausing.deadline(), None);
@@ -192,7 +192,7 @@ mod tests {
         pausing.wait(1, Instant::from_nanos(10));
         let why = Reply::Error("it was ended".to_owned());
         assert_eq!(
-            told(&mut pausing, 1, Progress::Over("it was ended")),
+            replies(&mut pausing, 1, Progress::Over("it was ended")),
             [(1, why)]
         );
     }

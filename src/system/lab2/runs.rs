@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn a_run_is_described_with_its_machine_and_time() {
-        let said = |outcome, lost| {
+        let describe_nightly = |outcome, lost| {
             let run = RunView {
                 stamp: Stamp {
                     name: JobName::new("nightly").expect("a name"),
@@ -144,7 +144,7 @@ mod tests {
                 "nightly: failed, began 3 s ago on 02:00:00:00:00:09",
             ),
         ] {
-            assert_eq!(said(outcome, lost), expected);
+            assert_eq!(describe_nightly(outcome, lost), expected);
         }
     }
 }

@@ -58,7 +58,7 @@ pub(super) struct Service {
     released: Vec<String>,
     /// Clients whose state has changed, and whether they may be silent now.
     changed: Vec<(ClientId, bool)>,
-    told: Vec<(ClientId, LockRequest, Notice)>,
+    pending_notices: Vec<(ClientId, LockRequest, Notice)>,
 }
 
 impl Service {
@@ -80,7 +80,7 @@ impl Service {
             effects: Vec::new(),
             released: Vec::new(),
             changed: Vec::new(),
-            told: Vec::new(),
+            pending_notices: Vec::new(),
         }
     }
 

@@ -370,8 +370,8 @@ fn end_process_group(tree: &Tree, bell: &Bell) -> bool {
         return false;
     }
     tree.terminate();
-    let told = Instant::now();
-    while told.elapsed() < TERMINATION_GRACE && !bell.must_stop_now() {
+    let terminated_at = Instant::now();
+    while terminated_at.elapsed() < TERMINATION_GRACE && !bell.must_stop_now() {
         if tree.is_empty() {
             return true;
         }
@@ -406,11 +406,11 @@ mod tests {
     /// Runs a shell command line. Returns its outcome and its standard error.
     fn shell(line: &str, input: Option<&[u8]>, capture: usize, bell: &Bell) -> (Outcome, String) {
         let options = options(input, capture, bell);
-        let mut said = String::new();
+        let mut stderr = String::new();
         let mut command = Command::new("/bin/sh");
         command.args(["-c", line]);
-        let outcome = run(&mut command, &options, &mut |line| said.push_str(line));
-        (outcome.expect("a shell"), said)
+        let outcome = run(&mut command, &options, &mut |line| stderr.push_str(line));
+        (outcome.expect("a shell"), stderr)
     }
 
     fn bell() -> Bell {
@@ -421,10 +421,10 @@ mod tests {
     fn large_input_and_output_pass_and_errors_are_lines() {
         let input: Vec<u8> = (0..=250).cycle().take(1 << 20).collect();
         let line = "echo careful >&2; cat";
-        let (outcome, said) = shell(line, Some(&input), 1 << 20, &bell());
+        let (outcome, stderr) = shell(line, Some(&input), 1 << 20, &bell());
         assert!(matches!(outcome.end, End::Exit(status) if status.success()));
         assert!(!outcome.output.is_cut && outcome.output.bytes == input);
-        assert_eq!(said, "careful");
+        assert_eq!(stderr, "careful");
     }
 
     #[test]
@@ -461,7 +461,7 @@ mod tests {
         let is_gone = status.map_or(true, |status| status.contains(") Z "));
         assert!(is_gone, "{child} still runs");
         // A waiting program is not even started.
-        let (outcome, said) = shell("echo begun >&2", None, 99, &bell);
-        assert!(matches!(outcome.end, End::Cancelled) && said.is_empty());
+        let (outcome, stderr) = shell("echo begun >&2", None, 99, &bell);
+        assert!(matches!(outcome.end, End::Cancelled) && stderr.is_empty());
     }
 }

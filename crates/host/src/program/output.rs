@@ -133,7 +133,7 @@ mod tests {
         assert_eq!(captured.bytes, b"abcde");
     }
 
-    fn said(pieces: &[&[u8]]) -> Vec<String> {
+    fn lines_of(pieces: &[&[u8]]) -> Vec<String> {
         let mut all = Vec::new();
         let mut say = |line: &str| all.push(line.to_owned());
         let mut lines = Lines::default();
@@ -146,14 +146,14 @@ mod tests {
 
     #[test]
     fn pieces_are_joined_to_lines_and_the_last_needs_no_end() {
-        let all = said(&[b"one\r\ntw", b"o\n\n\xff\nthr", b"ee"]);
+        let all = lines_of(&[b"one\r\ntw", b"o\n\n\xff\nthr", b"ee"]);
         assert_eq!(all, ["one", "two", "\u{fffd}", "three"]);
     }
 
     #[test]
     fn a_line_without_an_end_takes_bounded_memory() {
         let long = [b'x'; 3 * LINE_LEN_MAX];
-        let all = said(&[&long, &long, b"\nshort\n"]);
+        let all = lines_of(&[&long, &long, b"\nshort\n"]);
         assert_eq!(all, ["x".repeat(LINE_LEN_MAX) + "…", "short".to_owned()]);
     }
 }

@@ -354,11 +354,11 @@ fn a_holders_descriptors_come_with_the_request_that_they_were_sent_with() {
         }
     };
     let assert_closed = |mut client: &UnixStream, mut near: UnixStream| {
-        let mut said = Vec::new();
+        let mut output = Vec::new();
         // The connection may be reset, because the server leaves bytes unread.
-        let _ = client.read_to_end(&mut said);
-        let said = String::from_utf8(said).unwrap();
-        assert!(said.ends_with("may send descriptors\"}\n"), "{said}");
+        let _ = client.read_to_end(&mut output);
+        let output = String::from_utf8(output).unwrap();
+        assert!(output.ends_with("may send descriptors\"}\n"), "{output}");
         assert_eq!(near.read(&mut [0]).unwrap(), 0, "it is closed");
     };
     let near = send(&other);
@@ -454,9 +454,9 @@ fn a_client_that_does_not_read_its_messages_is_closed() {
     let id = ask_for_lock(&mut rig, &mut client);
     rig.server.set_lasting(rig.now.get(), id, true);
     let reply = Reply::Error("x".repeat(10_000));
-    let told = (0..100).find(|_| {
+    let closed_after = (0..100).find(|_| {
         rig.server.send(rig.now.get(), id, &reply);
         rig.server.take_gone() == Some(id)
     });
-    assert!(told.is_some(), "a megabyte waits for it");
+    assert!(closed_after.is_some(), "a megabyte waits for it");
 }

@@ -212,8 +212,8 @@ impl Stage {
 fn a_datagram_is_answered_to_its_sender() {
     let mut stage = Stage::new();
     stage.place.arrived.extend([(5, &b"ab"[..]), (6, b"c")]);
-    let told = stage.turn(None);
-    assert_eq!(told, ["heard 2", "5 Accepted", "heard 1", "6 Accepted"]);
+    let events = stage.turn(None);
+    assert_eq!(events, ["heard 2", "5 Accepted", "heard 1", "6 Accepted"]);
     assert_eq!(stage.place.sent, [(5, b"ab".to_vec()), (6, b"c".to_vec())]);
     assert_eq!(stage.disk.0, [2, 1]);
     let jobs: Vec<_> = std::iter::from_fn(|| stage.driver.next_job()).collect();
@@ -238,8 +238,8 @@ fn input_of_a_connection_is_stored_before_it_is_answered() {
         let changed = Changed::Connection(peer.key);
         stage.lan.0.borrow_mut().changed.push_back(changed);
         drop(peer);
-        let told = stage.turn(None);
-        assert_eq!(told, if end { vec!["heard 5"] } else { vec![] });
+        let events = stage.turn(None);
+        assert_eq!(events, if end { vec!["heard 5"] } else { vec![] });
     }
     let peer = wire.0.borrow();
     assert_eq!((&peer.read[..], peer.over), (&b"hello"[..], Some("closed")));

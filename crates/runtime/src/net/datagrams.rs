@@ -83,7 +83,7 @@ impl Receiver {
         let mut parts = [nowhere; RECEIVE_MAX];
         // SAFETY: the headers contain only integers and pointers, for which zero is valid.
         let mut headers: [mmsghdr; RECEIVE_MAX] = unsafe { mem::zeroed() };
-        let mut asked = 0;
+        let mut header_count = 0;
         let rooms = batch.vacant().zip(&mut self.envelopes);
         for ((room, envelope), (part, header)) in rooms.zip(parts.iter_mut().zip(&mut headers)) {
             part.iov_base = room.as_mut_ptr().cast();
@@ -95,15 +95,15 @@ impl Receiver {
             header.msg_namelen = libc::socklen_t::try_from(ADDRESS_LEN).unwrap_or_default();
             header.msg_control = envelope.control.as_mut_ptr().cast();
             header.msg_controllen = CONTROL_LEN as _;
-            asked += 1;
+            header_count += 1;
         }
-        // SAFETY: the first `asked` headers point to a buffer, an address and control space each, whose lengths they
-        // give. These are in `parts`, `self` and `batch`, which are not used otherwise until the call returns.
+        // SAFETY: the first `header_count` headers point to a buffer, an address and control space each, whose lengths
+        // they give. These are in `parts`, `self` and `batch`, which are not used otherwise until the call returns.
         let received = unsafe {
             libc::recvmmsg(
                 socket.as_raw_fd(),
                 headers.as_mut_ptr(),
-                asked,
+                header_count,
                 libc::MSG_DONTWAIT,
                 ptr::null_mut(),
             )
@@ -118,7 +118,7 @@ impl Receiver {
             };
             each(batch, datagram);
         }
-        Ok(received == asked as usize)
+        Ok(received == header_count as usize)
     }
 }
 

@@ -46,16 +46,20 @@ impl HistoryEntry {
         }
     }
 
-    pub(super) fn describing(now: Now, told: &Description<'_>, ring_state: RingState) -> Self {
-        let keys = &told.keys;
+    pub(super) fn describing(
+        now: Now,
+        description: &Description<'_>,
+        ring_state: RingState,
+    ) -> Self {
+        let keys = &description.keys;
         Self {
-            is_for_hooks: told.audience == Audience::Hooks,
+            is_for_hooks: description.audience == Audience::Hooks,
             from: keys.from,
             reason: keys.reason,
-            cause: told.cause.map(|cause| cause.to_string().into()),
+            cause: description.cause.map(|cause| cause.to_string().into()),
             member: keys.mac.or(keys.receiver),
             others: keys.others.unwrap_or_default(),
-            ..Self::new(now, told.event, ring_state)
+            ..Self::new(now, description.event, ring_state)
         }
     }
 

@@ -160,7 +160,7 @@ mod tests {
     fn only_a_different_grade_is_news() {
         let mut routine = Routine::new();
         let now = Instant::from_nanos(1);
-        let told = [
+        let is_news = [
             Grade::Quorum,
             Grade::Quorum,
             Grade::View,
@@ -171,7 +171,7 @@ mod tests {
             let token = token(1, 1);
             !routine.check_routine(now, &Event::GradeChanged { grade, token })
         });
-        assert_eq!(told, [true, false, true, false, true]);
+        assert_eq!(is_news, [true, false, true, false, true]);
         assert!(routine.on_ungraded_tenure() && !routine.on_ungraded_tenure());
     }
 

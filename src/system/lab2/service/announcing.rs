@@ -11,8 +11,8 @@ impl Service {
     /// Returns when to announce the holder. A hold of less than a heartbeat is not announced.
     pub(super) fn announcement_due(&self) -> Option<Instant> {
         let lock = self.lock_log.held()?;
-        let is_told = self.announced == Some(tenure(lock));
-        (!is_told).then(|| lock.since + self.heartbeat)
+        let is_announced = self.announced == Some(tenure(lock));
+        (!is_announced).then(|| lock.since + self.heartbeat)
     }
 
     /// Returns the command that announces the holder, or that there is none, if the members do not know it.
@@ -26,7 +26,8 @@ impl Service {
             return Some(Command::Announce(Some(work(lock))));
         }
         let holder = held.map(tenure);
-        self.announced.take_if(|told| Some(*told) != holder)?;
+        self.announced
+            .take_if(|announced| Some(*announced) != holder)?;
         Some(Command::Announce(None))
     }
 }

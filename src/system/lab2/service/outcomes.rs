@@ -45,11 +45,11 @@ impl Service {
         let command = if self.locks.is_idle() {
             None
         } else {
-            let told = &mut self.told;
+            let pending_notices = &mut self.pending_notices;
             let mut tell = |client, request: &LockRequest, notice: Notice| {
                 let lasting = matches!(notice, Notice::Renewed { .. });
                 let request = if lasting { None } else { Some(request.clone()) };
-                told.push((client, request.unwrap_or_default(), notice));
+                pending_notices.push((client, request.unwrap_or_default(), notice));
             };
             self.locks
                 .refuse_finished_jobs(|once| machine.met_by(once), &mut tell);
@@ -60,8 +60,8 @@ impl Service {
             )
         };
         self.backstops.end_unless(|client| self.locks.holds(client));
-        let mut told = std::mem::take(&mut self.told);
-        for (client, request, notice) in told.drain(..) {
+        let mut pending_notices = std::mem::take(&mut self.pending_notices);
+        for (client, request, notice) in pending_notices.drain(..) {
             self.count.count_notice(&notice);
             let label = &request.label;
             let reply = self.reply(now, &request, &notice, machine);
@@ -94,7 +94,7 @@ impl Service {
             server.send(now.monotonic, client, &reply);
         }
         // The allocation is reused.
-        self.told = told;
+        self.pending_notices = pending_notices;
         self.lock_log.log_long_lock(now.monotonic);
         let command = command.or_else(|| self.announce(now));
         if command.is_none() {

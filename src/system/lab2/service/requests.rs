@@ -95,14 +95,14 @@ impl Service {
             return Reaction::error(&format!("a label has at most {MAX_LABEL} bytes"));
         }
         let fetch_timeout = machine.constants().request_timeout();
-        let asked = if self.is_held_under(request.under.as_deref()) {
+        let accepted = if self.is_held_under(request.under.as_deref()) {
             Err(RefusalReason::Nested)
         } else {
             let request = request.clone();
             self.locks
                 .request(now.monotonic, peer, request, job, fetch_timeout)
         };
-        if let Err(why) = asked {
+        if let Err(why) = accepted {
             self.count.count_refusal(why);
             let text = self.text_inputs(now, machine).refusal(why, request);
             return Reaction::Reply(refused(why, text));

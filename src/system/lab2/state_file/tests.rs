@@ -90,7 +90,7 @@ fn a_corrupt_or_emptied_file_is_reported_and_replaced() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("eth0.state");
     let torn = [&b"RINGST01"[..], &[0xff; 600]].concat();
-    for (contents, expected, said) in [
+    for (contents, expected, expected_text) in [
         (torn, LoadedState::Corrupt, "is damaged"),
         (vec![], LoadedState::Emptied, "was empty"),
         (vec![0; 576], LoadedState::Emptied, "was empty"),
@@ -99,7 +99,7 @@ fn a_corrupt_or_emptied_file_is_reported_and_replaced() {
         let (mut state, found) = open(directory.path());
         assert_eq!(found, expected);
         let troubles: Vec<_> = state.troubles().collect();
-        assert!(troubles[0].contains(said), "{troubles:?}");
+        assert!(troubles[0].contains(expected_text), "{troubles:?}");
         state.store(&durable(7));
         drop(state);
         let (state, found) = open(directory.path());
@@ -288,9 +288,9 @@ fn damaged_records_of_jobs_are_counted_and_the_node_starts() {
     let damaged = [&b"RINGJB01"[..], &[7; 120]].concat();
     fs::write(&jobs, damaged.repeat(2)).unwrap();
     let (state, _) = open(directory.path());
-    let (event, said) = &state.losses()[0];
+    let (event, expected_text) = &state.losses()[0];
     assert_eq!(*event, "jobs_corrupt");
-    assert!(said.contains("2 records of"), "{said}");
+    assert!(expected_text.contains("2 records of"), "{expected_text}");
 }
 
 #[test]

@@ -35,7 +35,7 @@ impl Rig {
     fn has_quorum(id: u64) -> (Self, Instant) {
         let mut rig = Self::has_token(5);
         let until = rig.confirmed(Grade::Quorum);
-        let notices = rig.wants_so(id, requiring(Grade::Quorum));
+        let notices = rig.want_with(id, requiring(Grade::Quorum));
         assert!(
             matches!(notices[..], [(_, Notice::Granted { .. })]),
             "{notices:?}"
@@ -57,7 +57,7 @@ fn lost(why: LossReason, until: Instant) -> Vec<(u64, Notice)> {
 #[test]
 fn a_lock_waits_for_its_grade_while_members_are_asked_to_confirm() {
     let mut rig = Rig::has_token(5);
-    assert_eq!(rig.wants_so(1, requiring(Grade::Quorum)), []);
+    assert_eq!(rig.want_with(1, requiring(Grade::Quorum)), []);
     assert_eq!(rig.commands, [Command::WantToken, Command::Confirm]);
     rig.confirmed(Grade::View);
     assert_eq!(rig.update(), [], "a view is less");
@@ -68,7 +68,7 @@ fn a_lock_waits_for_its_grade_while_members_are_asked_to_confirm() {
 #[test]
 fn the_members_are_asked_once_per_take_timeout_for_a_limited_time() {
     let mut rig = Rig::has_token(5);
-    rig.wants_so(1, requiring(Grade::View));
+    rig.want_with(1, requiring(Grade::View));
     assert_eq!(rig.locks.deadline(), Some(rig.now + TAKE_TIMEOUT));
     rig.advance_in_steps(TAKE_TIMEOUT - MS);
     assert_eq!(rig.count(&Command::Confirm), 1);
@@ -87,7 +87,7 @@ fn the_members_are_asked_once_per_take_timeout_for_a_limited_time() {
 fn other_members_get_their_turn_while_the_grade_is_missing() {
     let mut rig = Rig::has_token(5);
     rig.machine.others_want = true;
-    rig.wants_so(1, requiring(Grade::Quorum));
+    rig.want_with(1, requiring(Grade::Quorum));
     rig.advance_in_steps(CONFIRMATION_TIME - MS);
     assert_eq!(rig.count(&Command::WorkDone), 0);
     rig.advance_in_steps(MS);
@@ -105,7 +105,7 @@ fn other_members_get_their_turn_while_the_grade_is_missing() {
 #[test]
 fn a_later_request_of_another_member_is_met_at_once() {
     let mut rig = Rig::has_token(5);
-    rig.wants_so(1, requiring(Grade::Quorum));
+    rig.want_with(1, requiring(Grade::Quorum));
     rig.advance_in_steps(2 * CONFIRMATION_TIME);
     assert_eq!(rig.count(&Command::WorkDone), 0, "nobody else wants it");
     rig.machine.others_want = true;
@@ -117,7 +117,7 @@ fn a_later_request_of_another_member_is_met_at_once() {
 fn a_missing_grade_is_awaited_at_most_for_the_waiter_timeout() {
     let mut rig = Rig::has_token(5);
     rig.machine.is_turn_over = true;
-    rig.wants_so(1, requiring(Grade::Quorum));
+    rig.want_with(1, requiring(Grade::Quorum));
     rig.advance_in_steps(CONFIRMATION_TIME + LEASE - MS);
     assert_eq!(rig.count(&Command::WorkDone), 0);
     rig.advance_in_steps(MS);
@@ -127,10 +127,10 @@ fn a_missing_grade_is_awaited_at_most_for_the_waiter_timeout() {
 #[test]
 fn a_client_that_requires_less_overtakes_one_whose_grade_is_missing() {
     let mut rig = Rig::has_token(5);
-    rig.wants_so(1, requiring(Grade::Quorum));
-    rig.wants_so(2, requiring(Grade::View));
-    assert_eq!(rig.wants(3), rig.granted(3));
-    assert_eq!(rig.wants(4), []);
+    rig.want_with(1, requiring(Grade::Quorum));
+    rig.want_with(2, requiring(Grade::View));
+    assert_eq!(rig.want(3), rig.granted(3));
+    assert_eq!(rig.want(4), []);
     let until = rig.confirmed(Grade::Quorum);
     for id in [1, 2] {
         let notices = rig.release(if id == 1 { 3 } else { 1 });
@@ -152,7 +152,7 @@ fn a_lock_lasts_until_the_earlier_of_lease_and_grade() {
             rig.machine.lease_until = rig.now + lease;
             rig.machine.grade_until = rig.now + promise;
             let granted = rig.granted_until(1, rig.now + earlier);
-            assert_eq!(rig.wants_so(1, requiring(grade)), granted, "{grade:?}");
+            assert_eq!(rig.want_with(1, requiring(grade)), granted, "{grade:?}");
         }
     }
 }
@@ -163,10 +163,10 @@ fn a_confirmation_that_is_about_to_end_is_not_granted() {
     rig.confirmed(Grade::Quorum);
     rig.now = rig.now + (GRADE_LASTS - LEASE / 2 + MS);
     rig.machine.lease_until = rig.now + LEASE;
-    assert_eq!(rig.wants_so(1, requiring(Grade::Quorum)), []);
+    assert_eq!(rig.want_with(1, requiring(Grade::Quorum)), []);
     assert_eq!(rig.commands.last(), Some(&Command::Confirm));
     assert_eq!(
-        rig.wants(2),
+        rig.want(2),
         rig.granted(2),
         "without a required grade it is granted"
     );
@@ -202,7 +202,7 @@ fn a_grade_that_stays_as_high_as_required_is_no_loss() {
     for require in [Grade::View, Grade::Alone] {
         let mut rig = Rig::has_token(5);
         rig.confirmed(Grade::Quorum);
-        rig.wants_so(1, requiring(require));
+        rig.want_with(1, requiring(require));
         rig.confirmed(Grade::View);
         assert_eq!(rig.update(), [], "{require:?}");
         assert!(rig.locks.held_token().is_some(), "{require:?}");
@@ -223,7 +223,7 @@ fn in_a_tenure_that_may_not_grant_yet_the_reason_is_the_grade_or_the_time() {
             wait_ms: Some(20),
             ..requiring(require)
         };
-        rig.wants_so(1, request);
+        rig.want_with(1, request);
         let notices = rig.advance_in_steps(Duration::from_millis(20));
         assert_eq!(notices, [(1, Notice::Refused(why))], "{require:?}");
     }
@@ -236,11 +236,11 @@ fn a_refusal_tells_whether_the_token_or_its_grade_was_missing() {
         ..requiring(Grade::Quorum)
     };
     let mut rig = Rig::has_token(5);
-    rig.wants_so(1, request.clone());
+    rig.want_with(1, request.clone());
     let notices = rig.advance_in_steps(Duration::from_millis(100));
     assert_eq!(notices, [(1, Notice::Refused(RefusalReason::Grade))]);
     let mut rig = Rig::new();
-    rig.wants_so(1, request);
+    rig.want_with(1, request);
     let notices = rig.advance_in_steps(Duration::from_millis(100));
     assert_eq!(notices, [(1, Notice::Refused(RefusalReason::Timeout))]);
 }
@@ -250,7 +250,7 @@ fn a_stronger_token_leaves_a_holder_its_confirmed_time_only_with_a_quorum() {
     for require in [Grade::Quorum, Grade::View, Grade::Alone] {
         let mut rig = Rig::has_token(5);
         let promised = rig.confirmed(Grade::Quorum);
-        rig.wants_so(1, requiring(require));
+        rig.want_with(1, requiring(require));
         rig.now = rig.now + HEARTBEAT;
         rig.lose_token(State::Waiter);
         let until = match require {
@@ -265,7 +265,7 @@ fn a_stronger_token_leaves_a_holder_its_confirmed_time_only_with_a_quorum() {
 #[test]
 fn the_next_client_waits_until_a_lost_holders_time_is_over() {
     let (mut rig, until) = Rig::has_quorum(1);
-    rig.wants(2);
+    rig.want(2);
     rig.now = rig.now + HEARTBEAT;
     rig.lose_token(State::Waiter);
     rig.update();
@@ -281,7 +281,7 @@ fn the_next_client_waits_until_a_lost_holders_time_is_over() {
 #[test]
 fn a_lost_holder_that_releases_it_makes_room_at_once() {
     let (mut rig, _) = Rig::has_quorum(1);
-    rig.wants(2);
+    rig.want(2);
     rig.drop_grade_to(Grade::Alone);
     rig.update();
     assert_eq!(rig.advance_in_steps(HEARTBEAT), []);

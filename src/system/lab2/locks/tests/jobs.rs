@@ -123,7 +123,7 @@ fn a_client_that_leaves_before_the_run_has_not_run_and_later_is_lost() {
 fn a_client_is_notified_of_a_run_elsewhere_without_the_token() {
     let mut rig = Rig::new();
     wants_to_run(&mut rig, 1);
-    rig.wants(2);
+    rig.want(2);
     let mut notices = Vec::new();
     let mut tell = |client, _: &LockRequest, notice| notices.push((client, notice));
     rig.locks
@@ -185,7 +185,7 @@ fn an_unconfirmed_job_gives_way_to_other_members_and_is_tried_again() {
 fn an_unconfirmed_job_gives_way_to_the_next_client() {
     let mut rig = asking();
     set_progress(&mut rig, OnceStanding::Asking);
-    rig.wants(2);
+    rig.want(2);
     let lasts = rig.machine.asking_lasts;
     let notices = advance_while_asking(&mut rig, lasts);
     assert_eq!(notices, rig.granted(2));
@@ -206,7 +206,7 @@ fn an_unconfirmed_job_that_blocks_nobody_is_asked_about_indefinitely() {
 fn a_job_does_not_delay_a_client_without_a_job_when_it_leaves() {
     let mut rig = asking();
     set_progress(&mut rig, OnceStanding::Asking);
-    rig.wants(2);
+    rig.want(2);
     assert!(rig.locks.involves(1) && rig.locks.involves(2));
     assert_eq!(set_progress(&mut rig, OnceStanding::Asking), []);
     rig.locks.release(1);

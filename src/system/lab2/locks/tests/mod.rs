@@ -103,11 +103,11 @@ impl Rig {
         (self.machine.token, self.machine.state) = (None, state);
     }
 
-    fn wants(&mut self, id: ClientId) -> Vec<(ClientId, Notice)> {
-        self.wants_so(id, LockRequest::default())
+    fn want(&mut self, id: ClientId) -> Vec<(ClientId, Notice)> {
+        self.want_with(id, LockRequest::default())
     }
 
-    fn wants_so(&mut self, id: ClientId, request: LockRequest) -> Vec<(ClientId, Notice)> {
+    fn want_with(&mut self, id: ClientId, request: LockRequest) -> Vec<(ClientId, Notice)> {
         let client = client(id);
         let asked = self
             .locks
@@ -175,7 +175,7 @@ impl Rig {
 #[test]
 fn a_client_gets_the_token_when_it_comes_and_the_machine_gets_one_command() {
     let mut rig = Rig::new();
-    assert_eq!(rig.wants(1), []);
+    assert_eq!(rig.want(1), []);
     assert_eq!(rig.commands, [Command::WantToken]);
     rig.take_token(5);
     assert_eq!(rig.update(), rig.granted(1));
@@ -188,8 +188,8 @@ fn a_client_gets_the_token_when_it_comes_and_the_machine_gets_one_command() {
 #[test]
 fn clients_get_the_token_in_order() {
     let mut rig = Rig::has_token(5);
-    assert_eq!(rig.wants(1), rig.granted(1));
-    assert_eq!((rig.wants(2), rig.wants(3)), (vec![], vec![]));
+    assert_eq!(rig.want(1), rig.granted(1));
+    assert_eq!((rig.want(2), rig.want(3)), (vec![], vec![]));
     assert_eq!(rig.release(1), rig.granted(2));
     assert_eq!(rig.release(2), rig.granted(3));
     assert_eq!(rig.release(3), []);
@@ -199,9 +199,9 @@ fn clients_get_the_token_in_order() {
 #[test]
 fn a_client_that_leaves_gives_up_its_place() {
     let mut rig = Rig::has_token(5);
-    rig.wants(1);
-    rig.wants(2);
-    rig.wants(3);
+    rig.want(1);
+    rig.want(2);
+    rig.want(3);
     assert_eq!(rig.release(2), []);
     assert!(!rig.locks.involves(2) && rig.locks.involves(3));
     assert_eq!(rig.release(1), rig.granted(3));
@@ -211,8 +211,8 @@ fn a_client_that_leaves_gives_up_its_place() {
 #[test]
 fn a_disconnected_holder_keeps_the_token_until_its_lease_ends() {
     let mut rig = Rig::has_token(5);
-    rig.wants(1);
-    rig.wants(2);
+    rig.want(1);
+    rig.want(2);
     rig.locks.on_client_gone(rig.now, 1);
     assert_eq!(rig.locks.held_token(), None, "its lock has ended");
     assert_eq!(rig.advance_in_steps(LEASE - Duration::from_millis(1)), []);
@@ -220,7 +220,7 @@ fn a_disconnected_holder_keeps_the_token_until_its_lease_ends() {
         rig.advance_in_steps(Duration::from_millis(1)),
         rig.granted(2)
     );
-    rig.wants(3);
+    rig.want(3);
     rig.locks.on_client_gone(rig.now, 3);
     assert!(!rig.locks.involves(3), "a waiting client has no work");
 }
@@ -228,8 +228,8 @@ fn a_disconnected_holder_keeps_the_token_until_its_lease_ends() {
 #[test]
 fn while_others_want_it_a_node_has_one_grant_per_turn() {
     let mut rig = Rig::has_token(5);
-    rig.wants(1);
-    rig.wants(2);
+    rig.want(1);
+    rig.want(2);
     rig.machine.others_want = true;
     assert_eq!(rig.release(1), []);
     let asked = [Command::WantToken, Command::WorkDone, Command::WantToken];
@@ -242,9 +242,9 @@ fn while_others_want_it_a_node_has_one_grant_per_turn() {
 #[test]
 fn after_its_turn_a_node_grants_the_token_only_in_the_next_one() {
     let mut rig = Rig::has_token(5);
-    rig.wants(1);
-    rig.wants(2);
-    rig.wants(3);
+    rig.want(1);
+    rig.want(2);
+    rig.want(3);
     assert_eq!(rig.release(1), rig.granted(2));
     rig.machine.is_turn_over = true;
     assert_eq!(rig.release(2), []);
@@ -258,7 +258,7 @@ fn after_its_turn_a_node_grants_the_token_only_in_the_next_one() {
 #[test]
 fn a_holder_is_told_that_its_lease_is_extended() {
     let mut rig = Rig::has_token(5);
-    rig.wants(1);
+    rig.want(1);
     assert_eq!(rig.advance(HEARTBEAT), []);
     rig.machine.lease_until = rig.now + LEASE;
     let until = rig.machine.lease_until;
@@ -306,7 +306,7 @@ fn a_lost_token_has_the_reason_of_the_loss() {
         (looser, Reason::LinkLost, true, LossReason::Link, lease),
     ] {
         let mut rig = Rig::has_token(5);
-        rig.wants(1);
+        rig.want(1);
         rig.lose_token(state);
         rig.machine.link_up = link_up;
         rig.machine.last_loss = Some(reason);
@@ -320,8 +320,8 @@ fn a_lost_token_has_the_reason_of_the_loss() {
 fn a_lock_continues_while_its_node_outbids_other_owners() {
     for others_want in [false, true] {
         let mut rig = Rig::has_token(5);
-        rig.wants(1);
-        rig.wants(2);
+        rig.want(1);
+        rig.want(2);
         for outbid in [7, 9] {
             rig.outbid_with(outbid);
             assert_eq!(rig.update(), []);
@@ -346,8 +346,8 @@ fn a_lock_continues_while_its_node_outbids_other_owners() {
 #[test]
 fn another_token_does_not_continue_a_lock() {
     let mut rig = Rig::has_token(5);
-    rig.wants(1);
-    rig.wants(2);
+    rig.want(1);
+    rig.want(2);
     rig.take_token(7);
     let (why, until) = (LossReason::StrongerToken, rig.now);
     assert_eq!(rig.update(), [(1, Notice::Lost { why, until })]);
@@ -362,7 +362,7 @@ fn another_token_does_not_continue_a_lock() {
 #[test]
 fn a_client_is_refused_after_its_waiting_time() {
     let mut rig = Rig::new();
-    rig.wants_so(1, waiting(50));
+    rig.want_with(1, waiting(50));
     let due = rig.locks.deadline().expect("it gives up");
     assert_eq!(due, rig.now + Duration::from_millis(50));
     assert_eq!(rig.advance(Duration::from_millis(49)), []);
@@ -374,10 +374,10 @@ fn a_client_is_refused_after_its_waiting_time() {
 #[test]
 fn a_client_that_does_not_wait_gives_the_token_time_to_come() {
     let mut rig = Rig::new();
-    assert_eq!(rig.wants_so(1, waiting(0)), []);
+    assert_eq!(rig.want_with(1, waiting(0)), []);
     assert_eq!(rig.locks.deadline(), Some(rig.now + HEARTBEAT));
     let busy = Notice::Refused(RefusalReason::Busy);
-    assert_eq!(rig.wants_so(2, waiting(0)), [(2, busy)]);
+    assert_eq!(rig.want_with(2, waiting(0)), [(2, busy)]);
     rig.take_token(5);
     assert_eq!(rig.update(), rig.granted(1));
 }
@@ -389,7 +389,7 @@ fn a_holder_gets_notice_before_its_maximum_hold_and_is_dropped_later() {
         max_hold_ms: Some(200),
         ..LockRequest::default()
     };
-    rig.wants_so(1, request);
+    rig.want_with(1, request);
     let end = rig.now + Duration::from_millis(200);
     assert_eq!(rig.advance(Duration::from_millis(149)), []);
     let (why, until) = (LossReason::MaxHold, end);
@@ -408,8 +408,8 @@ fn a_holder_gets_notice_before_its_maximum_hold_and_is_dropped_later() {
 #[test]
 fn a_yielded_token_leaves_once_its_holder_has_released_it() {
     let mut rig = Rig::has_token(5);
-    rig.wants(1);
-    rig.wants(2);
+    rig.want(1);
+    rig.want(2);
     rig.locks.yield_to(None);
     let notices = rig.update();
     let (why, until) = (LossReason::Yield, rig.machine.lease_until);
@@ -423,24 +423,24 @@ fn a_yielded_token_leaves_once_its_holder_has_released_it() {
 #[test]
 fn a_shutdown_ends_the_work_and_the_waiting() {
     let mut rig = Rig::has_token(5);
-    rig.wants(1);
-    rig.wants(2);
+    rig.want(1);
+    rig.want(2);
     rig.locks.stop_granting();
     let (why, until) = (LossReason::Shutdown, rig.machine.lease_until);
     let leaving = Notice::Refused(RefusalReason::Leaving);
     let notices = [(1, Notice::Lost { why, until }), (2, leaving.clone())];
     assert_eq!(rig.update(), notices);
-    assert_eq!(rig.wants(3), [(3, leaving)]);
+    assert_eq!(rig.want(3), [(3, leaving)]);
 }
 
 #[test]
 fn the_number_of_waiting_clients_is_limited() {
     let mut rig = Rig::new();
     for id in 0..WAITING_CLIENTS_MAX as u64 {
-        assert_eq!(rig.wants(id), []);
+        assert_eq!(rig.want(id), []);
     }
     let crowded = Notice::Refused(RefusalReason::Crowded);
-    assert_eq!(rig.wants(9_999), [(9_999, crowded)]);
+    assert_eq!(rig.want(9_999), [(9_999, crowded)]);
     assert_eq!(rig.locks.clients(rig.now).count(), WAITING_CLIENTS_MAX);
 }
 

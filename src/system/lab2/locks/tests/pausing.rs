@@ -19,7 +19,7 @@ fn lost(rig: &Rig, after: Duration) -> Vec<(u64, Notice)> {
 #[test]
 fn a_holder_ends_its_work_and_then_the_machine_is_paused() {
     let mut rig = Rig::has_token(5);
-    rig.wants(1);
+    rig.want(1);
     rig.locks.pause(true);
     assert_eq!(rig.update(), lost(&rig, LEASE));
     assert_eq!(
@@ -37,7 +37,7 @@ fn a_holder_ends_its_work_and_then_the_machine_is_paused() {
 fn a_holder_gets_a_second_and_is_awaited_until_its_lease_ends() {
     let mut rig = Rig::has_token(5);
     rig.machine.lease_until = rig.now + 10 * ENDING_NOTICE;
-    rig.wants(1);
+    rig.want(1);
     rig.locks.pause(true);
     assert_eq!(rig.update(), lost(&rig, ENDING_NOTICE));
     rig.advance(10 * ENDING_NOTICE - Duration::from_millis(1));
@@ -53,8 +53,8 @@ fn a_holder_gets_a_second_and_is_awaited_until_its_lease_ends() {
 #[test]
 fn a_drained_holder_finishes_its_work_and_no_client_follows() {
     let mut rig = Rig::has_token(5);
-    rig.wants(1);
-    rig.wants(2);
+    rig.want(1);
+    rig.want(2);
     rig.locks.drain();
     assert_eq!(rig.update(), []);
     rig.machine.lease_until = rig.now + 10 * LEASE;
@@ -73,7 +73,7 @@ fn a_drained_holder_finishes_its_work_and_no_client_follows() {
 fn a_pause_ends_a_drained_holder_and_a_drain_does_not_save_a_paused_one() {
     for first_drains in [true, false] {
         let mut rig = Rig::has_token(5);
-        rig.wants(1);
+        rig.want(1);
         if first_drains {
             rig.locks.drain();
             assert_eq!(rig.update(), []);
@@ -91,12 +91,12 @@ fn a_pause_ends_a_drained_holder_and_a_drain_does_not_save_a_paused_one() {
 #[test]
 fn clients_wait_until_the_pause_ends() {
     let mut rig = Rig::has_token(5);
-    rig.wants(1);
-    rig.wants(2);
+    rig.want(1);
+    rig.want(2);
     rig.locks.pause(true);
     rig.update();
     assert_eq!(rig.release(1), []);
-    assert_eq!(rig.wants(3), []);
+    assert_eq!(rig.want(3), []);
     assert_eq!(rig.advance_in_steps(HEARTBEAT), []);
     rig.commands.clear();
     rig.locks.pause(false);
@@ -112,7 +112,7 @@ fn a_token_that_arrives_during_a_pause_is_not_granted() {
     rig.locks.pause(true);
     rig.update();
     rig.take_token(7);
-    assert_eq!(rig.wants(1), []);
+    assert_eq!(rig.want(1), []);
     assert_eq!(rig.count(&Command::WantToken), 0, "nor is it wanted");
 }
 
@@ -122,18 +122,18 @@ fn a_client_that_does_not_wait_is_refused_during_a_pause() {
     rig.locks.pause(true);
     rig.update();
     let refused = Notice::Refused(RefusalReason::Paused);
-    assert_eq!(rig.wants_so(1, waiting(0)), [(1, refused)]);
+    assert_eq!(rig.want_with(1, waiting(0)), [(1, refused)]);
     rig.locks.pause(false);
     rig.update();
     rig.take_token(6);
-    assert_eq!(rig.wants_so(1, waiting(0)), rig.granted(1));
+    assert_eq!(rig.want_with(1, waiting(0)), rig.granted(1));
 }
 
 #[test]
 fn a_client_is_refused_after_its_waiting_time_also_in_a_pause() {
     let mut rig = Rig::has_token(5);
     rig.locks.pause(true);
-    rig.wants_so(1, waiting(50));
+    rig.want_with(1, waiting(50));
     let notices = rig.advance_in_steps(Duration::from_millis(50));
     assert_eq!(notices, [(1, Notice::Refused(RefusalReason::Paused))]);
 }
@@ -159,11 +159,11 @@ fn the_machine_is_told_of_a_pause_and_of_its_end_once() {
 fn a_shutdown_ends_a_pause() {
     let mut rig = Rig::new();
     rig.locks.pause(true);
-    rig.wants(1);
+    rig.want(1);
     rig.locks.stop_granting();
     let leaving = Notice::Refused(RefusalReason::Leaving);
     assert_eq!(rig.update(), [(1, leaving)]);
     rig.locks.pause(false);
     let refused = Notice::Refused(RefusalReason::Leaving);
-    assert_eq!(rig.wants(2), [(2, refused)]);
+    assert_eq!(rig.want(2), [(2, refused)]);
 }
