@@ -48,8 +48,8 @@ pub enum Error {
     },
     /// The file in the place of the state file is something else.
     #[error(
-        "cannot use {}: it is not a state file of ringd, and is not changed; move it away, or choose a directory for ringd with \
-         --state-dir DIR", path.display()
+        "cannot use {}: it is not a state file of ringd, and is not changed; move it away, or choose a directory for \
+         ringd with --state-dir DIR", path.display()
     )]
     StateForeign {
         /// The file.

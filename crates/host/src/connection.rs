@@ -25,7 +25,7 @@ const UNREAD_MAX: usize = 64 << 10;
 
 /// The server's next action for a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Next {
+pub(crate) enum NextAction {
     Wait(Interest),
     Close,
 }
@@ -115,27 +115,27 @@ impl Connection {
         now: Instant,
         hung_up: bool,
         answer: impl FnOnce(Result<Request<O>, FramingError>, &mut Vec<OwnedFd>) -> Option<Rc<[u8]>>,
-    ) -> Next {
+    ) -> NextAction {
         let try_serve = self.try_serve(now, hung_up, answer);
         self.next_of(try_serve)
     }
 
     /// Sends an unsolicited message. Closes the connection if the client does not read.
-    pub(crate) fn send(&mut self, now: Instant, line: Rc<[u8]>) -> Next {
+    pub(crate) fn send(&mut self, now: Instant, line: Rc<[u8]>) -> NextAction {
         if self.unread > UNREAD_MAX {
-            return Next::Close;
+            return NextAction::Close;
         }
         self.queue(now, line);
         let written = self.write(now);
         self.next_of(written)
     }
 
-    fn next_of(&self, try_serve: io::Result<Next>) -> Next {
+    fn next_of(&self, try_serve: io::Result<NextAction>) -> NextAction {
         match try_serve {
             Ok(next) => next,
             Err(error) if error.kind() == ErrorKind::WouldBlock => self.next_wait(),
             Err(error) if error.kind() == ErrorKind::Interrupted => self.next_wait(),
-            Err(_) => Next::Close,
+            Err(_) => NextAction::Close,
         }
     }
 
@@ -144,13 +144,13 @@ impl Connection {
         now: Instant,
         hung_up: bool,
         answer: impl FnOnce(Result<Request<O>, FramingError>, &mut Vec<OwnedFd>) -> Option<Rc<[u8]>>,
-    ) -> io::Result<Next> {
+    ) -> io::Result<NextAction> {
         if self.output.is_empty() {
             if !self.input.has_line() {
                 let space = self.input.space();
                 let (len, with_descriptors) = ancillary::peek(&self.stream, space)?;
                 if len == 0 {
-                    return Ok(Next::Close);
+                    return Ok(NextAction::Close);
                 }
                 let len = if !with_descriptors {
                     // Only the bytes that come before any descriptors.
@@ -188,7 +188,7 @@ impl Connection {
 
     /// Sends the reason and closes the connection. Leaves the client's bytes unread: reading them would mean to wait
     /// until the kernel has closed the descriptors that come with them.
-    fn refuse(&mut self, now: Instant, why: &str) -> io::Result<Next> {
+    fn refuse(&mut self, now: Instant, why: &str) -> io::Result<NextAction> {
         let line = to_line(&Reply::Error(why.to_owned())).unwrap_or_default();
         self.queue(now, line.into());
         self.closes_when_written = true;
@@ -203,7 +203,7 @@ impl Connection {
         self.output.push_back(line);
     }
 
-    fn write(&mut self, now: Instant) -> io::Result<Next> {
+    fn write(&mut self, now: Instant) -> io::Result<NextAction> {
         while let Some(line) = self.output.front() {
             self.written += (&*self.stream).write(&line[self.written..])?;
             if self.written == line.len() {
@@ -214,19 +214,19 @@ impl Connection {
             }
         }
         Ok(if self.closes_when_written {
-            Next::Close
+            NextAction::Close
         } else {
             self.next_wait()
         })
     }
 
     /// Returns the event that the poller should wait for.
-    fn next_wait(&self) -> Next {
+    fn next_wait(&self) -> NextAction {
         // A waiting request is answered as soon as the client reads replies.
         if !self.output.is_empty() || self.input.has_line() {
-            Next::Wait(Interest::Write)
+            NextAction::Wait(Interest::Write)
         } else {
-            Next::Wait(Interest::Read)
+            NextAction::Wait(Interest::Read)
         }
     }
 }

@@ -106,8 +106,8 @@ impl<R, O, T> Default for LockQueue<R, O, T> {
 }
 
 impl<R, O, T> LockQueue<R, O, T> {
-    /// Adds a client to the queue. A client that does not want to wait for other clients still waits for `fetch_timeout`, the
-    /// maximum time to fetch an idle token.
+    /// Adds a client to the queue. A client that does not want to wait for other clients still waits for
+    /// `fetch_timeout`, the maximum time to fetch an idle token.
     ///
     /// # Errors
     /// The reason why the client may not wait.

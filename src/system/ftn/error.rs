@@ -27,14 +27,14 @@ pub(super) enum Error {
     },
     /// Another daemon has locked the state file.
     #[error(
-        "cannot use {}: another ringd, server {index} of this list or another one, holds it; give the server of another list \
-         its own --state-dir DIR and --control PATH", path.display()
+        "cannot use {}: another ringd, server {index} of this list or another one, holds it; give the server of \
+         another list its own --state-dir DIR and --control PATH", path.display()
     )]
     StateTaken { path: PathBuf, index: usize },
     /// An earlier version has stored the state in another directory.
     #[error(
-        "cannot start server {index}: its state is still in {}, the place of earlier versions; stop all servers of this machine, \
-         then mv {} {}", old.display(), old.display(), new.display()
+        "cannot start server {index}: its state is still in {}, the place of earlier versions; stop all servers of \
+         this machine, then mv {} {}", old.display(), old.display(), new.display()
     )]
     StateMoved {
         /// The file of the earlier version.

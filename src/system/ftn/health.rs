@@ -9,7 +9,8 @@ pub(super) fn set_verdict(status: &mut Status, machine_findings: Vec<Finding>) {
     let ready = |state: &str| state == "READY";
     if !status.is_serving() {
         let why = if status.leader.is_none() {
-            "no leader is heard: without a quorum of servers there is no leader; start the others, or check the network"
+            "no leader is heard: without a quorum of servers there is no leader; start the others, or check the \
+             network"
         } else if status.grace_ns > 0 || status.survey.is_some() {
             "it waits for clients of an earlier run, which ends by itself"
         } else if status.authority {

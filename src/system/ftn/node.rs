@@ -52,7 +52,8 @@ impl Node {
         if !self.link.is_up() {
             let address = self.link.address();
             troubles.push(Finding::critical(format!(
-                "cannot use {address}: it may not be an address of this machine; until it works, nothing is sent or received"
+                "cannot use {address}: it may not be an address of this machine; until it works, nothing is sent or \
+                 received"
             )));
         }
         troubles.extend(self.store.missing().map(Finding::degraded));

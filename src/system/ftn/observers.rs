@@ -5,7 +5,7 @@ use ring_proto::ftn::server::Event;
 use ring_proto::time::Now;
 use ring_runtime::driver::Observe;
 
-use crate::system::ftn::observe::{Describer, Keys, Log, Rate, print};
+use crate::system::ftn::observe::{Describer, EventRate, Keys, Log, print};
 
 #[derive(Debug)]
 pub(super) struct Observers {
@@ -33,12 +33,12 @@ impl Observe<Event> for Observers {
         match admitted {
             Some(hidden) => print(&line, hidden),
             // Other machines and programs decide how many there are, so watchers get only the logged ones.
-            None if matches!(rate, Rate::Drop | Rate::Introduction) => return,
+            None if matches!(rate, EventRate::Drop | EventRate::Introduction) => return,
             None => {}
         }
         let priority = match rate {
-            Rate::Rare => Priority::News,
-            Rate::Drop => Priority::Routine,
+            EventRate::Rare => Priority::News,
+            EventRate::Drop => Priority::Routine,
             // Thousands per second would displace all news.
             _ => Priority::Passing,
         };

@@ -9,8 +9,8 @@ pub(super) fn option_warnings(options: &Options, servers: usize) -> Vec<String> 
     let mut option_warnings = Vec::from_iter(cut_doubt(options.quorum, servers));
     if options.grace < options.client_timeout {
         option_warnings.push(format!(
-            "--grace {} is less than --client-timeout {}: after a start of all servers, a server may grant a token that \
-             a client of the earlier run still holds",
+            "--grace {} is less than --client-timeout {}: after a start of all servers, a server may grant a token \
+             that a client of the earlier run still holds",
             format_duration(options.grace),
             format_duration(options.client_timeout)
         ));

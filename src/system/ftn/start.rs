@@ -160,7 +160,8 @@ fn same_family(own: SocketAddr, servers: &Servers) -> Result<SocketAddr, String>
     let family = |address: SocketAddr| if address.is_ipv4() { "IPv4" } else { "IPv6" };
     match known.find(|listed| listed.is_ipv4() != own.is_ipv4()) {
         Some(listed) => Err(format!(
-            "cannot use --bind {}: it is an {} address, but the servers have {} addresses, as {listed}; give an {} address",
+            "cannot use --bind {}: it is an {} address, but the servers have {} addresses, as {listed}; give an {} \
+             address",
             own.ip(),
             family(own),
             family(listed),

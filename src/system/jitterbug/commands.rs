@@ -9,8 +9,8 @@ use std::process::{Command, Stdio};
 pub(super) fn check(compute: Option<&str>, decide: &str) -> Result<(), String> {
     if let Some(word) = compute.and_then(missing) {
         return Err(format!(
-            "cannot use --compute {word}: there is no such command; give the path of a program, or omit the option for a \
-             counter"
+            "cannot use --compute {word}: there is no such command; give the path of a program, or omit the option \
+             for a counter"
         ));
     }
     let is_built_in = matches!(decide, "greater" | "longer");

@@ -56,7 +56,8 @@ fn hint(source: &io::Error, what: &str) -> String {
             )
         }
         ErrorKind::AddrInUse => format!(
-            "another process has it, perhaps another ringd jitterbug; find it with {list}, or choose another port with {option}"
+            "another process has it, perhaps another ringd jitterbug; find it with {list}, or choose another port \
+             with {option}"
         ),
         _ => source.to_string(),
     }

@@ -24,15 +24,15 @@ pub(super) fn verdict(interface: &str, snapshot: &Snapshot, starvation: Starvati
         ));
     } else if snapshot.nodes.len() + snapshot.to_add.len() <= 1 {
         findings.push(Finding::degraded(format!(
-            "this node is the only one in its ring; if others run, compare its address and netmask with theirs, and let UDP port {} \
-             through the firewalls",
+            "this node is the only one in its ring; if others run, compare its address and netmask with theirs, and \
+             let UDP port {} through the firewalls",
             snapshot.udp_port
         )));
     }
     if snapshot.is_outranked {
         findings.push(Finding::critical(
-            "a ring with another --compute or --decide has the stronger token: programs of this ring cannot get the token; start \
-             all nodes with the same programs",
+            "a ring with another --compute or --decide has the stronger token: programs of this ring cannot get the \
+             token; start all nodes with the same programs",
         ));
     }
     let takes_nothing = |it: &&NodeStatus| {
@@ -42,8 +42,8 @@ pub(super) fn verdict(interface: &str, snapshot: &Snapshot, starvation: Starvati
     findings.extend(unreached.map(|it| {
         let (Node { ip, port }, count) = (it.node, it.threshold);
         Finding::degraded(format!(
-            "node {ip} does not take the token: its failure count is {count} (a failed pass adds 1, a successful one subtracts \
-             1); if it runs, let TCP port {port} through its firewall and this node's"
+            "node {ip} does not take the token: its failure count is {count} (a failed pass adds 1, a successful one \
+             subtracts 1); if it runs, let TCP port {port} through its firewall and this node's"
         ))
     }));
     let differing = snapshot.differing.iter();

@@ -192,7 +192,8 @@ impl SegmentLink {
             if was_up || self.complaints.is_new("no address") {
                 warn!(
                     event = "no_address",
-                    "no address on {}: it is down, or has neither an IPv4 nor a link-local IPv6 address; ringd waits for one",
+                    "no address on {}: it is down, or has neither an IPv4 nor a link-local IPv6 address; ringd waits \
+                     for one",
                     self.name
                 );
             }

@@ -9,7 +9,7 @@ use tracing::{info, warn};
 
 use super::history::History;
 use super::starvation::{Starvation, StarvationEvent};
-use crate::system::jitterbug::observe::{Log, Rate, describe, print};
+use crate::system::jitterbug::observe::{EventRate, Log, describe, print};
 
 #[derive(Debug)]
 pub(super) struct Observers {
@@ -39,9 +39,11 @@ impl Observe<Event> for Observers {
             None => {}
         }
         let priority = match rate {
-            Rate::Rare | Rate::Difference => Priority::News,
-            Rate::Turn | Rate::Drop => Priority::Routine,
-            Rate::Pass | Rate::Program | Rate::Node | Rate::Refusal => Priority::Passing,
+            EventRate::Rare | EventRate::Difference => Priority::News,
+            EventRate::Turn | EventRate::Drop => Priority::Routine,
+            EventRate::Pass | EventRate::Program | EventRate::Node | EventRate::Refusal => {
+                Priority::Passing
+            }
         };
         match event {
             Event::StateChanged { state, token_id } => {

@@ -122,7 +122,8 @@ impl Service {
                 "cannot pause a node of Jitterbug: every node in the list gets the token; stop its ringd instead",
             ),
             JitterbugRequest::Forget {} => Reaction::error(
-                "cannot remove a node: the list of Jitterbug keeps every node that has answered; an absent node is asked ever less often and costs no time",
+                "cannot remove a node: the list of Jitterbug keeps every node that has answered; an absent node is \
+                 asked ever less often and costs no time",
             ),
         }
     }

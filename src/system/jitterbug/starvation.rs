@@ -45,8 +45,8 @@ impl StarvationEvent {
         match self {
             Self::Starved => (
                 "starving",
-                "this node has lost its ring three times in a row without the token: passes to it fail; let TCP through \
-                 its firewall and those of the other nodes",
+                "this node has lost its ring three times in a row without the token: passes to it fail; let TCP \
+                 through its firewall and those of the other nodes",
             ),
             Self::Recovered => ("not_starving", "this node has had the token again"),
         }

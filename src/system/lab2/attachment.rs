@@ -158,8 +158,8 @@ impl Attachment {
         let name = &self.name;
         self.interface.bridge_port.then(|| {
             format!(
-                "{name} is a port of a bridge, which takes all frames that arrive there; run ringd on the bridge, or remove \
-                 {name} from it ('ip link set {name} nomaster')"
+                "{name} is a port of a bridge, which takes all frames that arrive there; run ringd on the bridge, or \
+                 remove {name} from it ('ip link set {name} nomaster')"
             )
         })
     }

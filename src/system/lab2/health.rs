@@ -47,7 +47,8 @@ fn own_findings(status: &Status) -> Vec<Finding> {
     let interface = &status.interface;
     if status.link != "up" {
         findings.push(Finding::critical(format!(
-            "{interface} {}: until that ends, this node is in no ring; check its cable, its switch port and 'ip link'",
+            "{interface} {}: until that ends, this node is in no ring; check its cable, its switch port and 'ip \
+             link'",
             status.link
         )));
     } else if status.is_cut_off() {
@@ -69,8 +70,8 @@ fn own_findings(status: &Status) -> Vec<Finding> {
     }
     if status.unfit {
         findings.push(Finding::critical(
-            "no member takes the token from this node, which owns nothing: frames to one member are lost; check for a filter, \
-             and then run ringctl resume",
+            "no member takes the token from this node, which owns nothing: frames to one member are lost; check for \
+             a filter, and then run ringctl resume",
         ));
     }
     if status.paused {
@@ -103,8 +104,8 @@ fn silent_members(status: &Status, machine: &Lab2) -> Option<Finding> {
         ("members", "have")
     };
     Some(Finding::degraded(format!(
-        "{members} {}{more} {have} not been heard for a long time; start ringd there, or, if a machine is gone for good, run \
-         ringctl forget {first}",
+        "{members} {}{more} {have} not been heard for a long time; start ringd there, or, if a machine is gone for \
+         good, run ringctl forget {first}",
         named.join(", ")
     )))
 }
@@ -116,7 +117,8 @@ fn missing_members(status: &Status, machine: &Lab2) -> Option<Finding> {
     let is_said = has_no_quorum(machine) || status.is_cut_off() || status.link != "up";
     (known < expected && !is_said).then(|| {
         Finding::degraded(format!(
-            "--expect is {expected}, but only {known} members run; start ringd on the missing machines, or correct --expect on all"
+            "--expect is {expected}, but only {known} members run; start ringd on the missing machines, or correct \
+             --expect on all"
         ))
     })
 }

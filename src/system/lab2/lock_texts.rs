@@ -9,7 +9,7 @@ use ring_proto::lab2::{Lab2, MAX_STAMPS, RunView, Votes, Work};
 use ring_proto::time::Instant;
 use ring_text::format_duration;
 
-use crate::system::lab2::observe::Absent;
+use crate::system::lab2::observe::QuorumHint;
 
 /// The inputs for the texts.
 #[derive(Debug)]
@@ -133,7 +133,7 @@ impl TextInputs<'_> {
     fn missing_members(&self, request: &LockRequest) -> String {
         match request.require {
             Some(Grade::Quorum) => {
-                let absent = Absent {
+                let absent = QuorumHint {
                     ring: self.machine.votes().ring,
                     expected: self.machine.expected_members(),
                     silent: self.machine.silent_members().collect(),
@@ -186,7 +186,7 @@ fn times_differ() -> String {
         .to_owned()
 }
 
-fn no_quorum(votes: Votes, absent: &Absent) -> String {
+fn no_quorum(votes: Votes, absent: &QuorumHint) -> String {
     let Votes {
         confirmed,
         ring,
@@ -214,8 +214,8 @@ mod tests {
     use ring_proto::lab2::{Constants, JobName, Lab2, RunView, Stamp, Votes};
     use ring_proto::time::Instant;
 
-    use super::{Absent, TextInputs, name, no_quorum, no_room_for_jobs, no_view};
-    use crate::system::lab2::state_file::FRESH;
+    use super::{QuorumHint, TextInputs, name, no_quorum, no_room_for_jobs, no_view};
+    use crate::system::lab2::state_file::INITIAL_DURABLE;
     use ring_control::lab2::{LockRequest, LossReason};
 
     #[test]
@@ -224,7 +224,7 @@ mod tests {
             heartbeat: Duration::from_millis(50),
             ..Constants::default()
         };
-        let machine = Lab2::new(constants, FRESH);
+        let machine = Lab2::new(constants, INITIAL_DURABLE);
         let text_inputs = TextInputs {
             machine: &machine,
             now: Instant::from_nanos(0),
@@ -272,9 +272,9 @@ mod tests {
         );
     }
 
-    fn absent(expected: usize, silent: &[u8]) -> Absent {
+    fn absent(expected: usize, silent: &[u8]) -> QuorumHint {
         let macs = silent.iter().map(|&n| MacAddr([2, 0, 0, 0, 0, n]));
-        Absent {
+        QuorumHint {
             ring: 4,
             expected,
             silent: macs.collect(),

@@ -6,7 +6,7 @@ use ring_process::{Client, ClientId};
 use ring_proto::time::Instant;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Progress {
+pub(super) enum PauseProgress {
     Complete,
     /// The node still owns something.
     Pending(PendingReason),
@@ -24,7 +24,7 @@ pub(super) enum PauseStep {
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-enum Reported {
+enum ReportedProgress {
     /// All: there is no pause, or it is complete.
     #[default]
     All,
@@ -38,35 +38,38 @@ enum Reported {
 #[derive(Debug, Default)]
 pub(super) struct Pausing {
     waiting: Vec<(ClientId, Instant)>,
-    reported: Reported,
+    reported: ReportedProgress,
 }
 
 impl Pausing {
     /// Begins a pause that this client has requested.
     pub(super) fn begin(&mut self, by: Client) {
-        self.reported = Reported::Nothing(by);
+        self.reported = ReportedProgress::Nothing(by);
     }
 
     pub(super) fn end(&mut self) {
-        self.reported = Reported::All;
+        self.reported = ReportedProgress::All;
     }
 
-    pub(super) fn next_step(&mut self, progress: impl FnOnce() -> Progress) -> Option<PauseStep> {
+    pub(super) fn next_step(
+        &mut self,
+        progress: impl FnOnce() -> PauseProgress,
+    ) -> Option<PauseStep> {
         let by = match self.reported {
-            Reported::All => return None,
-            Reported::Nothing(by) => Some(by),
-            Reported::Request => None,
+            ReportedProgress::All => return None,
+            ReportedProgress::Nothing(by) => Some(by),
+            ReportedProgress::Request => None,
         };
         match (progress(), by) {
-            (Progress::Complete, by) => {
-                self.reported = Reported::All;
+            (PauseProgress::Complete, by) => {
+                self.reported = ReportedProgress::All;
                 Some(PauseStep::Complete(by))
             }
-            (Progress::Pending(why), Some(by)) => {
-                self.reported = Reported::Request;
+            (PauseProgress::Pending(why), Some(by)) => {
+                self.reported = ReportedProgress::Request;
                 Some(PauseStep::Pending(by, why))
             }
-            (Progress::Pending(_) | Progress::Over(_), _) => None,
+            (PauseProgress::Pending(_) | PauseProgress::Over(_), _) => None,
         }
     }
 
@@ -92,7 +95,7 @@ impl Pausing {
     pub(super) fn reply_to_waiting(
         &mut self,
         now: Instant,
-        progress: impl FnOnce() -> Progress,
+        progress: impl FnOnce() -> PauseProgress,
         mut tell: impl FnMut(ClientId, &Reply),
     ) {
         if self.waiting.is_empty() {
@@ -101,10 +104,10 @@ impl Pausing {
         let progress = progress();
         self.waiting.retain(|&(client, until)| {
             let reply = match progress {
-                Progress::Complete => Reply::Done {},
-                Progress::Over(why) => Reply::Error(why.to_owned()),
-                Progress::Pending(_) if until > now => return true,
-                Progress::Pending(why) => Reply::Pending(Pending {
+                PauseProgress::Complete => Reply::Done {},
+                PauseProgress::Over(why) => Reply::Error(why.to_owned()),
+                PauseProgress::Pending(_) if until > now => return true,
+                PauseProgress::Pending(why) => Reply::Pending(Pending {
                     why: why.name().to_owned(),
                     text: why.text().to_owned(),
                 }),
@@ -119,12 +122,12 @@ impl Pausing {
 mod tests {
     use ring_proto::time::Instant;
 
-    use super::{PauseStep, Pausing, Progress};
+    use super::{PauseProgress, PauseStep, Pausing};
     use ring_control::lab2::PendingReason;
     use ring_control::{Pending, Reply};
     use ring_process::Client;
 
-    fn replies(pausing: &mut Pausing, now: u64, progress: Progress) -> Vec<(u64, Reply)> {
+    fn replies(pausing: &mut Pausing, now: u64, progress: PauseProgress) -> Vec<(u64, Reply)> {
         let mut replies = Vec::new();
         let now = Instant::from_nanos(now);
         pausing.reply_to_waiting(
@@ -143,7 +146,7 @@ mod tests {
         }
         pausing.forget(3);
         assert!(pausing.involves(4) && !pausing.involves(3));
-        let pending = Progress::Pending(PendingReason::Holder);
+        let pending = PauseProgress::Pending(PendingReason::Holder);
         assert_eq!(replies(&mut pausing, 9, pending), []);
         assert_eq!(pausing.deadline(), Some(Instant::from_nanos(10)));
         let reply = Reply::Pending(Pending {
@@ -152,7 +155,7 @@ mod tests {
         });
         assert_eq!(replies(&mut pausing, 10, pending), [(1, reply)]);
         assert_eq!(
-            replies(&mut pausing, 11, Progress::Complete),
+            replies(&mut pausing, 11, PauseProgress::Complete),
             [(2, Reply::Done {}), (4, Reply::Done {})]
         );
         assert_eq!(pausing.deadline(), None);
@@ -167,23 +170,23 @@ mod tests {
         };
         let (token, holder) = (PendingReason::Token, PendingReason::Holder);
         let mut pausing = Pausing::default();
-        assert_eq!(pausing.next_step(|| Progress::Complete), None);
+        assert_eq!(pausing.next_step(|| PauseProgress::Complete), None);
         pausing.begin(by);
         let steps = [
-            Progress::Pending(holder),
-            Progress::Pending(token),
-            Progress::Complete,
-            Progress::Complete,
+            PauseProgress::Pending(holder),
+            PauseProgress::Pending(token),
+            PauseProgress::Complete,
+            PauseProgress::Complete,
         ]
         .map(|progress| pausing.next_step(|| progress));
         let (asked, done) = (PauseStep::Pending(by, holder), PauseStep::Complete(None));
         assert_eq!(steps, [Some(asked), None, Some(done), None]);
         pausing.begin(by);
-        let next_step = pausing.next_step(|| Progress::Complete);
+        let next_step = pausing.next_step(|| PauseProgress::Complete);
         assert_eq!(next_step, Some(PauseStep::Complete(Some(by))));
         pausing.begin(by);
         pausing.end();
-        assert_eq!(pausing.next_step(|| Progress::Complete), None);
+        assert_eq!(pausing.next_step(|| PauseProgress::Complete), None);
     }
 
     #[test]
@@ -192,7 +195,7 @@ mod tests {
         pausing.wait(1, Instant::from_nanos(10));
         let why = Reply::Error("it was ended".to_owned());
         assert_eq!(
-            replies(&mut pausing, 1, Progress::Over("it was ended")),
+            replies(&mut pausing, 1, PauseProgress::Over("it was ended")),
             [(1, why)]
         );
     }

@@ -39,14 +39,14 @@ pub(super) fn log_end(name: JobName, end: RunEnd) -> &'static str {
 
 /// A run that may be lost.
 #[derive(Debug)]
-struct Suspect {
+struct SuspectRun {
     stamp: Stamp,
     since: Instant,
     is_reported: bool,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct LostRuns(Vec<Suspect>);
+pub(super) struct LostRuns(Vec<SuspectRun>);
 
 impl LostRuns {
     /// Whether a run is lost, as far as is known: its tenure has been over for WAITER_TIMEOUT.
@@ -71,7 +71,7 @@ impl LostRuns {
         for run in runs.filter(|run| machine.is_over(&run.stamp)) {
             let known = self.0.iter_mut().find(|it| it.stamp == run.stamp);
             let Some(suspect) = known else {
-                self.0.push(Suspect {
+                self.0.push(SuspectRun {
                     stamp: run.stamp,
                     since: now,
                     is_reported: false,

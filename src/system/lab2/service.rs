@@ -20,7 +20,7 @@ use ring_proto::time::{Instant, Now};
 use super::lock_texts::TextInputs;
 use super::lock_totals::LockCount;
 use super::locks::{Locks, Notice};
-use super::pausing::{Pausing, Progress};
+use super::pausing::{PauseProgress, Pausing};
 use super::runs::LostRuns;
 use super::status::token_status;
 use super::stored_pause::StoredPause;
@@ -151,22 +151,22 @@ impl Service {
     /// Returns why a pause is not complete.
     pub(super) fn pending(&self, machine: &Lab2) -> Option<PendingReason> {
         match self.progress(machine) {
-            Progress::Pending(why) => Some(why),
-            Progress::Complete | Progress::Over(_) => None,
+            PauseProgress::Pending(why) => Some(why),
+            PauseProgress::Complete | PauseProgress::Over(_) => None,
         }
     }
 
-    fn progress(&self, machine: &Lab2) -> Progress {
+    fn progress(&self, machine: &Lab2) -> PauseProgress {
         if self.locks.is_leaving() {
-            Progress::Over("ringd is shutting down: it hands the token over first")
+            PauseProgress::Over("ringd is shutting down: it hands the token over first")
         } else if !self.locks.is_paused() {
-            Progress::Over("ringctl resume has ended the pause")
+            PauseProgress::Over("ringctl resume has ended the pause")
         } else if self.locks.is_held() {
-            Progress::Pending(PendingReason::Holder)
+            PauseProgress::Pending(PendingReason::Holder)
         } else if machine.state() == State::Owner || !machine.is_paused() {
-            Progress::Pending(PendingReason::Token)
+            PauseProgress::Pending(PendingReason::Token)
         } else {
-            Progress::Complete
+            PauseProgress::Complete
         }
     }
 }

@@ -19,11 +19,11 @@ use super::Options;
 use super::attachment::Attachment;
 use super::history::History;
 use super::member_addresses::MemberAddresses;
+use super::minimum_times::MinimumTimes;
 use super::node::Node;
 use super::node_environment::{AllObservers, NodeEnvironment};
 use super::service::Service;
-use super::shortest::Shortest;
-use super::state_file::{FRESH, StateFile};
+use super::state_file::{INITIAL_DURABLE, StateFile};
 use super::stored_pause::StoredPause;
 use crate::system::lab2::observe::{Log, Observers, Tally};
 use crate::system::write_warnings::WriteWarnings;
@@ -41,8 +41,8 @@ pub fn run(options: &Options) -> Result<(), ring_host::Error> {
     constants.check().map_err(|error| unusable(&error))?;
     let options = &options.with_interface(options.interface_request().find()?);
     let attachment = Attachment::open(&options.interface, constants.ethertype)?;
-    let shortest = Shortest::measure(attachment.interface());
-    let check = shortest.check(&options.interface, &constants);
+    let minimum_times = MinimumTimes::measure(attachment.interface());
+    let check = minimum_times.check(&options.interface, &constants);
     check.map_err(ring_host::Error::Usage)?;
     let ring = options.ring();
     let lock = RingLock::acquire(Path::new(CONTROL_DIR), &ring.to_string());
@@ -75,7 +75,7 @@ pub fn run(options: &Options) -> Result<(), ring_host::Error> {
     );
     let hooks = hooks.map_err(ring_host::Error::system("start the thread that runs hooks"))?;
     let heartbeat = constants.heartbeat;
-    let machine = Lab2::new(constants, found.or(FRESH))
+    let machine = Lab2::new(constants, found.or(INITIAL_DURABLE))
         .with_stamps(store.take_stamps())
         .with_version(version());
     let stored_pause = StoredPause::next_to(store.path());

@@ -14,7 +14,7 @@ use ring_proto::time::{Instant, Now, nanos};
 
 use super::attachment::{Attachment, LinkLoss};
 use super::service::Service;
-use crate::system::lab2::observe::{Differs, Tally};
+use crate::system::lab2::observe::{DifferenceText, Tally};
 
 /// Returns the ring's status at `now`, as seen by this node, which started at `started`.
 pub(super) fn status(
@@ -125,7 +125,7 @@ fn member(now: Instant, own: MacAddr, view: MemberView) -> MemberStatus {
         last_seen_ns: seen.map(|seen| nanos(now.since(seen))),
         differs: view
             .differs
-            .map(|difference| Differs(difference).to_string()),
+            .map(|difference| DifferenceText(difference).to_string()),
         version: view.version.map(|version| version.to_string()),
     }
 }

@@ -81,7 +81,8 @@ pub struct LogOutput {
 
 impl LogOutput {
     /// Sends all log lines of the process to standard output, in the format that suits it, or to the journal's socket
-    /// if standard output goes to the journal. `add_names` adds names of machines to texts; it runs on the log's thread.
+    /// if standard output goes to the journal. `add_names` adds names of machines to texts; it runs on the log's
+    /// thread.
     ///
     /// # Errors
     /// The log was started before.

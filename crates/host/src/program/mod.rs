@@ -21,7 +21,7 @@ use rustix::process::{PidfdFlags, pidfd_open};
 mod output;
 
 pub use self::output::Captured;
-use self::output::{Lines, READ_SHARE, StreamState};
+use self::output::{Lines, READ_BYTES_MAX, StreamState};
 
 /// The time between SIGTERM and SIGKILL.
 const TERMINATION_GRACE: Duration = Duration::from_secs(1);
@@ -142,7 +142,9 @@ impl OutputPipe {
     fn read(&mut self, say: &mut dyn FnMut(&str)) -> StreamState {
         match &mut self.sink {
             Sink::Lines(lines) => lines.read(&mut self.pipe, say),
-            Sink::Captured(captured, limit) => captured.read(&mut self.pipe, *limit, READ_SHARE),
+            Sink::Captured(captured, limit) => {
+                captured.read(&mut self.pipe, *limit, READ_BYTES_MAX)
+            }
         }
     }
 
@@ -154,7 +156,7 @@ impl OutputPipe {
                 lines.flush(say);
             }
             Sink::Captured(captured, limit) => {
-                let share = READ_SHARE.max(*limit);
+                let share = READ_BYTES_MAX.max(*limit);
                 captured.read(&mut self.pipe, *limit, share);
             }
         }
@@ -315,14 +317,14 @@ impl<'a> Process<'a> {
 }
 
 /// The program's exit, input and outputs.
-type Watched<'a> = (OwnedFd, Option<InputPipe<'a>>, Vec<Option<OutputPipe>>);
+type WatchedDescriptors<'a> = (OwnedFd, Option<InputPipe<'a>>, Vec<Option<OutputPipe>>);
 
 /// Registers the program's exit, input and outputs with the poller.
 fn watch<'a>(
     child: &mut Child,
     poller: &Poller,
     options: &RunOptions<'a>,
-) -> io::Result<Watched<'a>> {
+) -> io::Result<WatchedDescriptors<'a>> {
     let exit = pidfd_open(rustix::process::Pid::from_child(child), PidfdFlags::empty())?;
     poller.add(&exit, EXIT_KEY, Interest::Read)?;
     let mut input = None;

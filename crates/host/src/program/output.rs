@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Read};
 /// Maximum length of a line, in bytes. The rest is dropped.
 const LINE_LEN_MAX: usize = 1000;
 /// Maximum bytes read from one stream before the next one.
-pub(super) const READ_SHARE: usize = 64 << 10;
+pub(super) const READ_BYTES_MAX: usize = 64 << 10;
 
 /// Whether a stream may have more output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +30,7 @@ impl Lines {
     ) -> StreamState {
         let mut bytes = [0; 4096];
         let mut all = 0;
-        while all < READ_SHARE {
+        while all < READ_BYTES_MAX {
             match stream.read(&mut bytes) {
                 Ok(0) => {
                     self.flush(say);

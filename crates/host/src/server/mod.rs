@@ -16,11 +16,11 @@ use std::time::Duration;
 use ring_control::{FramingError, OwnRequest, Reply, Request, to_line};
 use ring_process::handed;
 use ring_proto::time::Instant;
-use ring_runtime::wait::{Interest, Poller, Ready};
+use ring_runtime::wait::{Interest, Poller, ReadyDescriptor};
 use tracing::warn;
 
 use super::complaints::Complaints;
-use super::connection::{Connection, Next};
+use super::connection::{Connection, NextAction};
 use super::endpoint::Endpoint;
 use super::{Error, Program, WorkBudget};
 use crate::observe::RateLimit;
@@ -105,7 +105,8 @@ impl Server {
                 self.missing_socket.forget();
                 warn!(
                     event = "control_socket_made_again",
-                    "the control socket {path} was removed or replaced, and was made again; find out which program did it"
+                    "the control socket {path} was removed or replaced, and was made again; find out which program \
+                     did it"
                 );
             }
             Err(error) => {
@@ -187,8 +188,8 @@ impl Server {
         };
         // The wait does not fail on a healthy system. If it fails, no client is ready.
         if self.poller.wait(Some(Duration::ZERO)).is_ok() {
-            let ready: Vec<Ready> = self.poller.ready().collect();
-            for Ready { key, hangup, .. } in ready {
+            let ready: Vec<ReadyDescriptor> = self.poller.ready().collect();
+            for ReadyDescriptor { key, hangup, .. } in ready {
                 match usize::try_from(key).ok().filter(|_| key != LISTENER_KEY) {
                     Some(slot) => self.serve_slot(slot, |client, id| {
                         let peer = client.client(id);
@@ -238,7 +239,7 @@ impl Server {
         (*id == client).then_some(found)
     }
 
-    fn serve_client(&mut self, client: ClientId, act: impl FnOnce(&mut Connection) -> Next) {
+    fn serve_client(&mut self, client: ClientId, act: impl FnOnce(&mut Connection) -> NextAction) {
         if self.client_mut(client).is_some() {
             self.serve_slot(slot(client), |client, _| act(client));
             self.find_expiry();
@@ -246,16 +247,20 @@ impl Server {
     }
 
     /// Calls `act` for a client, and then waits for the client or closes its connection.
-    fn serve_slot(&mut self, slot: usize, act: impl FnOnce(&mut Connection, ClientId) -> Next) {
+    fn serve_slot(
+        &mut self,
+        slot: usize,
+        act: impl FnOnce(&mut Connection, ClientId) -> NextAction,
+    ) {
         let Some(Some((id, client))) = self.clients.get_mut(slot) else {
             return;
         };
         let kept = match act(client, *id) {
-            Next::Wait(interest) => {
+            NextAction::Wait(interest) => {
                 let key = slot as u64;
                 self.poller.modify(client.stream(), key, interest).is_ok()
             }
-            Next::Close => false,
+            NextAction::Close => false,
         };
         if !kept {
             self.gone.push(*id);

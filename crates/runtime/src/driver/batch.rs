@@ -10,12 +10,12 @@ pub struct ReceiveBatch<P = ()> {
     buffers: Buffers,
     /// Number of used buffers. A skipped one holds no message.
     used: usize,
-    messages: Vec<Received<P>>,
+    messages: Vec<MessageMetadata<P>>,
 }
 
 /// The metadata of a message.
 #[derive(Debug)]
-struct Received<P> {
+struct MessageMetadata<P> {
     /// Index of the message's buffer.
     buffer: usize,
     len: usize,
@@ -89,7 +89,7 @@ impl<P: Copy> ReceiveBatch<P> {
     /// `age` old at `now`.
     pub fn push(&mut self, len: usize, from: P, now: Now, age: Duration) {
         debug_assert!(len <= self.buffers.size);
-        let message = Received {
+        let message = MessageMetadata {
             buffer: self.used,
             len,
             from,

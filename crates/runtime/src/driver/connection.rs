@@ -27,7 +27,7 @@ static ZEROS: [u8; RECEIVE_ROOM] = [0; RECEIVE_ROOM];
 #[derive(Debug)]
 pub(super) struct Stream<C, P> {
     pub(super) connection: C,
-    phase: Phase<P>,
+    phase: ConnectionPhase<P>,
     /// The failure that the machine does not know of yet.
     failed: Option<Closed>,
     /// Whether the network has announced a change since the last check for a reset.
@@ -50,7 +50,7 @@ pub(super) struct Stream<C, P> {
 
 /// How far the connection has been set up.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Phase<P> {
+pub(super) enum ConnectionPhase<P> {
     Connecting,
     /// The machine does not know of the connection yet.
     Accepted(P),
@@ -74,7 +74,7 @@ pub(super) enum WriteOutcome {
 }
 
 impl<C: Connection, P: Copy> Stream<C, P> {
-    pub(super) const fn new(connection: C, phase: Phase<P>) -> Self {
+    pub(super) const fn new(connection: C, phase: ConnectionPhase<P>) -> Self {
         Self {
             connection,
             phase,
@@ -135,7 +135,7 @@ impl<C: Connection, P: Copy> Stream<C, P> {
     }
 
     fn is_connecting(&self) -> bool {
-        matches!(self.phase, Phase::Connecting)
+        matches!(self.phase, ConnectionPhase::Connecting)
     }
 
     fn is_written(&self) -> bool {
@@ -147,21 +147,21 @@ impl<C: Connection, P: Copy> Stream<C, P> {
             return Some(Happened::Closed(why));
         }
         match self.phase {
-            Phase::Accepted(from) => {
-                self.phase = Phase::Up;
+            ConnectionPhase::Accepted(from) => {
+                self.phase = ConnectionPhase::Up;
                 return Some(Happened::Accepted(from));
             }
-            Phase::Connecting => {
+            ConnectionPhase::Connecting => {
                 return match self.connection.established() {
                     Ok(()) => {
-                        self.phase = Phase::Up;
+                        self.phase = ConnectionPhase::Up;
                         Some(Happened::Connected)
                     }
                     Err(error) if error.kind() == ErrorKind::WouldBlock => None,
                     Err(error) => Some(Happened::Closed(reason(&error))),
                 };
             }
-            Phase::Up => {}
+            ConnectionPhase::Up => {}
         }
         if let Err(error) = self.read() {
             return Some(Happened::Closed(reason(&error)));

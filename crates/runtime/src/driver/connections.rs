@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind};
 
 use ring_proto::{Closed, StreamId};
 
-use super::connection::{Phase, Stream, WriteOutcome};
+use super::connection::{ConnectionPhase, Stream, WriteOutcome};
 use super::{Happened, Streams};
 
 /// Maximum failed `accept` calls in a row before the listener is left until its next change: more than can wait.
@@ -163,7 +163,7 @@ impl<N: Network<P>, P: Copy> Connections<N, P> {
     }
 
     /// Puts a connection into a free slot, which must exist.
-    fn add(&mut self, connection: io::Result<N::Connection>, phase: Phase<P>) {
+    fn add(&mut self, connection: io::Result<N::Connection>, phase: ConnectionPhase<P>) {
         let Some(slot) = self.vacant.pop() else {
             return;
         };
@@ -204,7 +204,7 @@ impl<N: Network<P>, P: Copy> Connections<N, P> {
             match self.network.accept() {
                 Ok((connection, from)) => {
                     failed = 0;
-                    self.add(Ok(connection), Phase::Accepted(from));
+                    self.add(Ok(connection), ConnectionPhase::Accepted(from));
                 }
                 // Without a descriptor, wait until another peer comes or a connection closes.
                 Err(error) if ends_accepting(error.kind()) => self.accepts = false,
@@ -266,7 +266,7 @@ impl<N: Network<P>, P: Copy> Streams<P> for Connections<N, P> {
 
     fn open(&mut self, to: P) {
         let connection = self.network.connect(to);
-        self.add(connection, Phase::Connecting);
+        self.add(connection, ConnectionPhase::Connecting);
     }
 
     fn write(&mut self, id: StreamId, fill: &mut dyn FnMut(&mut [u8]) -> usize) {

@@ -116,7 +116,8 @@ fn each_received_frame_is_handled_and_drained_before_the_next() {
         .takes(1);
     let (more, log) = stage.with(|driver, environment| driver.receive(NOW, environment));
     assert!(!more.expect("received"), "there is no more");
-    let expected = "hears dAe of 1ns; store 1; send A; A Accepted; e; hears B of 2ns; send B; B Accepted; hears e of 3ns; e";
+    let expected = "hears dAe of 1ns; store 1; send A; A Accepted; e; hears B of 2ns; send B; B Accepted; hears e of \
+    3ns; e";
     assert_eq!(log.join("; "), expected);
 }
 

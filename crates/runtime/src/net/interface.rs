@@ -229,16 +229,16 @@ nix::ioctl_read_bad!(ioctl_mtu, libc::SIOCGIFMTU, MtuRequest);
 struct MtuRequest {
     name: [u8; libc::IFNAMSIZ],
     mtu: libc::c_int,
-    _rest: [u8; REST],
+    _padding: [u8; PADDING_LEN],
 }
 
-const REST: usize = size_of::<libc::ifreq>() - libc::IFNAMSIZ - size_of::<libc::c_int>();
+const PADDING_LEN: usize = size_of::<libc::ifreq>() - libc::IFNAMSIZ - size_of::<libc::c_int>();
 
 fn mtu(name: &str) -> io::Result<usize> {
     let mut request = MtuRequest {
         name: [0; libc::IFNAMSIZ],
         mtu: 0,
-        _rest: [0; REST],
+        _padding: [0; PADDING_LEN],
     };
     // No name is longer. The last byte stays zero and ends the name.
     let room = &mut request.name[..libc::IFNAMSIZ - 1];

@@ -5,5 +5,5 @@ mod poller;
 mod waiting;
 
 pub use alarm::Alarm;
-pub use poller::{Interest, Poller, Ready};
+pub use poller::{Interest, Poller, ReadyDescriptor};
 pub use waiting::{Failure, LINK, ReadyKeys, Waiting};

@@ -37,7 +37,7 @@ impl Interest {
 
 /// A descriptor that is ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ready {
+pub struct ReadyDescriptor {
     /// The key with which it was added.
     pub key: u64,
     /// Whether there is something to read: data, an end or an error.
@@ -48,7 +48,7 @@ pub struct Ready {
     pub hangup: bool,
 }
 
-impl From<&epoll::Event> for Ready {
+impl From<&epoll::Event> for ReadyDescriptor {
     fn from(event: &epoll::Event) -> Self {
         let (flags, data) = (event.flags, event.data);
         let hangup = flags.intersects(epoll::EventFlags::HUP | epoll::EventFlags::ERR);
@@ -67,7 +67,7 @@ impl From<&epoll::Event> for Ready {
 #[derive(Debug)]
 pub struct Poller {
     epoll: OwnedFd,
-    ready: Vec<Ready>,
+    ready: Vec<ReadyDescriptor>,
 }
 
 impl Poller {
@@ -124,7 +124,7 @@ impl Poller {
         });
         let mut room = [const { MaybeUninit::uninit() }; READY_MAX];
         match epoll::wait(&self.epoll, &mut room, timeout.as_ref()) {
-            Ok((events, _)) => self.ready.extend(events.iter().map(Ready::from)),
+            Ok((events, _)) => self.ready.extend(events.iter().map(ReadyDescriptor::from)),
             Err(Errno::INTR) => {}
             Err(Errno::NOSYS) => {
                 return Err(io::Error::new(
@@ -138,7 +138,7 @@ impl Poller {
     }
 
     /// Returns the descriptors that the last [`wait`](Self::wait) found ready.
-    pub fn ready(&self) -> impl ExactSizeIterator<Item = Ready> {
+    pub fn ready(&self) -> impl ExactSizeIterator<Item = ReadyDescriptor> {
         self.ready.iter().copied()
     }
 }

@@ -10,13 +10,13 @@ use nix::libc::SIGUSR1;
 use nix::sys::pthread::{pthread_kill, pthread_self};
 use nix::sys::signal::Signal;
 
-use super::{Interest, Poller, READY_MAX, Ready};
+use super::{Interest, Poller, READY_MAX, ReadyDescriptor};
 
 /// Maximum time for something that must happen.
 const EVENT_TIMEOUT: Option<Duration> = Some(Duration::from_secs(10));
 const NO_WAIT: Option<Duration> = Some(Duration::ZERO);
 
-fn ready(poller: &mut Poller, timeout: Option<Duration>) -> Vec<Ready> {
+fn ready(poller: &mut Poller, timeout: Option<Duration>) -> Vec<ReadyDescriptor> {
     poller.wait(timeout).expect("a wait");
     poller.ready().collect()
 }
@@ -44,7 +44,7 @@ fn readiness_is_reported_with_its_key_until_it_ends() {
     poller.add(&near, 7, Interest::Read).expect("added");
     assert_eq!(ready(&mut poller, NO_WAIT), []);
     far.write_all(b"!").expect("written");
-    let readable = Ready {
+    let readable = ReadyDescriptor {
         key: 7,
         readable: true,
         writable: false,
@@ -70,7 +70,7 @@ fn an_interest_can_be_changed_and_removed() {
         (Interest::Read, true, false),
     ] {
         poller.modify(&near, 2, interest).expect("modified");
-        let expected = Ready {
+        let expected = ReadyDescriptor {
             key: 2,
             readable,
             writable,

@@ -10,7 +10,7 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 
 /// When the thread has to stop.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Closing {
+pub(super) enum StopRequest {
     No,
     /// It may continue its current work until this time.
     By(Instant),
@@ -22,7 +22,7 @@ pub(super) enum Closing {
 #[derive(Debug)]
 pub struct Bell {
     event: EventFd,
-    closing: Mutex<Closing>,
+    closing: Mutex<StopRequest>,
     /// The number of the current work, if it has one.
     in_hand: AtomicU64,
     /// All work with a lower number is cancelled.
@@ -38,7 +38,7 @@ impl Bell {
         let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
         Ok(Self {
             event: EventFd::from_flags(flags)?,
-            closing: Mutex::new(Closing::No),
+            closing: Mutex::new(StopRequest::No),
             in_hand: AtomicU64::new(0),
             cancelled: AtomicU64::new(0),
         })
@@ -55,7 +55,7 @@ impl Bell {
         let _ = self.event.read();
     }
 
-    pub(super) fn closing(&self) -> MutexGuard<'_, Closing> {
+    pub(super) fn closing(&self) -> MutexGuard<'_, StopRequest> {
         self.closing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -82,15 +82,15 @@ impl Bell {
             return now;
         }
         match *self.closing() {
-            Closing::No => until,
-            Closing::By(by) => until.min(by),
-            Closing::Now => now,
+            StopRequest::No => until,
+            StopRequest::By(by) => until.min(by),
+            StopRequest::Now => now,
         }
     }
 
     /// Whether the current work must end at once, without time to end by itself.
     pub fn must_stop_now(&self) -> bool {
-        matches!(*self.closing(), Closing::Now)
+        matches!(*self.closing(), StopRequest::Now)
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::wait::Poller;
 
-use super::bell::{Bell, Closing};
+use super::bell::{Bell, StopRequest};
 use super::inbox::Inbox;
 
 /// Maximum time for the current item when the daemon ends, and for each item after it.
@@ -76,7 +76,7 @@ impl<Q: Inbox> Mailbox<Q> {
             shared.inbox.push(item);
         }
         shared.inbox.merge();
-        *self.bell.closing() = Closing::By(Instant::now() + CLOSING_TIMEOUT);
+        *self.bell.closing() = StopRequest::By(Instant::now() + CLOSING_TIMEOUT);
         drop(shared);
         self.bell.ring();
     }
@@ -85,7 +85,7 @@ impl<Q: Inbox> Mailbox<Q> {
     pub(super) fn close_now(&self) {
         let mut shared = self.shared();
         shared.inbox.clear();
-        *self.bell.closing() = Closing::Now;
+        *self.bell.closing() = StopRequest::Now;
         drop(shared);
         self.bell.ring();
     }
@@ -97,8 +97,8 @@ impl<Q: Inbox> Mailbox<Q> {
                 let mut shared = self.shared();
                 let next = shared.inbox.pop();
                 let mut closing = self.bell.closing();
-                let closes = !matches!(*closing, Closing::No);
-                if let (true, Closing::By(until)) = (next.is_some(), &mut *closing) {
+                let closes = !matches!(*closing, StopRequest::No);
+                if let (true, StopRequest::By(until)) = (next.is_some(), &mut *closing) {
                     *until = Instant::now() + CLOSING_TIMEOUT;
                 }
                 if next.is_some() || closes {
@@ -114,7 +114,7 @@ impl<Q: Inbox> Mailbox<Q> {
     pub fn rest(&self, poller: &mut Poller, pause: Duration) {
         let mut shared = self.shared();
         shared.inbox.clear();
-        let closes = !matches!(*self.bell.closing(), Closing::No);
+        let closes = !matches!(*self.bell.closing(), StopRequest::No);
         drop(shared);
         if !closes {
             self.rests.store(true, Ordering::Relaxed);

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use super::bell::Closing;
+use super::bell::StopRequest;
 use super::{Inbox, Worker};
 
 /// An empty queue: the thread needs no items.
@@ -55,7 +55,7 @@ impl<T: Send + 'static> Repeated<T> {
             loop {
                 mailbox.rest(&mut poller, rest);
                 rest = pause;
-                if !matches!(*mailbox.bell().closing(), Closing::No) {
+                if !matches!(*mailbox.bell().closing(), StopRequest::No) {
                     return;
                 }
                 let found = find();

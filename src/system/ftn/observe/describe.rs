@@ -14,7 +14,7 @@ use super::names::{Names, TokenName, state_name};
 
 /// The frequency class of an event, which sets the limit of its lines and its receivers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Rate {
+pub(crate) enum EventRate {
     /// It happens rarely.
     #[default]
     Rare,
@@ -35,7 +35,7 @@ pub(crate) enum Rate {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Keys {
     #[serde(skip)]
-    pub rate: Rate,
+    pub rate: EventRate,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub configuration: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -61,7 +61,7 @@ pub(crate) struct Keys {
 type Line = ring_host::observe::Line<Keys>;
 
 trait WithKeys {
-    fn at(self, rate: Rate) -> Self;
+    fn with_rate(self, rate: EventRate) -> Self;
     fn with_configuration(self, configuration: u64) -> Self;
     fn with_server(self, server: Option<usize>) -> Self;
     fn with_address(self, address: SocketAddr) -> Self;
@@ -69,7 +69,7 @@ trait WithKeys {
 }
 
 impl WithKeys for Line {
-    fn at(mut self, rate: Rate) -> Self {
+    fn with_rate(mut self, rate: EventRate) -> Self {
         self.keys.rate = rate;
         self
     }
@@ -150,7 +150,8 @@ impl Describer {
             }
             Event::SessionExpired { id, address } => {
                 let what = "has expired: its client was silent for too long, and its tokens are free";
-                describe_session("session_expired", Level::INFO, (*id, *address), what).at(Rate::Expiry)
+                describe_session("session_expired", Level::INFO, (*id, *address), what)
+                    .with_rate(EventRate::Expiry)
             }
             Event::SessionLoggedOut { id, address } => {
                 describe_session("session_logged_out", Level::DEBUG, (*id, *address), "has logged out")
@@ -194,8 +195,8 @@ impl Describer {
                 configuration,
             } => {
                 let text = format!(
-                    "{} uses configuration {configuration}, which is too far ahead: a clock or a state file is wrong; see \
-                     \"When numbers have run into a limit\" in docs/ftn.md",
+                    "{} uses configuration {configuration}, which is too far ahead: a clock or a state file is \
+                     wrong; see \"When numbers have run into a limit\" in docs/ftn.md",
                     self.names.server(*server)
                 );
                 Line::new("number_ahead", Level::WARN, text).with_server(Some(*server))
@@ -227,14 +228,14 @@ impl Describer {
             |it| format!("is {it} here"),
         );
         let text = format!(
-            "{from} claims to be {}, which {is}: its messages are dropped; if that server has moved, make sure that its name is \
-             resolved to its new address on all machines",
+            "{from} claims to be {}, which {is}: its messages are dropped; if that server has moved, make sure that \
+             its name is resolved to its new address on all machines",
             self.names.server(server)
         );
         Line::new("misplaced", Level::WARN, text)
             .with_server(Some(server))
             .with_address(from)
-            .at(Rate::Stranger)
+            .with_rate(EventRate::Stranger)
     }
 
     fn describe_options(&self, server: usize, differences: &[Difference]) -> Line {
@@ -360,7 +361,7 @@ fn describe_introduction((id, address): (i32, SocketAddr), program: &str) -> Lin
     let text = format!("session {id} of {address} is {program}");
     let mut line = Line::new("session_introduced", Level::INFO, text)
         .with_session(id, address)
-        .at(Rate::Introduction);
+        .with_rate(EventRate::Introduction);
     line.keys.program = Some(program.to_owned());
     line
 }
@@ -391,7 +392,7 @@ fn describe_token(
     let text = format!("{who} {does} the token {token} with number {number}{after}");
     let mut line = Line::new(event, Level::INFO, text)
         .with_session(*session, *address)
-        .at(Rate::Grant);
+        .with_rate(EventRate::Grant);
     line.keys.token = Some(token.to_string());
     line.keys.program = program;
     line.keys.fencing_number = Some(number.to_string());
@@ -408,14 +409,14 @@ fn describe_session(
     let text = format!("session {id} of {address} {what}");
     Line::new(event, level, text)
         .with_session(id, address)
-        .at(Rate::Session)
+        .with_rate(EventRate::Session)
 }
 
 fn describe_drop(from: SocketAddr, what: &str, why: &str) -> Line {
     let text = format!("dropped {what} of {from}: {why}");
     Line::new("dropped", Level::DEBUG, text)
         .with_address(from)
-        .at(Rate::Drop)
+        .with_rate(EventRate::Drop)
 }
 
 fn describe_reset(tokens_forgotten: usize) -> Line {
@@ -477,8 +478,8 @@ pub(crate) fn describe_other_options(
     });
     let differences: Vec<_> = differences.collect();
     format!(
-        "{} has other options: {}; give all servers the same; until then clients use the shortest client timeout, and \
-         leaders the largest quorum up to a majority",
+        "{} has other options: {}; give all servers the same; until then clients use the shortest client timeout, \
+         and leaders the largest quorum up to a majority",
         names.server(server),
         differences.join(", ")
     )
@@ -491,7 +492,7 @@ fn describe_other_list(from: SocketAddr, signature: i32) -> Line {
     );
     Line::new("other_list", Level::WARN, text)
         .with_address(from)
-        .at(Rate::Stranger)
+        .with_rate(EventRate::Stranger)
 }
 
 fn describe_storage(failed: bool) -> Line {

@@ -7,7 +7,7 @@ use ring_host::observe::RateLimit;
 use ring_proto::ftn::server::{Event, Holding};
 use ring_proto::time::Instant;
 
-use super::log::Admitted;
+use super::log::AdmittedEvent;
 
 /// A burst of grants is logged, and then one per second. Each logged grant gets another line at its end.
 const GRANTS_LIMIT: RateLimit = RateLimit::new(100, Duration::from_secs(1));
@@ -31,11 +31,15 @@ impl GrantLog {
     }
 
     /// Returns whether to log an event about a token; `Err`: it is about something else.
-    pub(super) fn admit(&mut self, now: Instant, event: &Event) -> Result<Option<Admitted>, ()> {
+    pub(super) fn admit(
+        &mut self,
+        now: Instant,
+        event: &Event,
+    ) -> Result<Option<AdmittedEvent>, ()> {
         Ok(match event {
             Event::TokenGranted(holding) => self.admit_grant(now, holding),
             Event::TokenReturned(holding) | Event::TokenLost(holding) => {
-                self.since.remove(&key(holding)).map(|since| Admitted {
+                self.since.remove(&key(holding)).map(|since| AdmittedEvent {
                     hidden: 0,
                     held: Some(now.since(since)),
                 })
@@ -44,7 +48,7 @@ impl GrantLog {
         })
     }
 
-    fn admit_grant(&mut self, now: Instant, holding: &Holding) -> Option<Admitted> {
+    fn admit_grant(&mut self, now: Instant, holding: &Holding) -> Option<AdmittedEvent> {
         if !self.grants.allow(now) {
             return None;
         }
@@ -54,7 +58,7 @@ impl GrantLog {
         }
         self.since.insert(key(holding), now);
         let hidden = self.grants.take_refused();
-        Some(Admitted { hidden, held: None })
+        Some(AdmittedEvent { hidden, held: None })
     }
 }
 

@@ -8,7 +8,7 @@ use ring_proto::ftn::server::Event;
 use ring_proto::time::Instant;
 use tracing::field::display;
 
-use super::describe::{Keys, Rate};
+use super::describe::{EventRate, Keys};
 use super::grant_log::GrantLog;
 
 /// The limit for sessions that begin and end in order.
@@ -36,7 +36,7 @@ pub(crate) struct Log {
 
 /// An event that is to be logged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Admitted {
+pub(crate) struct AdmittedEvent {
     /// Number of hidden lines before this one.
     pub hidden: u64,
     /// Duration of the hold that this event ends.
@@ -67,19 +67,19 @@ impl Log {
         &mut self,
         now: Instant,
         event: &Event,
-    ) -> Result<Option<Admitted>, ()> {
+    ) -> Result<Option<AdmittedEvent>, ()> {
         self.grant_log.admit(now, event)
     }
 
     /// Returns the number of hidden lines before this one; `None`: this one is hidden too.
-    pub(crate) fn admit(&mut self, now: Instant, rate: Rate) -> Option<u64> {
+    pub(crate) fn admit(&mut self, now: Instant, rate: EventRate) -> Option<u64> {
         let limit = match rate {
-            Rate::Rare | Rate::Grant => return Some(0),
-            Rate::Drop => self.verbose.then_some(&mut self.drops)?,
-            Rate::Session => self.verbose.then_some(&mut self.turns)?,
-            Rate::Expiry => &mut self.sessions,
-            Rate::Introduction => &mut self.introductions,
-            Rate::Stranger => &mut self.strangers,
+            EventRate::Rare | EventRate::Grant => return Some(0),
+            EventRate::Drop => self.verbose.then_some(&mut self.drops)?,
+            EventRate::Session => self.verbose.then_some(&mut self.turns)?,
+            EventRate::Expiry => &mut self.sessions,
+            EventRate::Introduction => &mut self.introductions,
+            EventRate::Stranger => &mut self.strangers,
         };
         limit.allow(now).then(|| limit.take_refused())
     }

@@ -8,6 +8,6 @@ mod names;
 #[cfg(test)]
 mod tests;
 
-pub(super) use describe::{Describer, Keys, Rate, describe_other_options};
+pub(super) use describe::{Describer, EventRate, Keys, describe_other_options};
 pub(super) use log::{Log, print};
 pub(super) use names::{Names, state_name};

@@ -12,7 +12,7 @@ use tracing::Level;
 
 /// The frequency class of an event, which sets the limit of its lines and its receivers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Rate {
+pub(crate) enum EventRate {
     /// It happens rarely.
     #[default]
     Rare,
@@ -34,7 +34,7 @@ pub(crate) enum Rate {
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Keys {
-    pub rate: Rate,
+    pub rate: EventRate,
     pub token_id: Option<u32>,
     pub node: Option<IpAddr>,
 }
@@ -42,13 +42,13 @@ pub(crate) struct Keys {
 type Line = ring_host::observe::Line<Keys>;
 
 trait WithKeys {
-    fn at(self, rate: Rate) -> Self;
+    fn with_rate(self, rate: EventRate) -> Self;
     fn with_token(self, token_id: u32) -> Self;
     fn with_node(self, node: IpAddr) -> Self;
 }
 
 impl WithKeys for Line {
-    fn at(mut self, rate: Rate) -> Self {
+    fn with_rate(mut self, rate: EventRate) -> Self {
         self.keys.rate = rate;
         self
     }
@@ -75,7 +75,7 @@ pub(crate) fn describe(event: &Event, before: State) -> Line {
             } else {
                 "programs of this machine may no longer use the token"
             };
-            Line::new("use_changed", Level::DEBUG, text).at(Rate::Turn)
+            Line::new("use_changed", Level::DEBUG, text).with_rate(EventRate::Turn)
         }
         Event::RestoreBegan => Line::new(
             "restore_began",
@@ -100,14 +100,15 @@ pub(crate) fn describe(event: &Event, before: State) -> Line {
             format!("{} has the token", format_node(to)),
         )
         .with_node(to.ip)
-        .at(Rate::Turn),
+        .with_rate(EventRate::Turn),
         Event::PassFailed { to, why } => describe_pass(
             "pass_failed",
             Level::WARN,
             to,
             *why,
             "cannot take the token",
-        ).at(Rate::Pass),
+        )
+        .with_rate(EventRate::Pass),
         Event::PassUnknown { to, why } => describe_pass(
             "pass_unknown",
             Level::WARN,
@@ -121,29 +122,29 @@ pub(crate) fn describe(event: &Event, before: State) -> Line {
             format!("no longer handing the token to {}", format_node(to)),
         )
         .with_node(to.ip)
-        .at(Rate::Turn),
+        .with_rate(EventRate::Turn),
         Event::Stalled { after } => describe_stall(*after),
         Event::DataChanged { len } => Line::new(
             "data_changed",
             Level::DEBUG,
             format!("the data now has {}", format_bytes(*len)),
         )
-        .at(Rate::Turn),
-        Event::ComputeFailed => describe_compute_failure().at(Rate::Program),
-        Event::DecideFailed => describe_decide_failure().at(Rate::Program),
+        .with_rate(EventRate::Turn),
+        Event::ComputeFailed => describe_compute_failure().with_rate(EventRate::Program),
+        Event::DecideFailed => describe_decide_failure().with_rate(EventRate::Program),
         Event::DataDropped => Line::new(
             "data_dropped",
             Level::WARN,
             "the data of a token was dropped: too many wait for --decide",
         )
-        .at(Rate::Program),
+        .with_rate(EventRate::Program),
         Event::NodeAdded { node } => Line::new(
             "node_added",
             Level::INFO,
             format!("{} was added to the list", format_node(node)),
         )
         .with_node(node.ip)
-        .at(Rate::Node),
+        .with_rate(EventRate::Node),
         Event::GaveWay { to, token_id } => Line::new(
             "gave_way",
             Level::INFO,
@@ -152,7 +153,9 @@ pub(crate) fn describe(event: &Event, before: State) -> Line {
         .with_token(*token_id)
         .with_node(*to),
         Event::NodeDiffers { node, how } => {
-            Line::new("node_differs", Level::WARN, describe_difference(*node, *how)).with_node(*node).at(Rate::Difference)
+            Line::new("node_differs", Level::WARN, describe_difference(*node, *how))
+                .with_node(*node)
+                .with_rate(EventRate::Difference)
         }
         Event::ListCut { from, left_out } => Line::new(
             "list_cut",
@@ -163,14 +166,14 @@ pub(crate) fn describe(event: &Event, before: State) -> Line {
             ),
         )
         .with_node(*from)
-        .at(Rate::Refusal),
+        .with_rate(EventRate::Refusal),
         Event::NodeForgotten { node } => Line::new(
             "node_forgotten",
             Level::INFO,
             format!("{} was removed from the list: it never answered", format_node(node)),
         )
         .with_node(node.ip)
-        .at(Rate::Node),
+        .with_rate(EventRate::Node),
         Event::NodeRefused { node } => Line::new(
             "node_refused",
             Level::WARN,
@@ -180,7 +183,7 @@ pub(crate) fn describe(event: &Event, before: State) -> Line {
             ),
         )
         .with_node(node.ip)
-        .at(Rate::Refusal),
+        .with_rate(EventRate::Refusal),
         Event::AddressChanged { address } => describe_address(*address),
         Event::Dropped { from, reason } => Line::new(
             "dropped",
@@ -188,7 +191,7 @@ pub(crate) fn describe(event: &Event, before: State) -> Line {
             format!("dropped a message of {from}: {}", reason.text()),
         )
         .with_node(*from)
-        .at(Rate::Drop),
+        .with_rate(EventRate::Drop),
         Event::ShutDown => Line::new("left", Level::INFO, "left the ring"),
     }
 }
@@ -229,9 +232,9 @@ const fn is_turn(before: State, state: State) -> bool {
 
 fn describe_state(before: State, state: State, token_id: u32) -> Line {
     let (level, rate) = if is_turn(before, state) {
-        (Level::DEBUG, Rate::Turn)
+        (Level::DEBUG, EventRate::Turn)
     } else {
-        (Level::INFO, Rate::Rare)
+        (Level::INFO, EventRate::Rare)
     };
     let text = match state {
         State::Orphan => "orphan: this node has no ring".to_owned(),
@@ -240,7 +243,7 @@ fn describe_state(before: State, state: State, token_id: u32) -> Line {
     };
     Line::new("state_changed", level, text)
         .with_token(token_id)
-        .at(rate)
+        .with_rate(rate)
 }
 
 fn describe_accepted(how: Acceptance, token_id: u32, from: IpAddr) -> Line {
@@ -248,26 +251,26 @@ fn describe_accepted(how: Acceptance, token_id: u32, from: IpAddr) -> Line {
         Acceptance::Taken => (
             "taken",
             Level::DEBUG,
-            Rate::Turn,
+            EventRate::Turn,
             format!("took the token {token_id} from {from}"),
         ),
         Acceptance::Merged => (
             "merged",
             Level::INFO,
-            Rate::Rare,
+            EventRate::Rare,
             format!("the token {token_id} of {from} was merged with this node's token"),
         ),
         Acceptance::Absorbed => (
             "absorbed",
             Level::INFO,
-            Rate::Rare,
+            EventRate::Rare,
             format!("the token {token_id} of {from} was discarded: this node had a stronger one"),
         ),
     };
     Line::new(event, level, text)
         .with_token(token_id)
         .with_node(from)
-        .at(rate)
+        .with_rate(rate)
 }
 
 fn describe_pass(event: &'static str, level: Level, to: &Node, why: Failure, what: &str) -> Line {

@@ -7,7 +7,7 @@ use ring_host::print_line;
 use ring_proto::time::Instant;
 use tracing::field::display;
 
-use super::describe::{Keys, Rate};
+use super::describe::{EventRate, Keys};
 
 /// The limit for failures that repeat with each turn.
 const FAILURES_LIMIT: RateLimit = RateLimit::new(5, Duration::from_secs(10));
@@ -48,15 +48,15 @@ impl Log {
     }
 
     /// Returns the number of hidden lines before this one; `None`: this one is hidden too.
-    pub(crate) fn admit(&mut self, now: Instant, rate: Rate) -> Option<u64> {
+    pub(crate) fn admit(&mut self, now: Instant, rate: EventRate) -> Option<u64> {
         let limit = match rate {
-            Rate::Rare => return Some(0),
-            Rate::Turn => self.verbose.then_some(&mut self.turns)?,
-            Rate::Drop => self.verbose.then_some(&mut self.drops)?,
-            Rate::Pass => &mut self.passes,
-            Rate::Program => &mut self.programs,
-            Rate::Node => &mut self.nodes,
-            Rate::Refusal | Rate::Difference => &mut self.refusals,
+            EventRate::Rare => return Some(0),
+            EventRate::Turn => self.verbose.then_some(&mut self.turns)?,
+            EventRate::Drop => self.verbose.then_some(&mut self.drops)?,
+            EventRate::Pass => &mut self.passes,
+            EventRate::Program => &mut self.programs,
+            EventRate::Node => &mut self.nodes,
+            EventRate::Refusal | EventRate::Difference => &mut self.refusals,
         };
         limit.allow(now).then(|| limit.take_refused())
     }

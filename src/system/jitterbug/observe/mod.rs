@@ -6,5 +6,5 @@ mod log;
 #[cfg(test)]
 mod tests;
 
-pub(super) use describe::{Keys, Rate, describe, describe_difference};
+pub(super) use describe::{EventRate, Keys, describe, describe_difference};
 pub(super) use log::{Log, print};

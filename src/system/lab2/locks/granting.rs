@@ -10,7 +10,7 @@ use ring_proto::lab2::{Command, Reason, State};
 use ring_proto::time::Instant;
 
 use super::client::{JobRequirements, Waiter};
-use super::{Availability, Locks, MachineState, Notice, Yielding};
+use super::{Availability, Locks, MachineState, Notice, YieldRequest};
 
 impl Locks {
     /// Notifies clients, and returns the machine's next command. Call it again with the machine's new state until it
@@ -43,7 +43,7 @@ impl Locks {
         }
         // A token that may not be granted yet waits before it is yielded.
         if machine.token.is_some()
-            && let Some(Yielding { to }) = self.yielding.take()
+            && let Some(YieldRequest { to }) = self.yielding.take()
         {
             return Some(Command::Yield(to));
         }

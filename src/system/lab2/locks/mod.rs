@@ -4,10 +4,10 @@
 //! `granting.rs` does everything: it gets the machine's state, notifies clients, and returns the machine's next
 //! command.
 
-mod asking;
 mod client;
 mod confirmation;
 mod granting;
+mod job_question;
 mod jobs;
 mod machine_state;
 #[cfg(test)]
@@ -23,15 +23,15 @@ use ring_process::{Client, ClientId};
 use ring_proto::lab2::{OnceRequest, RunView};
 use ring_proto::time::Instant;
 
-use asking::Asking;
 pub(super) use client::Job;
 use client::JobRequirements;
 use confirmation::Confirmation;
+use job_question::JobQuestion;
 pub(super) use machine_state::MachineState;
 
 /// A request to hand the token to another member.
 #[derive(Debug, Clone, Copy)]
-struct Yielding {
+struct YieldRequest {
     /// The member, or `None` for the next one.
     to: Option<MacAddr>,
 }
@@ -92,11 +92,11 @@ pub(super) struct Locks {
     is_requested: bool,
     /// The last granted token. While others want it, it is granted only once.
     last_granted: Option<Token>,
-    yielding: Option<Yielding>,
+    yielding: Option<YieldRequest>,
     /// The question to the members while the token's grade is too low for every client.
     confirmation: Option<Confirmation>,
     /// The question to the members about a job.
-    asking: Option<Asking>,
+    asking: Option<JobQuestion>,
     availability: Availability,
     /// Whether the holder may finish its work during a pause.
     is_draining: bool,
@@ -182,7 +182,7 @@ impl Locks {
 
     /// Hands the token to another member as soon as its local holder has released it.
     pub(super) fn yield_to(&mut self, to: Option<MacAddr>) {
-        self.yielding = Some(Yielding { to });
+        self.yielding = Some(YieldRequest { to });
     }
 
     /// Begins or ends a pause, in which the node owns nothing. Returns whether that is new.
@@ -228,7 +228,7 @@ impl Locks {
     pub(super) fn deadline(&self) -> Option<Instant> {
         let queue = self.queue.deadline().into_iter();
         let confirmation = self.confirmation.iter().filter_map(Confirmation::deadline);
-        let asking = self.asking.iter().filter_map(Asking::deadline);
+        let asking = self.asking.iter().filter_map(JobQuestion::deadline);
         queue.chain(confirmation).chain(asking).min()
     }
 

@@ -10,7 +10,7 @@ use ring_host::hooks::event;
 use ring_proto::lab2::{Event, Grade, JobName, Reason, State};
 use tracing::Level;
 
-use super::display::{Differs, Ip, KnownOwner, KnownToken, Limit, Members, Others};
+use super::display::{DifferenceText, Ip, KnownOwner, KnownToken, Limit, Members, OtherCount};
 use super::tally::Tally;
 use super::text::{drop_reason, reason};
 use super::trouble;
@@ -460,7 +460,7 @@ pub(crate) fn describe(
             tell(news!("member_left", L::INFO, "member {mac} is leaving").with_member(mac));
         }
         Event::MemberDiffers { mac, difference } => {
-            let differs = Differs(difference);
+            let differs = DifferenceText(difference);
             tell(
                 news!(
                     "member_differs",
@@ -480,7 +480,7 @@ pub(crate) fn describe(
             .with_member(mac),
         ),
         Event::MemberSilent { mac, quiet, others } => {
-            let more = Others(others);
+            let more = OtherCount(others);
             tell(
                 news!(
                     "member_silent",
@@ -493,7 +493,7 @@ pub(crate) fn describe(
             );
         }
         Event::MemberAlive { mac, others } => {
-            let more = Others(others);
+            let more = OtherCount(others);
             tell(
                 news!("member_alive", L::INFO, "member {mac} is heard again{more}")
                     .with_member(mac)

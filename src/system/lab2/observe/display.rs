@@ -55,9 +55,9 @@ impl fmt::Display for Members {
 }
 
 /// The differences between the options of a member and of this node.
-pub(crate) struct Differs(pub Difference);
+pub(crate) struct DifferenceText(pub Difference);
 
-impl fmt::Display for Differs {
+impl fmt::Display for DifferenceText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Difference { theirs, ours } = self.0;
         let expects = |expect: Option<usize>| match expect {
@@ -91,9 +91,9 @@ impl fmt::Display for Differs {
 }
 
 /// A long time: `3 h`, `26 days`.
-pub(super) struct Long(pub Duration);
+pub(super) struct RoundedSpan(pub Duration);
 
-impl fmt::Display for Long {
+impl fmt::Display for RoundedSpan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0.as_secs() / 3_600 {
             hours @ 0..48 => write!(f, "{hours} h"),
@@ -126,7 +126,7 @@ pub(super) fn named(silent: SilentMembers, before: &str, between: &str) -> Strin
 }
 
 /// The silent members of a ring without a quorum, and a remedy.
-pub(crate) struct Absent {
+pub(crate) struct QuorumHint {
     /// The number of members of the ring.
     pub ring: usize,
     /// The number of expected members.
@@ -135,7 +135,7 @@ pub(crate) struct Absent {
     pub silent: SilentMembers,
 }
 
-impl fmt::Display for Absent {
+impl fmt::Display for QuorumHint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             ring,
@@ -143,7 +143,7 @@ impl fmt::Display for Absent {
             silent,
         } = *self;
         if silent.count() > 0 {
-            let others = Others(silent.others());
+            let others = OtherCount(silent.others());
             write!(f, "; silent: {}{others}", named(silent, "", ", "))?;
             if ring > expected {
                 let forget = named(silent, "ringctl forget ", "; ");
@@ -161,9 +161,9 @@ impl fmt::Display for Absent {
 }
 
 /// `, and 7 others`, or an empty text if there are none.
-pub(super) struct Others(pub usize);
+pub(super) struct OtherCount(pub usize);
 
-impl fmt::Display for Others {
+impl fmt::Display for OtherCount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             0 => Ok(()),

@@ -5,7 +5,7 @@ use ring_control::Health;
 use ring_proto::lab2::{DataLimit, Trouble};
 use ring_text::{format_bytes, format_duration};
 
-use super::display::{Absent, Ip, Long, Others, named};
+use super::display::{Ip, OtherCount, QuorumHint, RoundedSpan, named};
 
 /// The description of a trouble or its end.
 pub(crate) struct Description {
@@ -38,8 +38,8 @@ macro_rules! descriptions {
 
 descriptions! {
     (Trouble::MemberDeaf { mac }, false) => "member_deaf", Degraded, Some(mac),
-        "member {mac} says that it hears nobody; check its interface, its firewall and its cable, or, if others also do not hear \
-         this node, this node's link";
+        "member {mac} says that it hears nobody; check its interface, its firewall and its cable, or, if others also \
+         do not hear this node, this node's link";
     (Trouble::MemberDeaf { mac }, true) => "member_hears", Healthy, Some(mac),
         "member {mac} hears others again, or has left, or this node has no link";
     (Trouble::AnswerLate { mac, after }, _) => "answer_late", Degraded, Some(mac),
@@ -47,8 +47,8 @@ descriptions! {
          --take-timeout on all members",
         format_duration(after);
     (Trouble::TakenLate { late, offered_to }, _) => "taken_late", Degraded, None,
-        "this node took the token {}, and another member may hold it: {}; if this recurs, this machine is overloaded; raise \
-         --take-timeout on all members",
+        "this node took the token {}, and another member may hold it: {}; if this recurs, this machine is \
+         overloaded; raise --take-timeout on all members",
         late.map_or_else(
             || "but could not confirm that".to_owned(),
             |late| format!("{} too late", format_duration(late)),
@@ -58,7 +58,8 @@ descriptions! {
             |to| format!("it was then offered to {to}, which does not know"),
         );
     (Trouble::OwnerUnheard { owner }, false) => "owner_unheard", Critical, Some(owner),
-        "other members say that {owner} holds the token, but this node does not hear it; check the network between the two";
+        "other members say that {owner} holds the token, but this node does not hear it; check the network between \
+         the two";
     (Trouble::OwnerUnheard { owner }, true) => "owner_heard", Healthy, Some(owner),
         "this node hears {owner} again, or that member has left, or this node has no link";
     (Trouble::TablesDiffer { owner }, false) => "tables_differ", Degraded, Some(owner),
@@ -67,8 +68,8 @@ descriptions! {
     (Trouble::TablesDiffer { owner }, true) => "tables_agree", Healthy, Some(owner),
         "this node and the owner know the same members again, or this node has no link";
     (Trouble::CannotSend, false) => "cannot_send", Critical, None,
-        "this node can send nothing: its interface is up but refuses every frame; check for a filter (`tc`, `nft`) or a queue \
-         that is stuck";
+        "this node can send nothing: its interface is up but refuses every frame; check for a filter (`tc`, `nft`) \
+         or a queue that is stuck";
     (Trouble::CannotSend, true) => "can_send", Healthy, None, "this node can send again, or has no link";
     (Trouble::BroadcastsUnheard, false) => "broadcasts_unheard", Critical, None,
         "only frames to this node reach it, and no broadcasts: find what filters broadcasts between it and \
@@ -81,23 +82,23 @@ descriptions! {
     (Trouble::MemberUnreached { mac }, true) => "member_reached", Healthy, Some(mac),
         "broadcasts reach member {mac} again, or it has left, or this node has no link";
     (Trouble::MtuTooSmall { mtu, needed, member: Some(member) }, false) => "mtu_too_small", Degraded, Some(member),
-        "{member} has an MTU of {mtu}, but a confirmation needs {needed}: it cannot confirm tokens, and its token is not confirmed; \
-         raise its MTU";
+        "{member} has an MTU of {mtu}, but a confirmation needs {needed}: it cannot confirm tokens, and its token is \
+         not confirmed; raise its MTU";
     (Trouble::MtuTooSmall { mtu, needed, member: None }, false) if mtu < needed => "mtu_too_small", Degraded, None,
-        "the interface has an MTU of {mtu}, but a confirmation needs {needed}: this node cannot confirm tokens, and its token is \
-         not confirmed; raise the MTU";
+        "the interface has an MTU of {mtu}, but a confirmation needs {needed}: this node cannot confirm tokens, and \
+         its token is not confirmed; raise the MTU";
     (Trouble::MtuTooSmall { mtu, needed, member: None }, false) => "mtu_too_small", Degraded, None,
-        "the interface refuses a heartbeat or a PING as too long, although its MTU was {mtu} at the last look-up; a confirmation \
-         needs {needed}; raise the MTU";
+        "the interface refuses a heartbeat or a PING as too long, although its MTU was {mtu} at the last look-up; a \
+         confirmation needs {needed}; raise the MTU";
     (Trouble::MtuTooSmall { needed, member, .. }, true) => "mtu_large_enough", Healthy, member,
         "all interfaces carry {needed} bytes or more again";
     (Trouble::AddressShared { mac, ips: Some((one, other)) }, _) => "address_shared", Critical, Some(mac),
-        "two stations have the MAC {mac}, with the IPs {} and {}: each takes the token of the other; give one of them another \
-         MAC",
+        "two stations have the MAC {mac}, with the IPs {} and {}: each takes the token of the other; give one of \
+         them another MAC",
         Ip(one), Ip(other);
     (Trouble::AddressShared { mac, ips: None }, _) => "address_shared", Critical, Some(mac),
-        "another machine has this node's MAC {mac}, or its frames come back to it; give one of the two another MAC, or check \
-         for a loop";
+        "another machine has this node's MAC {mac}, or its frames come back to it; give one of the two another MAC, \
+         or check for a loop";
     (Trouble::Apart { mac: None }, false) => "constants_apart", Critical, None,
         "the times of this node differ from the ring's by a factor of more than 10: it takes part, but neither elects nor owns; \
          start it with the other members' options";
@@ -111,24 +112,26 @@ descriptions! {
     (Trouble::NoQuorum { present, ring, expected, silent }, false) => "no_quorum", Critical, silent.named().next(),
         "no quorum is possible: {present} of {ring} members are present, {} are needed{}",
         ring / 2 + 1,
-        Absent { ring, expected, silent };
+        QuorumHint { ring, expected, silent };
     (Trouble::NoQuorum { silent, .. }, true) => "quorum_possible", Healthy, silent.named().next(),
         "a quorum is possible again, or this node has no link";
     (Trouble::Unheard { by }, false) => "unheard", Critical, by.named().next(),
-        "this node is not heard by {}{}, although it hears them: the frames that it sends are lost; check this machine's \
-         cable, switch port and firewall (`nft`, `tc`)",
+        "this node is not heard by {}{}, although it hears them: the frames that it sends are lost; check this \
+         machine's cable, switch port and firewall (`nft`, `tc`)",
         named(by, "", ", "),
-        Others(by.others());
+        OtherCount(by.others());
     (Trouble::Unheard { by }, true) => "heard", Healthy, by.named().next(),
         "the other members hear this node again, or it has no link";
     (Trouble::TokenAhead { token, by }, false) => "token_ahead", Degraded, None,
-        "the token is {} ahead of this machine's clock: this clock is wrong, or that of another member was; token {token}",
-        Long(by);
+        "the token is {} ahead of this machine's clock: this clock is wrong, or that of another member was; token \
+         {token}",
+        RoundedSpan(by);
     (Trouble::TokenAhead { token, .. }, true) => "token_not_ahead", Healthy, None,
         "the token is no longer ahead of this machine's clock; token {token}";
     (Trouble::ClockAhead { by }, _) => "clock_ahead", Degraded, None,
-        "this machine's clock is {} ahead of the ring's tokens: the new token follows it only in part; check the clock",
-        Long(by);
+        "this machine's clock is {} ahead of the ring's tokens: the new token follows it only in part; check the \
+         clock",
+        RoundedSpan(by);
     (Trouble::DataDropped { len, limit: DataLimit { mtu, member, .. } }, _) => "data_dropped", Degraded, member,
         "dropped the token's data ({}): too long for {}, MTU {mtu}",
         format_bytes(len),

@@ -22,7 +22,7 @@ use record::{FORMAT, LEN, Record};
 use stamps::{Damage, FoundStamps, StampFile};
 
 /// The state of a node without a state file.
-pub(super) const FRESH: Durable = Durable {
+pub(super) const INITIAL_DURABLE: Durable = Durable {
     my_token_number: 0,
     known: None,
     stamp: None,
@@ -52,7 +52,7 @@ impl StateFile {
         ring: &NodeName,
     ) -> Result<(Self, LoadedState<Durable>), Error> {
         let fresh = Record {
-            durable: FRESH,
+            durable: INITIAL_DURABLE,
             has_marked_jobs: false,
         };
         let (mut record, found) = RecordFile::open(ring.state(directory), &FORMAT, &fresh)?;
@@ -72,7 +72,7 @@ impl StateFile {
         let found = found.map(|record| record.durable);
         // Only after the mark is written: if a full disk ends this start, the next one must not warn.
         let known = Record {
-            durable: found.or(FRESH),
+            durable: found.or(INITIAL_DURABLE),
             has_marked_jobs: true,
         };
         let rewritten = record.rewrite(&known);

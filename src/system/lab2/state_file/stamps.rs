@@ -33,8 +33,8 @@ const LEN: usize = 128;
 const MAGIC: [u8; 8] = *b"RINGJB01";
 
 /// The place of the mark, which shows that the file was made.
-const MARK: u8 = 32;
-const _: () = assert!(MARK as usize == MAX_STAMPS);
+const MARK_PLACE: u8 = 32;
+const _: () = assert!(MARK_PLACE as usize == MAX_STAMPS);
 
 /// The contents of the file when it was opened.
 #[derive(Debug)]
@@ -68,11 +68,11 @@ pub(super) enum Damage {
 pub(super) struct StampFile {
     file: PlacedFile,
     /// The places in order. The last one is the mark.
-    places: Vec<Place>,
+    places: Vec<StampPlace>,
 }
 
 #[derive(Debug)]
-struct Place {
+struct StampPlace {
     slots: TwoSlots<LEN>,
     /// The record that was written last, encoded.
     newest: Option<[u8; LEN]>,
@@ -87,7 +87,7 @@ impl StampFile {
         let (mut stored, mut damaged) = (Vec::new(), 0);
         let (mut foreign, mut is_marked) = (false, false);
         let mut places = Vec::with_capacity(MAX_STAMPS + 1);
-        for place in 0..=MARK {
+        for place in 0..=MARK_PLACE {
             let decoded = |bytes: &[u8; LEN]| read(bytes, place).map(|stamp| (*bytes, stamp));
             let (slots, found) = TwoSlots::open(file.file(), MAGIC, slots_of(place), decoded)?;
             let newest = match found {
@@ -105,14 +105,14 @@ impl StampFile {
                     newest
                 }
             };
-            is_marked |= place == MARK && newest.is_some();
+            is_marked |= place == MARK_PLACE && newest.is_some();
             stored.extend(newest.and_then(|(_, stamp)| stamp));
             let newest = newest.map(|(bytes, _)| bytes);
-            places.push(Place { slots, newest });
+            places.push(StampPlace { slots, newest });
         }
         let is_known = places.iter().any(|place| place.newest.is_some());
         let length = file.file().metadata()?.len();
-        if !is_known && (foreign || damaged == 0 && length > offset(MARK + 1, 0)) {
+        if !is_known && (foreign || damaged == 0 && length > offset(MARK_PLACE + 1, 0)) {
             return Ok(FoundStamps::Foreign);
         }
         let may_be_empty = length == 0 && (is_new || !was_marked);
@@ -123,7 +123,7 @@ impl StampFile {
         };
         let mut opened = Self { file, places };
         if !is_marked {
-            opened.write(MARK, [0; LEN])?;
+            opened.write(MARK_PLACE, [0; LEN])?;
         }
         Ok(FoundStamps::Known {
             file: opened,
@@ -137,7 +137,7 @@ impl StampFile {
     /// # Errors
     /// The file cannot be written, or is not in its place.
     pub(super) fn store(&mut self, stored: &StoredStamp) -> io::Result<()> {
-        if stored.place == MARK {
+        if stored.place == MARK_PLACE {
             return Err(ErrorKind::InvalidInput.into());
         }
         self.write(stored.place, encode(stored))
@@ -145,7 +145,7 @@ impl StampFile {
 
     fn write(&mut self, place: u8, bytes: [u8; LEN]) -> io::Result<()> {
         let place = self.places.get_mut(usize::from(place));
-        let Place { slots, newest } = place.ok_or(ErrorKind::InvalidInput)?;
+        let StampPlace { slots, newest } = place.ok_or(ErrorKind::InvalidInput)?;
         slots.write(self.file.writable()?, bytes)?;
         *newest = Some(bytes);
         Ok(())
@@ -179,7 +179,7 @@ impl StampFile {
 }
 
 /// Writes the newest record of the place `at` to a file that was made again. Returns the place's slots there.
-fn restore(file: &File, at: u8, place: &Place) -> io::Result<TwoSlots<LEN>> {
+fn restore(file: &File, at: u8, place: &StampPlace) -> io::Result<TwoSlots<LEN>> {
     // Records that are there already are not newer.
     let decoded = |bytes: &[u8; LEN]| read(bytes, at);
     let opened = TwoSlots::open(file, MAGIC, slots_of(at), decoded)?;
@@ -201,7 +201,7 @@ fn slots_of(place: u8) -> [u64; 2] {
 /// Decodes a record: `None` if it is invalid, `Some(None)` if it is the mark.
 #[expect(clippy::option_option, reason = "a valid record may be no stamp")]
 fn read(bytes: &[u8; LEN], place: u8) -> Option<Option<StoredStamp>> {
-    if place == MARK {
+    if place == MARK_PLACE {
         return Some(None);
     }
     decode(bytes, place).map(Some)
@@ -248,7 +248,7 @@ fn decode(bytes: &[u8; LEN], place: u8) -> Option<StoredStamp> {
 mod tests {
     use ring_proto::lab2::{JobName, Stamp, StoredStamp};
 
-    use super::{Damage, FoundStamps, LEN, MARK, StampFile, offset};
+    use super::{Damage, FoundStamps, LEN, MARK_PLACE, StampFile, offset};
     use ring_codec::MacAddr;
     use ring_codec::lab2::RunOutcome;
     use ring_text::hex;
@@ -433,7 +433,7 @@ mod tests {
         }
         // A version that wrote no mark made this file.
         open(&file).0.store(&stamp(4, "nightly", 1)).unwrap();
-        opened(&file).set_len(offset(MARK, 0)).unwrap();
+        opened(&file).set_len(offset(MARK_PLACE, 0)).unwrap();
         assert_eq!(open(&file).1, [stamp(4, "nightly", 1)]);
     }
 
@@ -497,7 +497,7 @@ mod tests {
     #[test]
     fn an_invalid_place_is_refused() {
         let file = made();
-        for place in [MARK, MARK + 1] {
+        for place in [MARK_PLACE, MARK_PLACE + 1] {
             assert!(open(&file).0.store(&stamp(place, "nightly", 1)).is_err());
         }
     }

@@ -7,7 +7,7 @@ use ring_runtime::driver::Store;
 use ring_text::hex;
 
 use super::record::{self, LEN};
-use super::{FRESH, StateFile};
+use super::{INITIAL_DURABLE, StateFile};
 use crate::system::Error;
 use crate::system::record_file::{LoadedState, SLOTS};
 use ring_codec::MacAddr;
@@ -61,7 +61,10 @@ fn the_last_record_is_found_again() {
 fn a_file_from_before_the_first_token_is_not_corrupt() {
     let directory = tempfile::tempdir().unwrap();
     drop(open(directory.path()));
-    assert_eq!(open(directory.path()).1, LoadedState::Stored(FRESH));
+    assert_eq!(
+        open(directory.path()).1,
+        LoadedState::Stored(INITIAL_DURABLE)
+    );
 }
 
 #[test]

@@ -188,13 +188,13 @@ impl Observe<&'static str> for Journal {
     }
 }
 
-pub(super) type Arrived = Vec<(&'static [u8], Duration)>;
+pub(super) type ArrivedFrames = Vec<(&'static [u8], Duration)>;
 
 /// A link with one prepared result per call. A call without one panics.
 #[derive(Debug, Default)]
 pub(super) struct Wire {
     journal: Journal,
-    pub arrived: VecDeque<io::Result<Arrived>>,
+    pub arrived: VecDeque<io::Result<ArrivedFrames>>,
     pub takes: VecDeque<Result<usize, Refused>>,
 }
 

@@ -10,26 +10,26 @@ use ring_runtime::net::Interface;
 const WAKE_UPS_PER_HEARTBEAT: u32 = 2;
 /// Number of measured naps. The shortest delay counts, so that a machine that is busy at the start is not refused.
 const NAP_COUNT: u32 = 8;
-const NAP: Duration = Duration::from_micros(50);
+const NAP_TIME: Duration = Duration::from_micros(50);
 /// Bytes on the wire in addition to a frame's payload: header, checksum, preamble and gap.
 const FRAMING_LEN: usize = 38;
 
 /// The shortest times that can work.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Shortest {
+pub(super) struct MinimumTimes {
     /// Minimum delay of this process's wake-ups.
     wake_up_delay: Duration,
     /// Time of the longest offer and its answer on the wire.
     wire_time: Duration,
 }
 
-impl Shortest {
+impl MinimumTimes {
     /// Measures the delays of this machine, and reads the interface's speed.
     pub(super) fn measure(interface: &Interface) -> Self {
         let nap = || {
             let begun = Instant::now();
-            thread::sleep(NAP);
-            begun.elapsed().saturating_sub(NAP)
+            thread::sleep(NAP_TIME);
+            begun.elapsed().saturating_sub(NAP_TIME)
         };
         let naps = (0..NAP_COUNT).map(|_| nap());
         Self {
@@ -63,8 +63,8 @@ impl Shortest {
         let least = SHORTEST_TAKE_TIMEOUT.max(self.wire_time);
         if constants.take_timeout < least {
             return Err(format!(
-                "take-timeout of {} cannot work on {interface}: an offer and its answer take {}; set --take-timeout {} \
-                 or more, or a longer --heartbeat",
+                "take-timeout of {} cannot work on {interface}: an offer and its answer take {}; set --take-timeout \
+                 {} or more, or a longer --heartbeat",
                 format_option(constants.take_timeout),
                 format_option(least),
                 format_option(least)
@@ -99,17 +99,17 @@ mod tests {
 
     use ring_proto::lab2::Constants;
 
-    use super::{Shortest, wire_time};
+    use super::{MinimumTimes, wire_time};
 
     const US: Duration = Duration::from_micros(1);
 
-    fn check(shortest: Shortest, heartbeat: Duration) -> Result<(), String> {
-        shortest.check("eth0", &Constants::for_heartbeat(heartbeat))
+    fn check(minimum_times: MinimumTimes, heartbeat: Duration) -> Result<(), String> {
+        minimum_times.check("eth0", &Constants::for_heartbeat(heartbeat))
     }
 
     #[test]
     fn impossible_times_are_refused_with_the_shortest_possible_ones() {
-        let usual = Shortest {
+        let usual = MinimumTimes {
             wake_up_delay: 60 * US,
             wire_time: wire_time(1_500, Some(1_000)),
         };
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn a_machine_with_a_coarse_timer_and_a_slow_interface_need_longer_times() {
-        let coarse = Shortest {
+        let coarse = MinimumTimes {
             wake_up_delay: 10_000 * US,
             wire_time: Duration::ZERO,
         };
@@ -133,7 +133,7 @@ mod tests {
         assert!(error.contains("wakes a process up 10ms late"), "{error}");
         assert!(error.contains("--heartbeat 20ms or"), "{error}");
         assert_eq!(check(coarse, 20_000 * US), Ok(()));
-        let slow = Shortest {
+        let slow = MinimumTimes {
             wake_up_delay: Duration::ZERO,
             wire_time: wire_time(1_500, Some(10)),
         };

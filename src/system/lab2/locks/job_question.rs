@@ -10,7 +10,7 @@ use super::{ClientId, Locks, MachineState};
 
 /// A question to the members about the job of a client.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Asking {
+pub(super) struct JobQuestion {
     token: Token,
     client: ClientId,
     /// When other members and clients get their turn.
@@ -19,7 +19,7 @@ pub(super) struct Asking {
     deadline: Option<Instant>,
 }
 
-impl Asking {
+impl JobQuestion {
     pub(super) const fn deadline(&self) -> Option<Instant> {
         self.deadline
     }
@@ -50,7 +50,7 @@ impl Locks {
         let known = self.asking.filter(|asking| asking.client == client);
         let asking = known.unwrap_or_else(|| {
             let until = now + machine.asking_lasts;
-            Asking {
+            JobQuestion {
                 token,
                 client,
                 until,
