@@ -125,7 +125,7 @@ impl Connection {
         if self.unread > UNREAD_MAX {
             return NextAction::Close;
         }
-        self.queue(now, line);
+        self.enqueue(now, line);
         let written = self.write(now);
         self.next_of(written)
     }
@@ -178,7 +178,7 @@ impl Connection {
                     .flatten();
                 handed::close(user_id(self.credentials), mem::take(&mut self.descriptors));
                 if let Some(line) = line {
-                    self.queue(now, line);
+                    self.enqueue(now, line);
                 }
                 self.deadline = now + REQUEST_TIMEOUT;
             }
@@ -190,12 +190,12 @@ impl Connection {
     /// until the kernel has closed the descriptors that come with them.
     fn refuse(&mut self, now: Instant, why: &str) -> io::Result<NextAction> {
         let line = to_line(&Reply::Error(why.to_owned())).unwrap_or_default();
-        self.queue(now, line.into());
+        self.enqueue(now, line.into());
         self.closes_when_written = true;
         self.write(now)
     }
 
-    fn queue(&mut self, now: Instant, line: Rc<[u8]>) {
+    fn enqueue(&mut self, now: Instant, line: Rc<[u8]>) {
         if self.output.is_empty() {
             self.deadline = now + REQUEST_TIMEOUT;
         }

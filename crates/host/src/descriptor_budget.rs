@@ -7,8 +7,8 @@ use tracing::warn;
 const CLIENTS_MAX: u64 = 512;
 /// Descriptors per client: its connection, two that it has sent, and two that are about to replace them.
 const DESCRIPTORS_PER_CLIENT: u64 = 5;
-/// Descriptors for everything else: the ring while its interface is opened again, the log, the state file, a running
-/// hook, the life lines of past holders, and descriptors that are slow to close.
+/// Descriptors for everything else: the interface and its successor, the log, the state file, a running hook, the
+/// life lines of past holders, and descriptors that are slow to close.
 const OTHER_DESCRIPTORS: u64 = 72;
 
 /// The limit of descriptors, and the number of clients that it allows.

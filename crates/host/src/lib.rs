@@ -5,7 +5,6 @@
 #![forbid(unsafe_code)]
 
 mod clock_rate;
-mod complaints;
 mod connection;
 mod descriptor_budget;
 mod endpoint;
@@ -14,6 +13,7 @@ mod history;
 pub mod hooks;
 mod jobs;
 mod keys;
+mod last_failure;
 mod lease_clock;
 mod lock_log;
 mod lock_queue;
@@ -38,11 +38,11 @@ mod watchers;
 mod work_budget;
 
 use clock_rate::ClockRate;
-pub use complaints::Complaints;
 pub use error::{Error, SystemError};
 pub use history::{History, HistoryEntry};
 pub use jobs::{NoTask, Task};
 pub use keys::{NETWORK, SYSTEM};
+pub use last_failure::LastFailure;
 pub use lease_clock::lease_clock;
 pub use lock_log::{HeldLock, LockLog};
 pub use lock_queue::{ENDING_NOTICE, Holder, LockQueue, NotQueued, WAITING_CLIENTS_MAX, Waiter};

@@ -55,8 +55,8 @@ impl LoopHealth {
         }
     }
 
-    /// Whether the next check is due.
-    pub(crate) fn is_due(&mut self, now: Instant) -> bool {
+    /// Returns whether the next check is due. If so, schedules another one.
+    pub(crate) fn take_due_check(&mut self, now: Instant) -> bool {
         let is_due = now.since(self.last_check) >= CHECK_INTERVAL;
         if is_due {
             self.last_check = now;

@@ -27,7 +27,7 @@ pub(super) struct MachineNames {
 
 impl MachineNames {
     /// Adds the name of its machine to each MAC address in a text, if there is one.
-    pub(super) fn add_to(&mut self, text: &str) -> String {
+    pub(super) fn add_names(&mut self, text: &str) -> String {
         if !has_mac(text) {
             return text.to_owned();
         }
@@ -53,6 +53,6 @@ mod tests {
         note_addresses([([2, 0, 0, 0, 0, 0xaa], ip)].into_iter());
         let line = "owner is 02:00:00:00:00:aa, not 02:00:00:00:00:ab";
         let expected = "owner is 02:00:00:00:00:aa (localhost), not 02:00:00:00:00:ab";
-        assert_eq!(MachineNames::default().add_to(line), expected);
+        assert_eq!(MachineNames::default().add_names(line), expected);
     }
 }

@@ -43,7 +43,7 @@ impl<C: Copy + PartialEq + Display> Notifier<C> {
 
     /// Reports that the daemon is up. Waits until the service manager has taken the message: nothing runs yet that
     /// could be late.
-    pub(crate) fn ready(&self) {
+    pub(crate) fn send_ready(&self) {
         if self.channel.is_some()
             && let Err(error) = sd_notify::notify(&[NotifyState::Ready])
         {
@@ -69,7 +69,7 @@ impl<C: Copy + PartialEq + Display> Notifier<C> {
 
     /// Feeds the service manager's watchdog when that is due.
     pub(crate) fn feed(&mut self, now: Instant) {
-        if self.watchdog.as_mut().is_some_and(|it| it.is_due(now)) {
+        if self.watchdog.as_mut().is_some_and(|it| it.take_due(now)) {
             self.send(&NotifyState::Watchdog);
         }
     }
@@ -142,7 +142,7 @@ impl Watchdog {
         }
     }
 
-    fn is_due(&mut self, now: Instant) -> bool {
+    fn take_due(&mut self, now: Instant) -> bool {
         let due = now >= self.next;
         if due {
             self.next = now + self.period;
@@ -166,7 +166,7 @@ mod tests {
     fn a_watchdog_is_fed_at_once_and_then_three_times_per_timeout() {
         let at = |ms: u64| Instant::from_nanos(ms * 1_000_000);
         let mut watchdog = Watchdog::new(Duration::from_millis(300));
-        let fed: Vec<u64> = (7..=400).filter(|&ms| watchdog.is_due(at(ms))).collect();
+        let fed: Vec<u64> = (7..=400).filter(|&ms| watchdog.take_due(at(ms))).collect();
         assert_eq!(fed, [7, 107, 207, 307]);
         assert_eq!(watchdog.next, at(407));
     }

@@ -70,7 +70,7 @@ impl Host {
         clock::timer_slack(TIMER_SLACK).map_err(Error::system("set the timer slack"))?;
         let started = clock::now();
         let mut machines = MachineNames::default();
-        let named = move |text: &str| machines.add_to(text);
+        let named = move |text: &str| machines.add_names(text);
         let log = LogOutput::start(log_format == LogFormat::Json, verbose, named);
         let log = log
             .map_err(std::io::Error::other)
@@ -172,7 +172,7 @@ impl<S: System> Daemon<S> {
     }
 
     fn run(&mut self) -> Result<(), Error> {
-        self.notifier.ready();
+        self.notifier.send_ready();
         // Stored requests of an earlier run (a pause) take effect before the first message.
         self.apply_client_commands(clock::now());
         let now = self.poll_network(clock::now())?;
@@ -415,7 +415,7 @@ impl<S: System> Daemon<S> {
     }
 
     fn do_housekeeping(&mut self, now: Now) {
-        if self.loop_health.is_due(now.monotonic) {
+        if self.loop_health.take_due_check(now.monotonic) {
             self.loop_health.report_lost_lines(self.log.lost_lines());
             self.server.check_socket();
             self.system.every_second(now);

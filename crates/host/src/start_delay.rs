@@ -21,7 +21,7 @@ impl StartDelay {
     /// Reports to the service manager that the daemon is up, with a status about the wait.
     pub fn begin(status: &str) -> Self {
         let notifier = Notifier::new();
-        notifier.ready();
+        notifier.send_ready();
         notifier.status(status);
         Self(notifier)
     }

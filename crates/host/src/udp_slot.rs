@@ -11,7 +11,7 @@ use ring_runtime::net::{UdpLink, UdpOptions};
 use tracing::{info, warn};
 
 use super::SendFailures;
-use super::complaints::Complaints;
+use super::last_failure::LastFailure;
 
 /// The time between two attempts to bind an address.
 pub const REBIND_PAUSE: Duration = Duration::from_secs(1);
@@ -57,7 +57,7 @@ pub struct UdpSlot {
     /// Whether the loop does not wait for the socket yet.
     is_unregistered: bool,
     retry: Option<Instant>,
-    complaints: Complaints,
+    last_failure: LastFailure,
     earlier: Drops,
     failures: SendFailures,
 }
@@ -75,7 +75,7 @@ impl UdpSlot {
             socket: Some(socket),
             is_unregistered: true,
             retry: None,
-            complaints: Complaints::default(),
+            last_failure: LastFailure::default(),
             earlier: Drops::default(),
             failures: SendFailures::default(),
         })
@@ -104,14 +104,14 @@ impl UdpSlot {
                 self.socket = Some(socket);
                 self.is_unregistered = true;
                 self.retry = None;
-                self.complaints.forget();
+                self.last_failure.clear();
             }
             Err(error) => {
                 let text = format!(
                     "cannot move to {address}, to which this server's name resolves: {error}; staying at {}",
                     self.address
                 );
-                if self.complaints.is_new(&text) {
+                if self.last_failure.record(&text) {
                     warn!(event = "move_failed", %address, "{text}");
                 }
             }
@@ -178,12 +178,12 @@ impl UdpSlot {
                 self.socket = Some(socket);
                 self.is_unregistered = true;
                 self.retry = None;
-                self.complaints.forget();
+                self.last_failure.clear();
             }
             Err(error) => {
                 self.retry = Some(now + REBIND_PAUSE);
                 let text = format!("cannot use {address}: {error}");
-                if self.complaints.is_new(&text) {
+                if self.last_failure.record(&text) {
                     warn!(event = "bind_failed", %address, "{text}; ringd retries every {REBIND_PAUSE:?}");
                 }
             }

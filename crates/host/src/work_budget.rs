@@ -41,8 +41,8 @@ impl WorkBudget {
         self.resume
     }
 
-    /// Whether work may be done at `now`.
-    pub fn is_due(&mut self, now: Instant) -> bool {
+    /// Returns whether work may be done at `now`. If so, the pause is over.
+    pub fn end_pause(&mut self, now: Instant) -> bool {
         if self.resume.is_some_and(|resume| now < resume) {
             return false;
         }
@@ -65,7 +65,7 @@ mod tests {
         let mut budget = WorkBudget::default();
         budget.charge(at(100 * MS), at(100 * MS + MS / 2));
         assert_eq!(budget.resume(), None);
-        assert!(budget.is_due(at(100 * MS + MS / 2)));
+        assert!(budget.end_pause(at(100 * MS + MS / 2)));
     }
 
     #[test]
@@ -74,7 +74,7 @@ mod tests {
         let mut budget = WorkBudget::default();
         budget.charge(at(100 * MS), at(102 * MS));
         assert_eq!(budget.resume(), Some(at(110 * MS)));
-        assert!(!budget.is_due(at(110 * MS - 1)) && budget.is_due(at(110 * MS)));
+        assert!(!budget.end_pause(at(110 * MS - 1)) && budget.end_pause(at(110 * MS)));
         assert_eq!(budget.resume(), None, "it is made up for");
         let (mut now, mut used) = (110 * MS, 0);
         while now < 10_000 * MS {

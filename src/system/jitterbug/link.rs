@@ -3,7 +3,7 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
-use ring_host::{Complaints, Drops, REBIND_PAUSE, WorkBudget};
+use ring_host::{Drops, LastFailure, REBIND_PAUSE, WorkBudget};
 use ring_proto::jitterbug::{Net, Network};
 use ring_proto::time::Instant;
 use ring_runtime::clock;
@@ -55,7 +55,7 @@ pub(super) struct SegmentLink {
     has_unseen_changes: bool,
     budget: WorkBudget,
     retry: Option<Instant>,
-    complaints: Complaints,
+    last_failure: LastFailure,
     earlier: Drops,
 }
 
@@ -85,7 +85,7 @@ impl SegmentLink {
             has_unseen_changes: true,
             budget: WorkBudget::default(),
             retry: None,
-            complaints: Complaints::default(),
+            last_failure: LastFailure::default(),
             earlier: Drops::default(),
         };
         if let Some(node_address) = node_address(&interface, None) {
@@ -153,7 +153,7 @@ impl SegmentLink {
     /// Looks the interface up if it may have changed, and returns the change.
     pub(super) fn poll_change(&mut self, now: Instant) -> Option<LinkChange> {
         let retry = self.retry.is_some_and(|retry| retry <= now);
-        if (retry || self.has_unseen_changes) && self.budget.is_due(now) {
+        if (retry || self.has_unseen_changes) && self.budget.end_pause(now) {
             self.has_unseen_changes = false;
             self.retry = None;
             let start = clock::now().monotonic;
@@ -189,7 +189,7 @@ impl SegmentLink {
     fn apply_lookup(&mut self, now: Instant, node_address: Option<NodeAddress>) -> bool {
         let was_up = self.is_up();
         let Some(node_address) = node_address else {
-            if was_up || self.complaints.is_new("no address") {
+            if was_up || self.last_failure.record("no address") {
                 warn!(
                     event = "no_address",
                     "no address on {}: it is down, or has neither an IPv4 nor a link-local IPv6 address; ringd waits \
@@ -215,7 +215,7 @@ impl SegmentLink {
         self.close();
         match self.bind(node_address) {
             Ok(()) => {
-                self.complaints.forget();
+                self.last_failure.clear();
                 false
             }
             Err(error) => {
@@ -227,7 +227,7 @@ impl SegmentLink {
 
     fn retry_later(&mut self, now: Instant, event: &'static str, text: &str) {
         self.retry = Some(now + REBIND_PAUSE);
-        if self.complaints.is_new(text) {
+        if self.last_failure.record(text) {
             warn!(event, "{text}; ringd retries every {REBIND_PAUSE:?}");
         }
     }

@@ -103,12 +103,16 @@ impl Service {
                 self.changed.push((client, true));
                 self.watchers.add(client, from, turns, history.recent())
             }
-            Request::Own(request) => self.answer_own(&request, machine),
+            Request::Own(request) => self.answer_own_request(&request, machine),
         }
     }
 
     /// Returns how to answer a request that only some systems have.
-    fn answer_own(&mut self, request: &JitterbugRequest, machine: &Jitterbug) -> Reaction<Command> {
+    fn answer_own_request(
+        &mut self,
+        request: &JitterbugRequest,
+        machine: &Jitterbug,
+    ) -> Reaction<Command> {
         match request {
             JitterbugRequest::Yield { to: None } => self.yield_token(machine),
             JitterbugRequest::Yield { to: Some(_) } => Reaction::error(

@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use ring_control::NodeName;
-use ring_host::{Complaints, WorkBudget};
+use ring_host::{LastFailure, WorkBudget};
 use ring_process::{Holder, LockError};
 use ring_proto::LinkState;
 use ring_proto::time::Instant;
@@ -84,7 +84,7 @@ pub(super) struct Attachment {
     has_unseen_changes: bool,
     budget: WorkBudget,
     retry: Option<Instant>,
-    complaints: Complaints,
+    last_failure: LastFailure,
 }
 
 impl Attachment {
@@ -114,7 +114,7 @@ impl Attachment {
             has_unseen_changes: true,
             budget: WorkBudget::default(),
             retry: None,
-            complaints: Complaints::default(),
+            last_failure: LastFailure::default(),
         };
         if let Some(problem) = this.problem() {
             warn!(event = "bridge_port", "{problem}");
@@ -202,7 +202,7 @@ impl Attachment {
     /// returns `None`.
     pub(super) fn poll_change(&mut self, now: Instant) -> Option<LinkChange> {
         let retry = self.retry.is_some_and(|retry| retry <= now);
-        if !(retry || self.has_unseen_changes) || !self.budget.is_due(now) {
+        if !(retry || self.has_unseen_changes) || !self.budget.end_pause(now) {
             return None;
         }
         self.has_unseen_changes = false;
@@ -214,7 +214,7 @@ impl Attachment {
             Ok(found) => self.apply_lookup(now, found),
             Err(error) => {
                 let text = format!("cannot look up {}: {error}", self.name);
-                if self.complaints.is_new(&text) {
+                if self.last_failure.record(&text) {
                     warn!(
                         event = "look_up_failed",
                         "{text}; ringd retries every {RETRY_INTERVAL:?}"
@@ -251,14 +251,14 @@ impl Attachment {
         match loss {
             Some(loss) => {
                 self.log_loss(loss);
-                self.complaints.forget();
+                self.last_failure.clear();
                 self.lose(loss);
                 // The next call looks up what has replaced it.
                 self.has_unseen_changes = loss == LinkLoss::Replaced;
                 was_up.then_some(LinkChange::Lost)
             }
             None if was_up => {
-                self.complaints.forget();
+                self.last_failure.clear();
                 changed.then(|| LinkChange::Changed(self.up("now has")))
             }
             None => self.reopen(now),
@@ -282,7 +282,7 @@ impl Attachment {
                 }
                 self.socket = Some(socket);
                 self.loss = None;
-                self.complaints.forget();
+                self.last_failure.clear();
                 Some(LinkChange::Opened(self.up("is up:")))
             }
             Err(error) => {
@@ -290,7 +290,7 @@ impl Attachment {
                 self.retry = Some(now + RETRY_INTERVAL);
                 // A new interface of that name may vanish at once. The kernel reports that too.
                 if !matches!(error, OpenError::Gone { .. })
-                    && self.complaints.is_new(&error.to_string())
+                    && self.last_failure.record(&error.to_string())
                 {
                     warn!(
                         event = "open_failed",

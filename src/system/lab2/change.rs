@@ -106,7 +106,7 @@ mod tests {
         }
     }
 
-    fn drained(queue: &mut Queue<Change>) -> Vec<Change> {
+    fn drain(queue: &mut Queue<Change>) -> Vec<Change> {
         std::iter::from_fn(|| queue.pop()).collect()
     }
 
@@ -117,7 +117,7 @@ mod tests {
         for &change in &changes {
             queue.push(change);
         }
-        assert_eq!(drained(&mut queue), changes);
+        assert_eq!(drain(&mut queue), changes);
         assert!(queue.is_empty());
     }
 
@@ -128,7 +128,7 @@ mod tests {
         for number in 0..=last {
             queue.push(change(number));
         }
-        let changes = drained(&mut queue);
+        let changes = drain(&mut queue);
         assert!(changes.len() <= WAITING_CHANGES_MAX);
         assert_eq!(changes[0].from, change(0).from);
         for pair in changes.windows(2) {
@@ -151,7 +151,7 @@ mod tests {
             });
         }
         queue.merge();
-        let changes = drained(&mut queue);
+        let changes = drain(&mut queue);
         assert_eq!(changes[0].merged, 2 + 6 + 1);
     }
 
@@ -179,6 +179,6 @@ mod tests {
             merged: 1,
             ..graded
         };
-        assert_eq!(drained(&mut queue), [expected]);
+        assert_eq!(drain(&mut queue), [expected]);
     }
 }

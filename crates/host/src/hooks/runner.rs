@@ -40,7 +40,7 @@ impl Hook {
         }
     }
 
-    fn command(&self) -> Command {
+    fn build_command(&self) -> Command {
         match self {
             Self::Line(line) => {
                 let mut shell = Command::new("/bin/sh");
@@ -83,7 +83,7 @@ impl<'a, C: Change> Runner<'a, C> {
     /// Runs hooks until the mailbox is closed.
     pub(super) fn run(mut self) {
         while let Some(change) = self.mailbox.next(&mut self.poller) {
-            let hooks = self.hooks();
+            let hooks = self.find_hooks();
             if hooks.is_empty() {
                 self.mailbox.rest(&mut self.poller, POLL_INTERVAL);
                 continue;
@@ -97,7 +97,7 @@ impl<'a, C: Change> Runner<'a, C> {
         }
     }
 
-    fn hooks(&mut self) -> Vec<Hook> {
+    fn find_hooks(&mut self) -> Vec<Hook> {
         let found = directory::find_hooks(&self.settings.directory);
         let known = found.problems.iter().map(|(path, _)| path);
         let known: BTreeSet<_> = known
@@ -123,7 +123,7 @@ impl<'a, C: Change> Runner<'a, C> {
             let why = "was not run: the daemon is shutting down";
             return self.report_problem(name, Some(why.to_owned()));
         }
-        let mut command = hook.command();
+        let mut command = hook.build_command();
         command
             .envs(self.settings.environment.iter().cloned())
             .envs(change.environment());

@@ -43,8 +43,8 @@ impl RateLimit {
         self.refused += 1;
     }
 
-    /// Whether a whole burst is allowed again.
-    pub fn is_full(&mut self, now: Instant) -> bool {
+    /// Refills the limit. Returns whether a whole burst is allowed again.
+    pub fn refill(&mut self, now: Instant) -> bool {
         self.top_up(now);
         self.available == self.burst
     }

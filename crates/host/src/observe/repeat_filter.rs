@@ -170,7 +170,7 @@ impl Limits {
     fn admit(&mut self, now: Instant, hashes: &Hashes, level: Level) -> Option<u64> {
         let &Hashes { mut kind, nameless } = hashes;
         if self.kinds.len() >= KINDS_MAX && !self.kinds.contains_key(&kind) {
-            self.kinds.retain(|_, limit| !limit.is_full(now));
+            self.kinds.retain(|_, limit| !limit.refill(now));
             if self.kinds.len() >= KINDS_MAX {
                 kind = nameless;
             }

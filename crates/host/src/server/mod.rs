@@ -19,9 +19,9 @@ use ring_proto::time::Instant;
 use ring_runtime::wait::{Interest, Poller, ReadyDescriptor};
 use tracing::warn;
 
-use super::complaints::Complaints;
 use super::connection::{Connection, NextAction};
 use super::endpoint::Endpoint;
+use super::last_failure::LastFailure;
 use super::{Error, Program, WorkBudget};
 use crate::observe::RateLimit;
 use ring_process::{Client, ClientId};
@@ -48,9 +48,9 @@ pub struct Server {
     clients_max: usize,
     /// When clients are accepted again; `None`: they are accepted.
     accepts_at: Option<Instant>,
-    complaints: RateLimit,
+    last_failure: RateLimit,
     /// The reason why the socket cannot be made again, as logged last.
-    missing_socket: Complaints,
+    missing_socket: LastFailure,
     /// Number of all clients since the start.
     clients_total: u64,
     /// Disconnected clients that the system does not know of yet.
@@ -78,8 +78,8 @@ impl Server {
             clients: Vec::new(),
             clients_max,
             accepts_at: None,
-            complaints: RateLimit::new(1, WARNING_INTERVAL),
-            missing_socket: Complaints::default(),
+            last_failure: RateLimit::new(1, WARNING_INTERVAL),
+            missing_socket: LastFailure::default(),
             clients_total: 0,
             gone: Vec::new(),
             expiry: None,
@@ -102,7 +102,7 @@ impl Server {
         let path = self.endpoint.path().display().to_string();
         match self.listen_again() {
             Ok(()) => {
-                self.missing_socket.forget();
+                self.missing_socket.clear();
                 warn!(
                     event = "control_socket_made_again",
                     "the control socket {path} was removed or replaced, and was made again; find out which program \
@@ -113,7 +113,7 @@ impl Server {
                 let text = format!(
                     "the control socket {path} was removed or replaced, and new clients cannot connect: {error}"
                 );
-                if self.missing_socket.is_new(&text) {
+                if self.missing_socket.record(&text) {
                     warn!(event = "control_socket_missing", "{text}");
                 }
             }
@@ -165,7 +165,7 @@ impl Server {
     ) {
         let is_over = |at: Option<Instant>| at.is_some_and(|at| at <= now);
         let (expired, accepts) = (is_over(self.expiry), is_over(self.accepts_at));
-        if !self.budget.is_due(now) || !(ready || expired || accepts) {
+        if !self.budget.end_pause(now) || !(ready || expired || accepts) {
             return;
         }
         if accepts {
@@ -312,7 +312,7 @@ impl Server {
     fn pause_accepting(&mut self, now: Instant, error: &io::Error) {
         self.set_listener_interest(Interest::Nothing);
         self.accepts_at = Some(now + ACCEPT_PAUSE);
-        if self.complaints.allow(now) {
+        if self.last_failure.allow(now) {
             warn!(
                 event = "accept_failed",
                 "clients of the control socket have to wait: {error}; ringd retries every {ACCEPT_PAUSE:?}"

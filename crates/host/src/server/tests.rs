@@ -52,7 +52,7 @@ impl Rig {
     }
 
     /// Serves one round, `later` after the previous one, and not before the server may work again.
-    fn round(&mut self, later: Duration) {
+    fn run_round(&mut self, later: Duration) {
         let due = self.server.resume().unwrap_or_default();
         self.now.set((self.now.get() + later).max(due));
         self.serve(Duration::ZERO);
@@ -74,9 +74,9 @@ impl Rig {
         );
     }
 
-    fn rounds(&mut self, count: usize) {
+    fn run_rounds(&mut self, count: usize) {
         for _ in 0..count {
-            self.round(Duration::from_millis(10));
+            self.run_round(Duration::from_millis(10));
         }
     }
 }
@@ -109,7 +109,7 @@ fn close_for_good(client: &UnixStream) {
 fn is_served(rig: &mut Rig) -> bool {
     let mut client = rig.connect();
     client.write_all(STATUS).unwrap();
-    rig.rounds(2);
+    rig.run_rounds(2);
     take(&client).0 == format!("{{\"error\":\"{}\"}}\n", rig.reply)
 }
 
@@ -117,7 +117,7 @@ fn is_served(rig: &mut Rig) -> bool {
 fn a_removed_socket_is_made_again_and_its_clients_stay() {
     let mut rig = Rig::new("fine");
     let mut before = rig.connect();
-    rig.rounds(2);
+    rig.run_rounds(2);
     for _ in 0..2 {
         std::fs::remove_file(&rig.path).unwrap();
         rig.server.check_socket();
@@ -125,7 +125,7 @@ fn a_removed_socket_is_made_again_and_its_clients_stay() {
         let mut after = rig.connect();
         for client in [&mut before, &mut after] {
             client.write_all(STATUS).unwrap();
-            rig.rounds(3);
+            rig.run_rounds(3);
             assert!(client.read(&mut [0; 100]).unwrap() > 0);
         }
     }
@@ -149,7 +149,7 @@ fn one_request_after_the_other_is_answered() {
     let mut client = rig.connect();
     for _ in 0..3 {
         client.write_all(STATUS).unwrap();
-        rig.rounds(2);
+        rig.run_rounds(2);
         assert_eq!(take(&client), ("{\"error\":\"fine\"}\n".to_owned(), false));
     }
 }
@@ -159,10 +159,10 @@ fn an_invalid_request_gets_an_error_and_the_next_one_an_answer() {
     let mut rig = Rig::new("fine");
     let mut client = rig.connect();
     client.write_all(b"{\"request\":7}\n").unwrap();
-    rig.rounds(2);
+    rig.run_rounds(2);
     assert!(take(&client).0.contains("not a message that is known here"));
     client.write_all(STATUS).unwrap();
-    rig.rounds(1);
+    rig.run_rounds(1);
     assert_eq!(take(&client).0, "{\"error\":\"fine\"}\n");
     assert_eq!(rig.answers, 1);
 }
@@ -172,16 +172,16 @@ fn requests_that_come_together_are_answered_one_per_round() {
     let mut rig = Rig::new("fine");
     let mut client = rig.connect();
     client.write_all(&STATUS.repeat(100)).unwrap();
-    rig.rounds(2);
+    rig.run_rounds(2);
     assert!(rig.answers <= 2);
     let mut text = String::new();
     for _ in 0..100 {
-        rig.rounds(1);
+        rig.run_rounds(1);
         text += &take(&client).0;
     }
     assert_eq!(text.lines().count(), 100);
     client.shutdown(Shutdown::Write).unwrap();
-    rig.rounds(1);
+    rig.run_rounds(1);
     assert!(take(&client).1);
 }
 
@@ -189,11 +189,11 @@ fn requests_that_come_together_are_answered_one_per_round() {
 fn clients_that_ask_in_one_round_share_one_answer() {
     let mut rig = Rig::new("fine");
     let clients: Vec<_> = (0..ACCEPTS_PER_ROUND).map(|_| rig.connect()).collect();
-    rig.rounds(1);
+    rig.run_rounds(1);
     for mut client in &clients {
         client.write_all(STATUS).unwrap();
     }
-    rig.rounds(1);
+    rig.run_rounds(1);
     assert!(clients.iter().all(|client| !take(client).0.is_empty()));
     assert_eq!(rig.answers, 1);
 }
@@ -203,7 +203,7 @@ fn a_line_without_end_is_refused() {
     let mut rig = Rig::new("fine");
     let mut client = rig.connect();
     client.write_all(&[b'x'; MAX_REQUEST]).unwrap();
-    rig.rounds(3);
+    rig.run_rounds(3);
     let (text, closed) = take(&client);
     assert!(text.contains("4096 bytes"), "{text}");
     assert!(closed);
@@ -216,10 +216,10 @@ fn one_client_too_many_gets_an_error_and_the_others_stay() {
     let mut clients = Vec::new();
     for _ in 0..MAX_CLIENTS / ACCEPTS_PER_ROUND {
         clients.extend((0..ACCEPTS_PER_ROUND).map(|_| rig.connect()));
-        rig.rounds(1);
+        rig.run_rounds(1);
     }
     let refused = rig.connect();
-    rig.rounds(1);
+    rig.run_rounds(1);
     let (text, closed) = take(&refused);
     assert!(text.contains("try again") && closed, "{text}");
     assert!(
@@ -228,7 +228,7 @@ fn one_client_too_many_gets_an_error_and_the_others_stay() {
             .all(|client| take(client) == (String::new(), false))
     );
     clients.iter().for_each(close_for_good);
-    rig.rounds(MAX_CLIENTS / ACCEPTS_PER_ROUND);
+    rig.run_rounds(MAX_CLIENTS / ACCEPTS_PER_ROUND);
     assert!(is_served(&mut rig));
 }
 
@@ -236,13 +236,13 @@ fn one_client_too_many_gets_an_error_and_the_others_stay() {
 fn a_client_without_a_whole_request_is_closed() {
     let mut rig = Rig::new("fine");
     let (silent, mut dripping) = (rig.connect(), rig.connect());
-    rig.rounds(1);
+    rig.run_rounds(1);
     for _ in 0..4 {
         dripping.write_all(b"x").unwrap();
-        rig.round(Duration::from_secs(1));
+        rig.run_round(Duration::from_secs(1));
     }
     assert!(!take(&silent).1 && !take(&dripping).1);
-    rig.round(Duration::from_secs(2));
+    rig.run_round(Duration::from_secs(2));
     assert!(take(&silent).1 && take(&dripping).1);
 }
 
@@ -251,11 +251,11 @@ fn a_client_that_never_reads_is_closed_and_does_no_harm() {
     let mut rig = Rig::new(&"x".repeat(LONG_REPLY_LEN));
     let mut lazy = rig.connect();
     lazy.write_all(&STATUS.repeat(10)).unwrap();
-    rig.rounds(5);
+    rig.run_rounds(5);
     assert_eq!(rig.answers, 1, "no second reply before the first is taken");
     rig.reply = "fine".to_owned();
     assert!(is_served(&mut rig));
-    rig.round(Duration::from_secs(6));
+    rig.run_round(Duration::from_secs(6));
     let (text, closed) = take(&lazy);
     assert!(text.len() < LONG_REPLY_LEN && closed, "{}", text.len());
 }
@@ -267,7 +267,7 @@ fn a_long_reply_is_written_as_it_is_taken() {
     client.write_all(STATUS).unwrap();
     let mut text = String::new();
     for _ in 0..1000 {
-        rig.rounds(1);
+        rig.run_rounds(1);
         text += &take(&client).0;
         if text.ends_with('\n') {
             break;
@@ -282,9 +282,9 @@ fn a_client_that_is_gone_is_forgotten() {
     for _ in 0..3 * ACCEPTS_PER_ROUND {
         let mut client = rig.connect();
         client.write_all(STATUS).unwrap();
-        rig.rounds(1);
+        rig.run_rounds(1);
         close_for_good(&client);
-        rig.rounds(1);
+        rig.run_rounds(1);
     }
     assert_eq!(rig.server.clients.iter().flatten().count(), 0);
 }
@@ -438,11 +438,11 @@ fn a_client_that_may_be_silent_stays_and_its_end_is_noticed() {
     let mut client = rig.connect();
     let id = ask_for_lock(&mut rig, &mut client);
     rig.server.set_lasting(rig.now.get(), id, true);
-    rig.round(Duration::from_secs(3600));
+    rig.run_round(Duration::from_secs(3600));
     assert!(!take(&client).1);
     assert_eq!(rig.server.take_gone(), None);
     close_for_good(&client);
-    rig.round(Duration::ZERO);
+    rig.run_round(Duration::ZERO);
     assert_eq!(rig.server.take_gone(), Some(id));
     assert_eq!(rig.server.take_gone(), None);
 }

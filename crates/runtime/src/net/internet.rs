@@ -7,7 +7,7 @@ use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 /// Makes a non-blocking socket for an address of this family. If `interface` is given, the socket uses only that
 /// interface.
-pub(super) fn socket(
+pub(super) fn open_socket(
     address: SocketAddr,
     kind: Type,
     protocol: Protocol,

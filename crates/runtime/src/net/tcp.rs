@@ -72,7 +72,7 @@ impl TcpNetwork {
     /// # Errors
     /// The address is not this machine's, or in use; the interface does not exist; too many files are open.
     pub fn listen(address: SocketAddr, options: TcpOptions) -> io::Result<Self> {
-        let listener = socket(address, &options)?;
+        let listener = open_socket(address, &options)?;
         listener.set_reuse_address(true)?;
         listener.bind(&address.into())?;
         listener.listen(BACKLOG)?;
@@ -107,9 +107,9 @@ impl AsFd for TcpNetwork {
     }
 }
 
-fn socket(address: SocketAddr, options: &TcpOptions) -> io::Result<Socket> {
+fn open_socket(address: SocketAddr, options: &TcpOptions) -> io::Result<Socket> {
     let interface = options.interface.as_deref();
-    let socket = internet::socket(address, Type::STREAM, Protocol::TCP, interface)?;
+    let socket = internet::open_socket(address, Type::STREAM, Protocol::TCP, interface)?;
     prepare(&socket, options)?;
     Ok(socket)
 }
@@ -150,7 +150,7 @@ impl Network<SocketAddr> for TcpNetwork {
     type Connection = TcpConnection;
 
     fn connect(&mut self, to: SocketAddr) -> io::Result<TcpConnection> {
-        let socket = socket(to, &self.options)?;
+        let socket = open_socket(to, &self.options)?;
         if let Some(source) = self.source {
             // The kernel chooses the port with regard to the peer: one port can serve connections to several peers.
             setsockopt(&socket, options::BindAddressNoPort, &true)?;
@@ -277,14 +277,14 @@ mod tests {
             let to = self.network.address().expect("an address");
             let peer = TcpStream::connect(to).expect("it is accepted");
             peer.set_read_timeout(EVENT_TIMEOUT).expect("a timeout");
-            assert_eq!(self.changes(), [Changed::Listener]);
+            assert_eq!(self.take_changes(), [Changed::Listener]);
             let (connection, from) = self.network.accept().expect("a peer");
             assert_eq!(from, peer.local_addr().expect("an address"));
             (connection, peer)
         }
 
         /// Waits for changes and returns them.
-        fn changes(&mut self) -> Vec<Changed> {
+        fn take_changes(&mut self) -> Vec<Changed> {
             self.poller.wait(EVENT_TIMEOUT).expect("a wait");
             std::iter::from_fn(|| self.network.changed()).collect()
         }
@@ -331,10 +331,10 @@ mod tests {
         let read = connection.read(&mut [0]).map_err(|error| error.kind());
         assert_eq!(read, Err(ErrorKind::WouldBlock));
         rig.network.watch(&connection, 7).expect("it is watched");
-        assert_eq!(rig.changes(), [Changed::Connection(7)]);
+        assert_eq!(rig.take_changes(), [Changed::Connection(7)]);
         for byte in [1, 2] {
             peer.write_all(&[byte]).expect("it is sent");
-            assert_eq!(rig.changes(), [Changed::Connection(7)]);
+            assert_eq!(rig.take_changes(), [Changed::Connection(7)]);
             let mut room = [0; 2];
             assert_eq!(connection.read(&mut room).expect("a byte"), 1);
             assert_eq!(room[0], byte);

@@ -73,7 +73,7 @@ impl UdpLink {
     pub fn bind(address: SocketAddr, options: &UdpOptions) -> io::Result<Self> {
         let interface = options.interface.as_ref();
         let name = interface.map(|(name, _)| name.as_str());
-        let socket = internet::socket(address, Type::DGRAM, Protocol::UDP, name)?;
+        let socket = internet::open_socket(address, Type::DGRAM, Protocol::UDP, name)?;
         if address.is_ipv6() {
             socket.set_only_v6(true)?;
         } else {

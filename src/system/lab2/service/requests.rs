@@ -57,12 +57,12 @@ impl Service {
             }
             Request::Version => Reaction::version(Some(&self.interface)),
             Request::Status => Reaction::Status,
-            Request::Own(request) => self.answer_own(now, peer, request, machine),
+            Request::Own(request) => self.answer_own_request(now, peer, request, machine),
         }
     }
 
     /// Returns how to answer a request that only nodes of a ring have.
-    fn answer_own(
+    fn answer_own_request(
         &mut self,
         now: Now,
         peer: Client,

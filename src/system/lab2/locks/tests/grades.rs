@@ -25,7 +25,7 @@ fn requiring(grade: Grade) -> LockRequest {
 
 impl Rig {
     /// Lets the members confirm the tenure with this grade, for as long as a confirmation lasts.
-    fn confirmed(&mut self, grade: Grade) -> Instant {
+    fn confirm(&mut self, grade: Grade) -> Instant {
         self.machine.grade = grade;
         self.machine.grade_until = self.now + GRADE_LASTS;
         self.machine.grade_until
@@ -34,7 +34,7 @@ impl Rig {
     /// Makes a rig that has the token with a quorum, and a client that holds it.
     fn has_quorum(id: u64) -> (Self, Instant) {
         let mut rig = Self::has_token(5);
-        let until = rig.confirmed(Grade::Quorum);
+        let until = rig.confirm(Grade::Quorum);
         let notices = rig.want_with(id, requiring(Grade::Quorum));
         assert!(
             matches!(notices[..], [(_, Notice::Granted { .. })]),
@@ -59,9 +59,9 @@ fn a_lock_waits_for_its_grade_while_members_are_asked_to_confirm() {
     let mut rig = Rig::has_token(5);
     assert_eq!(rig.want_with(1, requiring(Grade::Quorum)), []);
     assert_eq!(rig.commands, [Command::WantToken, Command::Confirm]);
-    rig.confirmed(Grade::View);
+    rig.confirm(Grade::View);
     assert_eq!(rig.update(), [], "a view is less");
-    let until = rig.confirmed(Grade::Quorum);
+    let until = rig.confirm(Grade::Quorum);
     assert_eq!(rig.update(), rig.granted_until(1, until));
 }
 
@@ -131,7 +131,7 @@ fn a_client_that_requires_less_overtakes_one_whose_grade_is_missing() {
     rig.want_with(2, requiring(Grade::View));
     assert_eq!(rig.want(3), rig.granted(3));
     assert_eq!(rig.want(4), []);
-    let until = rig.confirmed(Grade::Quorum);
+    let until = rig.confirm(Grade::Quorum);
     for id in [1, 2] {
         let notices = rig.release(if id == 1 { 3 } else { 1 });
         assert_eq!(notices, rig.granted_until(id, until), "in order");
@@ -148,7 +148,7 @@ fn a_lock_lasts_until_the_earlier_of_lease_and_grade() {
             (Grade::Alone, lease),
         ] {
             let mut rig = Rig::has_token(5);
-            rig.confirmed(Grade::Quorum);
+            rig.confirm(Grade::Quorum);
             rig.machine.lease_until = rig.now + lease;
             rig.machine.grade_until = rig.now + promise;
             let granted = rig.granted_until(1, rig.now + earlier);
@@ -160,7 +160,7 @@ fn a_lock_lasts_until_the_earlier_of_lease_and_grade() {
 #[test]
 fn a_confirmation_that_is_about_to_end_is_not_granted() {
     let mut rig = Rig::has_token(5);
-    rig.confirmed(Grade::Quorum);
+    rig.confirm(Grade::Quorum);
     rig.now = rig.now + (GRADE_LASTS - LEASE / 2 + MS);
     rig.machine.lease_until = rig.now + LEASE;
     assert_eq!(rig.want_with(1, requiring(Grade::Quorum)), []);
@@ -171,7 +171,7 @@ fn a_confirmation_that_is_about_to_end_is_not_granted() {
         "without a required grade it is granted"
     );
     assert_eq!(rig.release(2), []);
-    let until = rig.confirmed(Grade::Quorum);
+    let until = rig.confirm(Grade::Quorum);
     assert_eq!(rig.update(), rig.granted_until(1, until));
 }
 
@@ -181,7 +181,7 @@ fn only_a_new_confirmation_renews_a_lock_with_a_grade() {
     rig.now = rig.now + HEARTBEAT;
     rig.machine.lease_until = rig.now + LEASE;
     assert_eq!(rig.update(), []);
-    let until = rig.confirmed(Grade::Quorum);
+    let until = rig.confirm(Grade::Quorum);
     assert_eq!(rig.update(), [(1, Notice::Renewed { until })]);
 }
 
@@ -193,7 +193,7 @@ fn a_grade_that_falls_below_what_is_required_is_a_loss() {
     assert_eq!(rig.update(), lost(LossReason::Grade, until));
     assert_eq!(rig.locks.held_token(), None);
     assert!(rig.locks.is_held(), "it has its time to end");
-    rig.confirmed(Grade::Quorum);
+    rig.confirm(Grade::Quorum);
     assert_eq!(rig.update(), [], "a lost lock does not come back");
 }
 
@@ -201,9 +201,9 @@ fn a_grade_that_falls_below_what_is_required_is_a_loss() {
 fn a_grade_that_stays_as_high_as_required_is_no_loss() {
     for require in [Grade::View, Grade::Alone] {
         let mut rig = Rig::has_token(5);
-        rig.confirmed(Grade::Quorum);
+        rig.confirm(Grade::Quorum);
         rig.want_with(1, requiring(require));
-        rig.confirmed(Grade::View);
+        rig.confirm(Grade::View);
         assert_eq!(rig.update(), [], "{require:?}");
         assert!(rig.locks.held_token().is_some(), "{require:?}");
     }
@@ -217,7 +217,7 @@ fn in_a_tenure_that_may_not_grant_yet_the_reason_is_the_grade_or_the_time() {
         (Grade::Alone, Grade::Alone, RefusalReason::Timeout),
     ] {
         let mut rig = Rig::has_token(5);
-        rig.confirmed(grade);
+        rig.confirm(grade);
         rig.lose_token(State::Owner);
         let request = LockRequest {
             wait_ms: Some(20),
@@ -249,7 +249,7 @@ fn a_refusal_tells_whether_the_token_or_its_grade_was_missing() {
 fn a_stronger_token_leaves_a_holder_its_confirmed_time_only_with_a_quorum() {
     for require in [Grade::Quorum, Grade::View, Grade::Alone] {
         let mut rig = Rig::has_token(5);
-        let promised = rig.confirmed(Grade::Quorum);
+        let promised = rig.confirm(Grade::Quorum);
         rig.want_with(1, requiring(require));
         rig.now = rig.now + HEARTBEAT;
         rig.lose_token(State::Waiter);
@@ -271,7 +271,7 @@ fn the_next_client_waits_until_a_lost_holders_time_is_over() {
     rig.update();
     // The token is back, in another tenure.
     rig.take_token(9);
-    rig.confirmed(Grade::Quorum);
+    rig.confirm(Grade::Quorum);
     let left = until.since(rig.now);
     assert_eq!(rig.locks.deadline(), Some(until));
     assert_eq!(rig.advance_in_steps(left - MS), []);
