@@ -13,7 +13,7 @@ pub(super) struct InterfaceRequest<'a> {
     /// Its main name or an alternative name.
     pub name: &'a str,
     /// Whether to wait for an interface that is missing.
-    pub waits: bool,
+    pub waits_if_missing: bool,
     pub log_format: LogFormat,
 }
 
@@ -32,7 +32,7 @@ impl InterfaceRequest<'_> {
                 self.log_alternative_name(&found);
                 return Ok(found);
             }
-            if !self.waits {
+            if !self.waits_if_missing {
                 return Err(self.missing().into());
             }
             let delay = delay.get_or_insert_with(|| self.start_waiting());

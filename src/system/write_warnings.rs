@@ -15,7 +15,7 @@ const WARNING_INTERVAL: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub(super) struct WriteWarnings {
     consequence: &'static str,
-    unwritten: u64,
+    failed_writes: u64,
     rate: RateLimit,
 }
 
@@ -24,7 +24,7 @@ impl WriteWarnings {
     pub(super) const fn new(consequence: &'static str) -> Self {
         Self {
             consequence,
-            unwritten: 0,
+            failed_writes: 0,
             rate: RateLimit::new(1, WARNING_INTERVAL),
         }
     }
@@ -32,9 +32,9 @@ impl WriteWarnings {
     /// Takes the failed writes of the state file at `path`, if there are any, and logs them.
     pub(super) fn on_failures(&mut self, now: Instant, path: &Path, failed: Option<WriteFailures>) {
         let Some(failures) = failed else { return };
-        self.unwritten += failures.count;
+        self.failed_writes += failures.count;
         if self.rate.allow(now) {
-            let count = std::mem::take(&mut self.unwritten);
+            let count = std::mem::take(&mut self.failed_writes);
             let (path, last, consequence) = (path.display(), failures.last, self.consequence);
             warn!(
                 event = "state_not_written",

@@ -30,7 +30,7 @@ pub(crate) struct Jobs<T: Task> {
     next: u64,
     answers: Receiver<T::Answer>,
     /// The bell that rings when there is an answer, and at the thread's end.
-    answered: Arc<Bell>,
+    answer_bell: Arc<Bell>,
 }
 
 /// Rings its bell when it is dropped.
@@ -48,9 +48,9 @@ impl<T: Task> Jobs<T> {
     /// # Errors
     /// The process has too many files open, or too many threads.
     pub(crate) fn start(mut task: T) -> io::Result<Self> {
-        let answered = Arc::new(Bell::new()?);
+        let answer_bell = Arc::new(Bell::new()?);
         let (sender, answers) = mpsc::channel();
-        let ring_on_drop = RingOnDrop(Arc::clone(&answered));
+        let ring_on_drop = RingOnDrop(Arc::clone(&answer_bell));
         let worker = Worker::start("jobs", move |mailbox, mut poller| {
             // The bell is dropped after the sender: when it rings, the loop finds the channel closed.
             let ring_on_drop = ring_on_drop;
@@ -68,7 +68,7 @@ impl<T: Task> Jobs<T> {
             worker,
             next: 0,
             answers,
-            answered,
+            answer_bell,
         })
     }
 
@@ -108,7 +108,7 @@ impl<T: Task> Jobs<T> {
     }
 
     pub(crate) fn drain(&self) {
-        self.answered.silence();
+        self.answer_bell.silence();
     }
 
     /// Ends the current job and drops the others. There will be no more jobs, and no answers to these.
@@ -125,7 +125,7 @@ impl<T: Task> Jobs<T> {
 impl<T: Task> AsFd for Jobs<T> {
     /// Readable when there are answers.
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.answered.as_fd()
+        self.answer_bell.as_fd()
     }
 }
 

@@ -7,11 +7,11 @@ pub struct LastFailure(Option<String>);
 impl LastFailure {
     /// Records a failure. Returns whether to log it: it differs from the last one.
     pub fn record(&mut self, text: &str) -> bool {
-        let record = self.0.as_deref() != Some(text);
-        if record {
+        let is_new = self.0.as_deref() != Some(text);
+        if is_new {
             self.0 = Some(text.to_owned());
         }
-        record
+        is_new
     }
 
     /// Forgets the failure: it has ended, or is logged elsewhere.

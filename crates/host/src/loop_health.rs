@@ -17,8 +17,8 @@ const IDLE_CHECK_INTERVAL: Duration = Duration::from_secs(10);
 pub(crate) struct LoopHealth {
     last_check: Instant,
     lost_lines: usize,
-    late: RateLimit,
-    slightly_late: RateLimit,
+    late_limit: RateLimit,
+    slightly_late_limit: RateLimit,
     late_times: u64,
 }
 
@@ -27,8 +27,8 @@ impl LoopHealth {
         Self {
             last_check: Instant::from_nanos(0),
             lost_lines: 0,
-            late: RateLimit::new(1, CHECK_INTERVAL),
-            slightly_late: RateLimit::new(1, CHECK_INTERVAL),
+            late_limit: RateLimit::new(1, CHECK_INTERVAL),
+            slightly_late_limit: RateLimit::new(1, CHECK_INTERVAL),
             late_times: 0,
         }
     }
@@ -39,9 +39,9 @@ impl LoopHealth {
         self.late_times += 1;
         let level = level(late, limit);
         let rate = if level == Level::DEBUG {
-            &mut self.slightly_late
+            &mut self.slightly_late_limit
         } else {
-            &mut self.late
+            &mut self.late_limit
         };
         if !rate.allow(now) {
             return;

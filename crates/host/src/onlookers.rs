@@ -11,7 +11,7 @@ use ring_process::ClientId;
 pub struct Onlookers {
     watchers: Watchers,
     /// Clients whose connections may be silent from now on.
-    now_silent: Vec<ClientId>,
+    silent_clients: Vec<ClientId>,
     /// The reply to any other request.
     refusal: &'static str,
 }
@@ -21,7 +21,7 @@ impl Onlookers {
     pub fn new(refusal: &'static str) -> Self {
         Self {
             watchers: Watchers::default(),
-            now_silent: Vec::new(),
+            silent_clients: Vec::new(),
             refusal,
         }
     }
@@ -37,7 +37,7 @@ impl Onlookers {
             Request::Version => Reaction::version(None),
             Request::Status => Reaction::Status,
             Request::Watch { from, turns } => {
-                self.now_silent.push(client);
+                self.silent_clients.push(client);
                 self.watchers.add(client, from, turns, events)
             }
             _ => Reaction::error(self.refusal),
@@ -62,7 +62,7 @@ impl Onlookers {
         while let Some(client) = server.take_gone() {
             self.watchers.forget(client);
         }
-        for client in self.now_silent.drain(..) {
+        for client in self.silent_clients.drain(..) {
             server.set_lasting(now, client, true);
         }
     }

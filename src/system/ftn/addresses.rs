@@ -16,13 +16,13 @@ use crate::system::ftn::observe::Names;
 #[derive(Debug)]
 pub(super) struct Addresses {
     known: Box<[Option<SocketAddr>]>,
-    doubts: Vec<String>,
+    warnings: Vec<String>,
     /// The thread that resolves names; `None`: the list has no names.
     resolver: Option<Repeated<Resolution>>,
     /// Whether the server uses the address of its line.
-    follows_own: bool,
+    uses_listed_address: bool,
     /// Whether the machine does not know of a change yet.
-    changed: bool,
+    has_changed: bool,
 }
 
 impl Addresses {
@@ -33,11 +33,11 @@ impl Addresses {
     pub(super) fn of(
         servers: &Servers,
         hosts: Hosts,
-        doubts: Vec<String>,
-        follows_own: bool,
+        warnings: Vec<String>,
+        uses_listed_address: bool,
     ) -> io::Result<Self> {
-        for doubt in &doubts {
-            warn!(event = "address_doubtful", "{doubt}");
+        for warning in &warnings {
+            warn!(event = "address_doubtful", "{warning}");
         }
         let resolver = hosts.has_names().then(|| {
             let resolve = move || hosts.resolve();
@@ -47,33 +47,38 @@ impl Addresses {
             known: (0..servers.len())
                 .map(|index| servers.address(index))
                 .collect(),
-            doubts,
+            warnings,
             resolver: resolver.transpose()?,
-            follows_own,
-            changed: false,
+            uses_listed_address,
+            has_changed: false,
         })
     }
 
     /// Takes the result of the last resolution, if there is a new one.
     pub(super) fn update(&mut self, own: usize, names: &Names, link: &mut UdpSlot) {
         let Some(Resolution {
-            addresses, doubts, ..
+            addresses,
+            doubts: warnings,
+            ..
         }) = self.resolver.as_ref().and_then(Repeated::take)
         else {
             return;
         };
-        for doubt in doubts.iter().filter(|doubt| !self.doubts.contains(doubt)) {
-            warn!(event = "address_doubtful", "{doubt}");
+        for warning in warnings
+            .iter()
+            .filter(|warning| !self.warnings.contains(warning))
+        {
+            warn!(event = "address_doubtful", "{warning}");
         }
-        self.doubts = doubts;
+        self.warnings = warnings;
         for (index, (known, found)) in self.known.iter_mut().zip(&addresses).enumerate() {
             let Some(address) = found.filter(|found| *known != Some(*found)) else {
                 continue;
             };
             *known = Some(address);
-            self.changed = true;
+            self.has_changed = true;
             if index == own {
-                if self.follows_own {
+                if self.uses_listed_address {
                     link.move_to(address);
                 }
             } else {
@@ -85,7 +90,7 @@ impl Addresses {
 
     /// Returns the addresses, if they have changed.
     pub(super) fn take_changed(&mut self) -> Option<Box<[Option<SocketAddr>]>> {
-        mem::take(&mut self.changed).then(|| self.known.clone())
+        mem::take(&mut self.has_changed).then(|| self.known.clone())
     }
 
     /// Describes all problems: names without an address, and servers that cannot be sent to.
@@ -97,6 +102,6 @@ impl Addresses {
                 names.server(server)
             ))
         });
-        self.doubts.iter().cloned().chain(failures).collect()
+        self.warnings.iter().cloned().chain(failures).collect()
     }
 }

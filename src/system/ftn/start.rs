@@ -40,12 +40,12 @@ pub fn run(options: &Options) -> Result<(), ring_host::Error> {
         names,
         servers,
         hosts,
-        doubts: address_doubts,
+        doubts: address_warnings,
     } = read_list(&options.servers).map_err(Error::List)?;
     let (count, ssig) = (servers.len(), servers.signature());
     let own = options.of_machine(count);
     own.check(count).map_err(|error| unusable(&error))?;
-    let address = own_address(options, &names, &servers, &address_doubts)?;
+    let address = own_address(options, &names, &servers, &address_warnings)?;
     let link = link::bind(address, own.max_clients).map_err(|source| Error::Bind {
         address,
         index,
@@ -74,7 +74,7 @@ pub fn run(options: &Options) -> Result<(), ring_host::Error> {
     )?;
     let mut warnings = option_warnings(&own, count);
     let names = Names::new(names, index);
-    let addresses = Addresses::of(&servers, hosts, address_doubts, options.bind.is_none());
+    let addresses = Addresses::of(&servers, hosts, address_warnings, options.bind.is_none());
     let addresses = addresses.map_err(ring_host::Error::system("start a thread for names"))?;
     log_start(&names, index, &link);
     log_list_change(&store, found, ssig);
@@ -126,7 +126,7 @@ fn own_address(
     options: &Options,
     names: &[Box<str>],
     servers: &Servers,
-    doubts: &[String],
+    warnings: &[String],
 ) -> Result<SocketAddr, ring_host::Error> {
     let (index, count) = (options.index, servers.len());
     let name = names.get(index).ok_or_else(|| {
@@ -143,7 +143,7 @@ fn own_address(
     }
     let warning = || {
         let is_own = |warning: &&String| warning.starts_with(&format!("server {index} "));
-        doubts.iter().find(is_own).cloned().unwrap_or_default()
+        warnings.iter().find(is_own).cloned().unwrap_or_default()
     };
     servers.address(index).ok_or_else(|| {
         let error = ServersError::OwnUnresolved {

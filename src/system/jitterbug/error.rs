@@ -9,11 +9,11 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub(super) enum Error {
     /// A socket cannot be bound.
-    #[error("cannot use {what} {port} on {interface}: {}", hint(.source, what))]
+    #[error("cannot use {port_kind} {port} on {interface}: {}", hint(.source, port_kind))]
     Bind {
         interface: String,
         /// `UDP port` or `TCP port`.
-        what: &'static str,
+        port_kind: &'static str,
         port: u16,
         /// The error of the system call.
         source: io::Error,
@@ -43,8 +43,8 @@ impl SystemError for Error {
 }
 
 /// Describes the problem of a port, and a remedy.
-fn hint(source: &io::Error, what: &str) -> String {
-    let (option, list) = if what == "UDP port" {
+fn hint(source: &io::Error, port_kind: &str) -> String {
+    let (option, list) = if port_kind == "UDP port" {
         ("--udp-port, the same on all nodes", "ss -ulpn")
     } else {
         ("--tcp-port", "ss -tlpn")
@@ -72,9 +72,9 @@ mod tests {
 
     #[test]
     fn each_error_says_what_to_do_and_has_its_exit_code() {
-        let bind = |what, kind| Error::Bind {
+        let bind = |port_kind, kind| Error::Bind {
             interface: "eth0".to_owned(),
-            what,
+            port_kind,
             port: 57_700,
             source: io::Error::from(kind),
         };

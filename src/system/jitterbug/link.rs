@@ -240,11 +240,11 @@ impl SegmentLink {
     }
 
     fn bind(&mut self, node_address: NodeAddress) -> Result<(), Error> {
-        let failed = |what, port| {
+        let failed = |port_kind, port| {
             let interface = self.name.clone();
             move |source| Error::Bind {
                 interface,
-                what,
+                port_kind,
                 port,
                 source,
             }

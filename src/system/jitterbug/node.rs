@@ -127,7 +127,7 @@ impl System for Node {
         server: &mut Server,
         machine: &Jitterbug,
     ) -> Option<Command> {
-        let ends = self.observers.ends_of_use;
+        let ends = self.observers.use_losses;
         let history = &mut self.observers.history;
         self.service
             .serve_clients(now, server, (machine, ends), history)

@@ -16,14 +16,14 @@ pub(super) struct Observers {
     pub log: Log,
     pub history: History,
     /// How often local work has lost the token. A loss may be too short to be seen in the machine's state.
-    pub ends_of_use: u64,
+    pub use_losses: u64,
     pub starvation: Starvation,
 }
 
 impl Observe<Event> for Observers {
     fn observe(&mut self, now: Now, event: &Event) {
         if let Event::UseChanged { may_use: false } | Event::Stalled { .. } = event {
-            self.ends_of_use += 1;
+            self.use_losses += 1;
         }
         let is_drop = matches!(event, Event::Dropped { .. });
         if is_drop && !self.log.is_verbose() {

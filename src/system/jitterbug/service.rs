@@ -26,11 +26,11 @@ pub(super) struct Service {
     locks: Locks,
     lock_log: LockLog,
     /// Labels of released locks that watchers do not know of yet.
-    released: Vec<String>,
+    released_labels: Vec<String>,
     backstops: Backstops,
     watchers: Watchers,
     /// Clients whose state has changed, and whether they may be silent now.
-    changed: Vec<(ClientId, bool)>,
+    changed_clients: Vec<(ClientId, bool)>,
 }
 
 impl Service {
@@ -39,10 +39,10 @@ impl Service {
             interface: interface.to_owned(),
             locks: Locks::default(),
             lock_log: LockLog::default(),
-            released: Vec::new(),
+            released_labels: Vec::new(),
             backstops: Backstops::new(),
             watchers: Watchers::default(),
-            changed: Vec::new(),
+            changed_clients: Vec::new(),
         }
     }
 
@@ -86,9 +86,10 @@ impl Service {
             Request::Unlock { exit } => {
                 self.backstops.cancel(client);
                 let released = self.lock_log.on_released(now.monotonic, client, exit);
-                self.released.extend(released.map(|lock| lock.label));
+                self.released_labels.extend(released.map(|lock| lock.label));
                 if self.locks.release(client) {
-                    self.changed.push((client, self.watchers.contains(client)));
+                    self.changed_clients
+                        .push((client, self.watchers.contains(client)));
                 }
                 Reaction::Reply(Reply::Unlocked {})
             }
@@ -100,7 +101,7 @@ impl Service {
                 "cannot set the data: in Jitterbug the leader computes it; see ringd jitterbug --compute",
             ),
             Request::Watch { from, turns } => {
-                self.changed.push((client, true));
+                self.changed_clients.push((client, true));
                 self.watchers.add(client, from, turns, history.recent())
             }
             Request::Own(request) => self.answer_own_request(&request, machine),
@@ -164,7 +165,7 @@ impl Service {
         };
         match accepted {
             Ok(()) => {
-                self.changed.push((peer.id, true));
+                self.changed_clients.push((peer.id, true));
                 Reaction::Later
             }
             Err(why) => Reaction::Reply(self.refusal(why, &label, machine)),
@@ -203,10 +204,10 @@ impl Service {
             }
             self.watchers.forget(client);
         }
-        for label in self.released.drain(..) {
+        for label in self.released_labels.drain(..) {
             history.add_lock_event(now, "lock_released", &label, None);
         }
-        for (client, lasting) in self.changed.drain(..) {
+        for (client, lasting) in self.changed_clients.drain(..) {
             server.set_lasting(now.monotonic, client, lasting);
         }
         let mut notices = Vec::new();

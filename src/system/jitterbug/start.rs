@@ -53,7 +53,7 @@ pub fn run(options: &Options) -> Result<(), ring_host::Error> {
     let observers = Observers {
         log: Log::new(options.verbose),
         history: History::new(host.started()),
-        ends_of_use: 0,
+        use_losses: 0,
         starvation: Starvation::default(),
     };
     let node = Node {

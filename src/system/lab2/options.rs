@@ -210,7 +210,7 @@ impl Options {
     pub(super) fn interface_request(&self) -> InterfaceRequest<'_> {
         InterfaceRequest {
             name: &self.interface,
-            waits: self.wait_for_interface,
+            waits_if_missing: self.wait_for_interface,
             log_format: self.log_format,
         }
     }

@@ -55,9 +55,9 @@ pub(super) struct Service {
     /// Results of requests that watchers do not know of yet.
     effects: Vec<RequestEffect>,
     /// Labels of released locks that watchers do not know of yet.
-    released: Vec<String>,
+    released_labels: Vec<String>,
     /// Clients whose state has changed, and whether they may be silent now.
-    changed: Vec<(ClientId, bool)>,
+    changed_clients: Vec<(ClientId, bool)>,
     pending_notices: Vec<(ClientId, LockRequest, Notice)>,
 }
 
@@ -78,8 +78,8 @@ impl Service {
             stored_pause,
             lost_runs: LostRuns::default(),
             effects: Vec::new(),
-            released: Vec::new(),
-            changed: Vec::new(),
+            released_labels: Vec::new(),
+            changed_clients: Vec::new(),
             pending_notices: Vec::new(),
         }
     }

@@ -59,7 +59,7 @@ pub(super) struct Runner<'a, C> {
     mailbox: &'a Mailbox<Queue<C>>,
     poller: Poller,
     lines: RateLimit,
-    complaints: RateLimit,
+    problem_limit: RateLimit,
     /// The last logged problem of each hook.
     problems: BTreeMap<String, String>,
 }
@@ -75,7 +75,7 @@ impl<'a, C: Change> Runner<'a, C> {
             mailbox,
             poller,
             lines: LINES_LIMIT,
-            complaints: LINES_LIMIT,
+            problem_limit: LINES_LIMIT,
             problems: BTreeMap::new(),
         }
     }
@@ -187,7 +187,7 @@ impl<'a, C: Change> Runner<'a, C> {
         if self.problems.get(&name) == problem.as_ref() {
             return;
         }
-        let admitted = self.complaints.allow(clock::now().monotonic);
+        let admitted = self.problem_limit.allow(clock::now().monotonic);
         if let Some(problem) = problem {
             if admitted {
                 warn!(

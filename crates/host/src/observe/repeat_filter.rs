@@ -90,7 +90,7 @@ impl<S: Subscriber> Layer<S> for RepeatFilter {
 struct Kind {
     hasher: DefaultHasher,
     /// The kind without the fields that name machines, because anybody can invent those.
-    nameless: DefaultHasher,
+    kind_without_names: DefaultHasher,
     is_unlimited: bool,
 }
 
@@ -99,7 +99,7 @@ impl Kind {
         let mut hasher = DefaultHasher::new();
         event.metadata().callsite().hash(&mut hasher);
         Self {
-            nameless: hasher.clone(),
+            kind_without_names: hasher.clone(),
             hasher,
             is_unlimited: false,
         }
@@ -108,7 +108,7 @@ impl Kind {
     fn hashes(&self) -> Hashes {
         Hashes {
             kind: self.hasher.finish(),
-            nameless: self.nameless.finish(),
+            kind_without_names: self.kind_without_names.finish(),
         }
     }
 }
@@ -118,7 +118,7 @@ impl Kind {
 struct Hashes {
     kind: u64,
     /// The key that is used when the maximum number of kinds is reached.
-    nameless: u64,
+    kind_without_names: u64,
 }
 
 impl Visit for Kind {
@@ -127,7 +127,7 @@ impl Visit for Kind {
             value.hash(&mut self.hasher);
         }
         if field.name() == "event" {
-            value.hash(&mut self.nameless);
+            value.hash(&mut self.kind_without_names);
             self.is_unlimited |= UNLIMITED_EVENTS.contains(&value);
         }
     }
@@ -153,7 +153,7 @@ impl fmt::Write for HashWriter<'_> {
 struct Limits {
     kinds: HashMap<u64, RateLimit>,
     warnings: RateLimit,
-    rest: RateLimit,
+    others: RateLimit,
 }
 
 impl Limits {
@@ -161,18 +161,21 @@ impl Limits {
         Self {
             kinds: HashMap::new(),
             warnings: TOTAL_LIMIT,
-            rest: TOTAL_LIMIT,
+            others: TOTAL_LIMIT,
         }
     }
 
     /// Takes a line. Returns the number of hidden lines of its kind since the last one, or `None` if it is hidden
     /// too.
     fn admit(&mut self, now: Instant, hashes: &Hashes, level: Level) -> Option<u64> {
-        let &Hashes { mut kind, nameless } = hashes;
+        let &Hashes {
+            mut kind,
+            kind_without_names,
+        } = hashes;
         if self.kinds.len() >= KINDS_MAX && !self.kinds.contains_key(&kind) {
             self.kinds.retain(|_, limit| !limit.refill(now));
             if self.kinds.len() >= KINDS_MAX {
-                kind = nameless;
+                kind = kind_without_names;
             }
         }
         let limit = self.kinds.entry(kind).or_insert(KIND_LIMIT);
@@ -182,7 +185,7 @@ impl Limits {
         let has_room = match level {
             Level::ERROR => true,
             Level::WARN => self.warnings.allow(now),
-            _ => self.rest.allow(now),
+            _ => self.others.allow(now),
         };
         if !has_room {
             limit.refuse();
@@ -203,8 +206,11 @@ mod tests {
 
     /// Makes a kind whose call site logs no other kind.
     fn kind(kind: u64) -> Hashes {
-        let nameless = kind;
-        Hashes { kind, nameless }
+        let kind_without_names = kind;
+        Hashes {
+            kind,
+            kind_without_names,
+        }
     }
 
     const START: Instant = Instant::from_nanos(60_000_000_000);
@@ -251,7 +257,7 @@ mod tests {
         // Kinds beyond the maximum share the entry of their call site.
         let named = |it| Hashes {
             kind: it,
-            nameless: u64::MAX - it % 2,
+            kind_without_names: u64::MAX - it % 2,
         };
         for it in 1..=2 * KINDS_MAX as u64 {
             limits.admit(START, &named(it), Level::ERROR);

@@ -9,7 +9,7 @@ use ring_proto::time::{Instant, Now};
 pub struct ReceiveBatch<P = ()> {
     buffers: Buffers,
     /// Number of used buffers. A skipped one holds no message.
-    used: usize,
+    used_count: usize,
     messages: Vec<MessageMetadata<P>>,
 }
 
@@ -58,31 +58,31 @@ impl<P: Copy> ReceiveBatch<P> {
     pub fn of(count: usize, size: usize) -> Self {
         Self {
             buffers: Buffers::new(count, size),
-            used: 0,
+            used_count: 0,
             messages: Vec::with_capacity(count),
         }
     }
 
     /// Forgets all messages.
     pub fn clear(&mut self) {
-        self.used = 0;
+        self.used_count = 0;
         self.messages.clear();
     }
 
     /// Returns the buffer for the next message; `None` if the batch is full.
     pub fn next_buffer(&mut self) -> Option<&mut [u8]> {
-        self.buffers.get_mut(self.used)
+        self.buffers.get_mut(self.used_count)
     }
 
     /// Returns the buffers for the next messages, in order. The caller then calls [`push`](Self::push) or
     /// [`skip`](Self::skip) once for each used buffer.
     pub fn vacant(&mut self) -> impl ExactSizeIterator<Item = &mut [u8]> {
-        self.buffers.from(self.used)
+        self.buffers.from(self.used_count)
     }
 
     /// Marks [`next_buffer`](Self::next_buffer) as used, without a message.
     pub fn skip(&mut self) {
-        self.used += 1;
+        self.used_count += 1;
     }
 
     /// Adds the first `len` bytes of [`next_buffer`](Self::next_buffer) as a message from peer `from`, which was
@@ -90,14 +90,14 @@ impl<P: Copy> ReceiveBatch<P> {
     pub fn push(&mut self, len: usize, from: P, now: Now, age: Duration) {
         debug_assert!(len <= self.buffers.size);
         let message = MessageMetadata {
-            buffer: self.used,
+            buffer: self.used_count,
             len,
             from,
             now,
             age,
         };
         self.messages.push(message);
-        self.used += 1;
+        self.used_count += 1;
     }
 
     /// Returns the maximum number of messages.
@@ -117,7 +117,7 @@ impl<P: Copy> ReceiveBatch<P> {
 
     /// Whether all buffers are used: there may be more to receive.
     pub fn is_full(&self) -> bool {
-        self.used == self.buffers.count
+        self.used_count == self.buffers.count
     }
 
     /// Returns the arrival time of the last message.

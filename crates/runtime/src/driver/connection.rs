@@ -31,18 +31,18 @@ pub(super) struct Stream<C, P> {
     /// The failure that the machine does not know of yet.
     failed: Option<Closed>,
     /// Whether the network has announced a change since the last check for a reset.
-    unchecked: bool,
+    must_check: bool,
     /// Whether a read may return something.
     readable: bool,
     /// Whether the last write took fewer bytes than it was given.
-    blocked: bool,
+    is_blocked: bool,
     received: Vec<u8>,
     /// Whether the peer has closed its side.
     end: bool,
     /// Whether something was received that the machine has not seen.
-    news: bool,
+    has_news: bool,
     /// Bytes taken from the machine that are not written yet.
-    unsent: Vec<u8>,
+    unwritten_bytes: Vec<u8>,
     /// Whether the machine may have more bytes to write.
     has_more: bool,
     close_state: CloseState,
@@ -79,13 +79,13 @@ impl<C: Connection, P: Copy> Stream<C, P> {
             connection,
             phase,
             failed: None,
-            unchecked: false,
+            must_check: false,
             readable: true,
-            blocked: false,
+            is_blocked: false,
             received: Vec::new(),
             end: false,
-            news: false,
-            unsent: Vec::new(),
+            has_news: false,
+            unwritten_bytes: Vec::new(),
             has_more: false,
             close_state: CloseState::Open,
         }
@@ -96,9 +96,9 @@ impl<C: Connection, P: Copy> Stream<C, P> {
     }
 
     pub(super) fn on_change(&mut self) {
-        self.unchecked = true;
+        self.must_check = true;
         self.readable = true;
-        self.blocked = false;
+        self.is_blocked = false;
     }
 
     pub(super) fn fail(&mut self, why: Closed) {
@@ -110,9 +110,9 @@ impl<C: Connection, P: Copy> Stream<C, P> {
     }
 
     pub(super) fn receive_again(&mut self) {
-        self.news = self.end || !self.received.is_empty();
+        self.has_news = self.end || !self.received.is_empty();
         // The peer may have reset the connection since the bytes were received.
-        self.unchecked = true;
+        self.must_check = true;
     }
 
     pub(super) fn consume(&mut self, count: usize) {
@@ -139,7 +139,7 @@ impl<C: Connection, P: Copy> Stream<C, P> {
     }
 
     fn is_written(&self) -> bool {
-        !self.is_connecting() && !self.has_more && self.unsent.is_empty()
+        !self.is_connecting() && !self.has_more && self.unwritten_bytes.is_empty()
     }
 
     pub(super) fn next_event(&mut self) -> Option<Happened<P>> {
@@ -166,11 +166,11 @@ impl<C: Connection, P: Copy> Stream<C, P> {
         if let Err(error) = self.read() {
             return Some(Happened::Closed(reason(&error)));
         }
-        if mem::take(&mut self.news) {
+        if mem::take(&mut self.has_news) {
             return Some(Happened::Received);
         }
         let is_wanted = !self.is_written() || self.close_state == CloseState::Finish;
-        (!self.blocked && is_wanted).then_some(Happened::Writable)
+        (!self.is_blocked && is_wanted).then_some(Happened::Writable)
     }
 
     /// Reads all available bytes that fit. The check for a reset comes last: bytes that a peer sent before it reset
@@ -191,8 +191,8 @@ impl<C: Connection, P: Copy> Stream<C, P> {
                 Err(error) => return Err(error),
             }
         }
-        self.news |= has_read;
-        if mem::take(&mut self.unchecked) || has_read {
+        self.has_news |= has_read;
+        if mem::take(&mut self.must_check) || has_read {
             self.connection.check()?;
         }
         Ok(())
@@ -204,25 +204,26 @@ impl<C: Connection, P: Copy> Stream<C, P> {
         fill: &mut dyn FnMut(&mut [u8]) -> usize,
     ) -> io::Result<WriteOutcome> {
         self.has_more = true;
-        if self.is_connecting() || self.blocked {
+        if self.is_connecting() || self.is_blocked {
             return Ok(WriteOutcome::Open);
         }
         loop {
-            while !self.unsent.is_empty() {
-                match self.connection.write(&self.unsent) {
-                    Ok(count) => drop(self.unsent.drain(..count)),
+            while !self.unwritten_bytes.is_empty() {
+                match self.connection.write(&self.unwritten_bytes) {
+                    Ok(count) => drop(self.unwritten_bytes.drain(..count)),
                     Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                        self.blocked = true;
+                        self.is_blocked = true;
                         return Ok(WriteOutcome::Open);
                     }
                     Err(error) if error.kind() == ErrorKind::Interrupted => {}
                     Err(error) => return Err(error),
                 }
             }
-            self.unsent.extend_from_slice(&ZEROS[..WRITE_CHUNK]);
-            let count = fill(&mut self.unsent);
-            self.unsent.truncate(count);
-            if self.unsent.is_empty() {
+            self.unwritten_bytes
+                .extend_from_slice(&ZEROS[..WRITE_CHUNK]);
+            let count = fill(&mut self.unwritten_bytes);
+            self.unwritten_bytes.truncate(count);
+            if self.unwritten_bytes.is_empty() {
                 break;
             }
         }

@@ -95,7 +95,7 @@ pub struct Connections<N: Network<P>, P> {
     network: N,
     slots: Vec<Slot<N::Connection, P>>,
     /// Free slots. The last one is used next.
-    vacant: Vec<u16>,
+    free_slots: Vec<u16>,
     /// Slots that may have work to do, each at most once.
     due: VecDeque<u16>,
     /// Connections that the machine has closed and whose last bytes are not written yet, the oldest first.
@@ -103,7 +103,7 @@ pub struct Connections<N: Network<P>, P> {
     /// Connections that failed before they had a socket.
     failed: VecDeque<(StreamId, Closed)>,
     /// Whether peers may be waiting to be accepted.
-    accepts: bool,
+    may_accept: bool,
 }
 
 #[derive(Debug)]
@@ -124,11 +124,11 @@ impl<N: Network<P>, P: Copy> Connections<N, P> {
         Self {
             network,
             slots: (0..count).map(|_| slot()).collect(),
-            vacant: (0..count).rev().collect(),
+            free_slots: (0..count).rev().collect(),
             due: VecDeque::with_capacity(count.into()),
             closing: VecDeque::new(),
             failed: VecDeque::new(),
-            accepts: true,
+            may_accept: true,
         }
     }
 
@@ -164,7 +164,7 @@ impl<N: Network<P>, P: Copy> Connections<N, P> {
 
     /// Puts a connection into a free slot, which must exist.
     fn add(&mut self, connection: io::Result<N::Connection>, phase: ConnectionPhase<P>) {
-        let Some(slot) = self.vacant.pop() else {
+        let Some(slot) = self.free_slots.pop() else {
             return;
         };
         let id = self.id(slot);
@@ -192,27 +192,27 @@ impl<N: Network<P>, P: Copy> Connections<N, P> {
         let it = &mut self.slots[usize::from(slot)];
         it.generation = it.generation.wrapping_add(1);
         let stream = it.stream.take();
-        self.vacant.push(slot);
+        self.free_slots.push(slot);
         // The closed connection's descriptor may now serve a peer that could not be accepted.
-        self.accepts = true;
+        self.may_accept = true;
         stream.map(|stream| stream.connection)
     }
 
     fn accept(&mut self) {
         let mut failed = 0;
-        while self.accepts && !self.vacant.is_empty() {
+        while self.may_accept && !self.free_slots.is_empty() {
             match self.network.accept() {
                 Ok((connection, from)) => {
                     failed = 0;
                     self.add(Ok(connection), ConnectionPhase::Accepted(from));
                 }
                 // Without a descriptor, wait until another peer comes or a connection closes.
-                Err(error) if ends_accepting(error.kind()) => self.accepts = false,
+                Err(error) if ends_accepting(error.kind()) => self.may_accept = false,
                 // A peer that has given up must not block the peers behind it: the network does not announce them
                 // again.
                 Err(_) => {
                     failed += 1;
-                    self.accepts = failed < FAILED_ACCEPTS_MAX;
+                    self.may_accept = failed < FAILED_ACCEPTS_MAX;
                 }
             }
         }
@@ -226,7 +226,7 @@ impl<N: Network<P>, P: Copy> Connections<N, P> {
     fn collect_changes(&mut self) {
         while let Some(changed) = self.network.changed() {
             match changed {
-                Changed::Listener => self.accepts = true,
+                Changed::Listener => self.may_accept = true,
                 Changed::Connection(key) => {
                     let id = id_of(key);
                     if let Some(stream) = self.stream(id) {
@@ -261,7 +261,7 @@ impl<N: Network<P>, P: Copy> Connections<N, P> {
 
 impl<N: Network<P>, P: Copy> Streams<P> for Connections<N, P> {
     fn vacant(&self) -> Option<StreamId> {
-        self.vacant.last().map(|&slot| self.id(slot))
+        self.free_slots.last().map(|&slot| self.id(slot))
     }
 
     fn open(&mut self, to: P) {
@@ -342,7 +342,7 @@ impl<N: Network<P>, P: Copy> Streams<P> for Connections<N, P> {
     }
 
     fn is_due(&self) -> bool {
-        let can_accept = self.accepts && !self.vacant.is_empty();
+        let can_accept = self.may_accept && !self.free_slots.is_empty();
         can_accept || !self.due.is_empty() || !self.failed.is_empty()
     }
 

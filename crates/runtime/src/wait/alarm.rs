@@ -22,7 +22,7 @@ pub struct Alarm {
     /// Whether it has gone off. It is then readable until it is set again.
     has_gone_off: bool,
     /// Number of waits since it went off.
-    waits: u32,
+    wait_count: u32,
 }
 
 /// Number of waits after it went off in which an alarm follows every change of the deadline. It is more than the
@@ -40,7 +40,7 @@ impl Alarm {
             timer: TimerFd::new(ClockId::CLOCK_BOOTTIME, flags)?,
             set: None,
             has_gone_off: false,
-            waits: 0,
+            wait_count: 0,
         })
     }
 
@@ -49,8 +49,8 @@ impl Alarm {
     /// # Errors
     /// None on a healthy system.
     pub fn by(&mut self, deadline: Option<Instant>) -> io::Result<()> {
-        self.waits = self.waits.saturating_add(1);
-        let followed = self.waits <= FOLLOWED_WAITS;
+        self.wait_count = self.wait_count.saturating_add(1);
+        let followed = self.wait_count <= FOLLOWED_WAITS;
         let moves = |deadline, set| deadline < set || (followed && deadline > set);
         match deadline {
             Some(deadline) if self.set.is_none_or(|set| moves(deadline, set)) => {
@@ -72,7 +72,7 @@ impl Alarm {
     pub fn went_off(&mut self) {
         self.set = None;
         self.has_gone_off = true;
-        self.waits = 0;
+        self.wait_count = 0;
     }
 }
 

@@ -14,16 +14,16 @@ const ALARM_KEY: u64 = 63;
 
 /// An error of a system call that does not fail on a healthy system.
 #[derive(Debug, Error)]
-#[error("cannot {what}: {source}")]
+#[error("cannot {action}: {source}")]
 pub struct Failure {
-    what: &'static str,
+    action: &'static str,
     source: io::Error,
 }
 
 impl Failure {
     /// Returns a function for `map_err`, which names the action that failed.
-    pub fn to(what: &'static str) -> impl FnOnce(io::Error) -> Self {
-        move |source| Self { what, source }
+    pub fn to(action: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self { action, source }
     }
 }
 

@@ -22,11 +22,11 @@ pub(super) enum StopRequest {
 #[derive(Debug)]
 pub struct Bell {
     event: EventFd,
-    closing: Mutex<StopRequest>,
+    stop_request: Mutex<StopRequest>,
     /// The number of the current work, if it has one.
-    in_hand: AtomicU64,
+    current_work: AtomicU64,
     /// All work with a lower number is cancelled.
-    cancelled: AtomicU64,
+    cancelled_below: AtomicU64,
 }
 
 impl Bell {
@@ -38,9 +38,9 @@ impl Bell {
         let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
         Ok(Self {
             event: EventFd::from_flags(flags)?,
-            closing: Mutex::new(StopRequest::No),
-            in_hand: AtomicU64::new(0),
-            cancelled: AtomicU64::new(0),
+            stop_request: Mutex::new(StopRequest::No),
+            current_work: AtomicU64::new(0),
+            cancelled_below: AtomicU64::new(0),
         })
     }
 
@@ -55,25 +55,27 @@ impl Bell {
         let _ = self.event.read();
     }
 
-    pub(super) fn closing(&self) -> MutexGuard<'_, StopRequest> {
-        self.closing.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn stop_request(&self) -> MutexGuard<'_, StopRequest> {
+        self.stop_request
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Records that the thread begins the work with this number.
     pub fn begin(&self, number: u64) {
-        self.in_hand.store(number, Ordering::Relaxed);
+        self.current_work.store(number, Ordering::Relaxed);
     }
 
     /// Cancels all work with a lower number, and wakes the thread.
     pub fn cancel_before(&self, number: u64) {
-        self.cancelled.store(number, Ordering::Relaxed);
+        self.cancelled_below.store(number, Ordering::Relaxed);
         // The write to the descriptor also makes the stored number visible to the thread.
         self.ring();
     }
 
     /// Whether the current work was cancelled.
     pub fn is_cancelled(&self) -> bool {
-        self.in_hand.load(Ordering::Relaxed) < self.cancelled.load(Ordering::Relaxed)
+        self.current_work.load(Ordering::Relaxed) < self.cancelled_below.load(Ordering::Relaxed)
     }
 
     /// Returns when work that may run until `until` must stop: earlier if it was cancelled or the daemon ends.
@@ -81,7 +83,7 @@ impl Bell {
         if self.is_cancelled() {
             return now;
         }
-        match *self.closing() {
+        match *self.stop_request() {
             StopRequest::No => until,
             StopRequest::By(by) => until.min(by),
             StopRequest::Now => now,
@@ -90,7 +92,7 @@ impl Bell {
 
     /// Whether the current work must end at once, without time to end by itself.
     pub fn must_stop_now(&self) -> bool {
-        matches!(*self.closing(), StopRequest::Now)
+        matches!(*self.stop_request(), StopRequest::Now)
     }
 }
 

@@ -19,14 +19,14 @@ pub struct Mailbox<Q> {
     shared: Mutex<Shared<Q>>,
     bell: Bell,
     /// Whether the thread pauses because it cannot do any work at the moment.
-    rests: AtomicBool,
+    is_resting: AtomicBool,
 }
 
 #[derive(Debug, Default)]
 struct Shared<Q> {
     inbox: Q,
     /// Whether the thread waits for the bell.
-    attentive: bool,
+    is_waiting: bool,
 }
 
 impl<Q: Inbox> Mailbox<Q> {
@@ -38,7 +38,7 @@ impl<Q: Inbox> Mailbox<Q> {
         Ok(Self {
             shared: Mutex::default(),
             bell: Bell::new()?,
-            rests: AtomicBool::new(false),
+            is_resting: AtomicBool::new(false),
         })
     }
 
@@ -62,7 +62,7 @@ impl<Q: Inbox> Mailbox<Q> {
         while let Some(item) = work.pop() {
             shared.inbox.push(item);
         }
-        if std::mem::take(&mut shared.attentive) {
+        if std::mem::take(&mut shared.is_waiting) {
             drop(shared);
             self.bell.ring();
         }
@@ -76,7 +76,7 @@ impl<Q: Inbox> Mailbox<Q> {
             shared.inbox.push(item);
         }
         shared.inbox.merge();
-        *self.bell.closing() = StopRequest::By(Instant::now() + CLOSING_TIMEOUT);
+        *self.bell.stop_request() = StopRequest::By(Instant::now() + CLOSING_TIMEOUT);
         drop(shared);
         self.bell.ring();
     }
@@ -85,7 +85,7 @@ impl<Q: Inbox> Mailbox<Q> {
     pub(super) fn close_now(&self) {
         let mut shared = self.shared();
         shared.inbox.clear();
-        *self.bell.closing() = StopRequest::Now;
+        *self.bell.stop_request() = StopRequest::Now;
         drop(shared);
         self.bell.ring();
     }
@@ -96,15 +96,15 @@ impl<Q: Inbox> Mailbox<Q> {
             {
                 let mut shared = self.shared();
                 let next = shared.inbox.pop();
-                let mut closing = self.bell.closing();
-                let closes = !matches!(*closing, StopRequest::No);
-                if let (true, StopRequest::By(until)) = (next.is_some(), &mut *closing) {
+                let mut stop_request = self.bell.stop_request();
+                let closes = !matches!(*stop_request, StopRequest::No);
+                if let (true, StopRequest::By(until)) = (next.is_some(), &mut *stop_request) {
                     *until = Instant::now() + CLOSING_TIMEOUT;
                 }
                 if next.is_some() || closes {
                     return next;
                 }
-                shared.attentive = true;
+                shared.is_waiting = true;
             }
             self.wait(poller, None);
         }
@@ -114,18 +114,18 @@ impl<Q: Inbox> Mailbox<Q> {
     pub fn rest(&self, poller: &mut Poller, pause: Duration) {
         let mut shared = self.shared();
         shared.inbox.clear();
-        let closes = !matches!(*self.bell.closing(), StopRequest::No);
+        let closes = !matches!(*self.bell.stop_request(), StopRequest::No);
         drop(shared);
         if !closes {
-            self.rests.store(true, Ordering::Relaxed);
+            self.is_resting.store(true, Ordering::Relaxed);
             self.wait(poller, Some(pause));
-            self.rests.store(false, Ordering::Relaxed);
+            self.is_resting.store(false, Ordering::Relaxed);
         }
     }
 
     /// Whether the thread [rests](Self::rest), so that posting is not urgent.
     pub(super) fn is_resting(&self) -> bool {
-        self.rests.load(Ordering::Relaxed)
+        self.is_resting.load(Ordering::Relaxed)
     }
 
     fn wait(&self, poller: &mut Poller, timeout: Option<Duration>) {

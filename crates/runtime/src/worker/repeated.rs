@@ -55,7 +55,7 @@ impl<T: Send + 'static> Repeated<T> {
             loop {
                 mailbox.rest(&mut poller, rest);
                 rest = pause;
-                if !matches!(*mailbox.bell().closing(), StopRequest::No) {
+                if !matches!(*mailbox.bell().stop_request(), StopRequest::No) {
                     return;
                 }
                 let found = find();

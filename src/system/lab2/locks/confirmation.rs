@@ -16,12 +16,12 @@ pub(super) struct Confirmation {
     /// When other members get their turn.
     until: Instant,
     /// When to ask the members again.
-    ask: Option<Instant>,
+    ask_at: Option<Instant>,
 }
 
 impl Confirmation {
     pub(super) fn deadline(&self) -> Option<Instant> {
-        self.ask
+        self.ask_at
     }
 }
 
@@ -40,18 +40,18 @@ impl Locks {
         let mut confirmation = known.unwrap_or(Confirmation {
             token,
             until: now + machine.take_timeout * TAKE_TIMEOUTS_KEPT,
-            ask: Some(now),
+            ask_at: Some(now),
         });
         if now >= confirmation.until {
-            confirmation.ask = None;
+            confirmation.ask_at = None;
             self.confirmation = Some(confirmation);
             let is_late = now >= confirmation.until + machine.waiter_timeout;
             let gives_way = machine.others_want || machine.is_turn_over && is_late;
             return gives_way.then(|| self.release_token()).flatten();
         }
-        let due = confirmation.ask.is_some_and(|at| at <= now);
+        let due = confirmation.ask_at.is_some_and(|at| at <= now);
         if due {
-            confirmation.ask = Some(now + machine.take_timeout);
+            confirmation.ask_at = Some(now + machine.take_timeout);
         }
         self.confirmation = Some(confirmation);
         due.then_some(Command::Confirm)

@@ -34,10 +34,10 @@ impl Service {
             self.watchers.forget(client);
             self.pausing.forget(client);
         }
-        for label in self.released.drain(..) {
+        for label in self.released_labels.drain(..) {
             history.add_lock_release(now, &label);
         }
-        for (client, lasting) in self.changed.drain(..) {
+        for (client, lasting) in self.changed_clients.drain(..) {
             server.set_lasting(now.monotonic, client, lasting);
         }
         let not_yet = machine.settled_at().filter(|&at| at > now.monotonic);

@@ -38,9 +38,10 @@ impl Service {
             Request::Unlock { exit } => {
                 self.backstops.cancel(client);
                 let released = self.lock_log.on_released(now.monotonic, client, exit);
-                self.released.extend(released.map(|lock| lock.label));
+                self.released_labels.extend(released.map(|lock| lock.label));
                 if self.locks.release(client) {
-                    self.changed.push((client, self.watchers.contains(client)));
+                    self.changed_clients
+                        .push((client, self.watchers.contains(client)));
                 }
                 Reaction::Reply(Reply::Unlocked {})
             }
@@ -52,7 +53,7 @@ impl Service {
                 self.set_data(client, &hex, token.as_deref(), machine)
             }
             Request::Watch { from, turns } => {
-                self.changed.push((client, true));
+                self.changed_clients.push((client, true));
                 self.watchers.add(client, from, turns, history.recent())
             }
             Request::Version => Reaction::version(Some(&self.interface)),
@@ -107,7 +108,7 @@ impl Service {
             let text = self.text_inputs(now, machine).refusal(why, request);
             return Reaction::Reply(refused(why, text));
         }
-        self.changed.push((peer.id, true));
+        self.changed_clients.push((peer.id, true));
         Reaction::Later
     }
 
@@ -228,7 +229,7 @@ impl Service {
         }
         let patience = Duration::from_millis(request.wait_ms.unwrap_or(0));
         self.pausing.wait(id, now.monotonic + patience);
-        self.changed.push((id, true));
+        self.changed_clients.push((id, true));
         Reaction::Later
     }
 
