@@ -8,10 +8,10 @@ use crate::system::status_lines;
 const NAMED_NODES_MAX: usize = 20;
 
 pub(super) fn log(status: &Status) {
-    status_lines::log(status, &standing(status), details(status));
+    status_lines::log(status, &state_line(status), details(status));
 }
 
-fn standing(status: &Status) -> String {
+fn state_line(status: &Status) -> String {
     let address = status.address.as_deref().unwrap_or("no address");
     format!(
         "{}, token_id {}, {address}, {} nodes, {} bytes of data",
@@ -52,7 +52,7 @@ fn details(status: &Status) -> Vec<String> {
 mod tests {
     use ring_proto::jitterbug::{Jitterbug, Options};
 
-    use super::{details, standing};
+    use super::{details, state_line};
     use crate::system::jitterbug::starvation::Starvation;
     use crate::system::jitterbug::status::status;
 
@@ -62,7 +62,7 @@ mod tests {
         let mut status = status("eth0", &machine, (2, None), Starvation::default());
         status.token_id = 7;
         assert_eq!(
-            standing(&status),
+            state_line(&status),
             "orphan, token_id 7, no address, 0 nodes, 0 bytes of data"
         );
         assert_eq!(

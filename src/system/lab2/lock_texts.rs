@@ -47,7 +47,7 @@ impl TextInputs<'_> {
                     .to_owned()
             }
             RefusalReason::Ran => "the job has run in this period".to_owned(),
-            RefusalReason::Names => no_room_for_jobs(self.machine.runs()),
+            RefusalReason::Names => full_job_table(self.machine.runs()),
             RefusalReason::Mtu => format!(
                 "the MTU of {} is too small to announce a job to the members: raise it to at least 116 bytes",
                 self.interface
@@ -155,7 +155,7 @@ fn name(label: &str, pid: Option<i32>) -> String {
 }
 
 /// Describes that the ring remembers too many jobs, and how to drop one: a job whose period is over is dropped.
-fn no_room_for_jobs(runs: impl Iterator<Item = RunView>) -> String {
+fn full_job_table(runs: impl Iterator<Item = RunView>) -> String {
     let left = |run: &RunView| run.stamp.period.saturating_sub(run.age);
     let first = runs.min_by_key(left).map(|run| {
         let left = Duration::from_secs(left(&run).as_secs() + 1);
@@ -214,7 +214,7 @@ mod tests {
     use ring_proto::lab2::{Constants, JobName, Lab2, RunView, Stamp, Votes};
     use ring_proto::time::Instant;
 
-    use super::{QuorumHint, TextInputs, name, no_quorum, no_room_for_jobs, no_view};
+    use super::{QuorumHint, TextInputs, full_job_table, name, no_quorum, no_view};
     use crate::system::lab2::state_file::INITIAL_DURABLE;
     use ring_control::lab2::{LockRequest, LossReason};
 
@@ -264,7 +264,7 @@ mod tests {
             before: None,
         };
         let runs = [run("long", 20, 71_000), run("soon", 1, 3595)];
-        let text = no_room_for_jobs(runs.into_iter());
+        let text = full_job_table(runs.into_iter());
         assert!(text.contains("that of soon ends first, in 6 s;"), "{text}");
         assert!(
             text.ends_with("ringctl once NAME --every 1ms -- true"),

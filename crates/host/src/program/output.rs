@@ -18,7 +18,7 @@ pub(super) enum StreamState {
 pub(super) struct Lines {
     line: Vec<u8>,
     /// Whether the end of the line was dropped.
-    cut: bool,
+    is_cut: bool,
 }
 
 impl Lines {
@@ -54,9 +54,9 @@ impl Lines {
                 Some(text) => (text, true),
                 None => (piece, false),
             };
-            let room = LINE_LEN_MAX - self.line.len();
-            self.line.extend_from_slice(&text[..text.len().min(room)]);
-            self.cut |= text.len() > room;
+            let space = LINE_LEN_MAX - self.line.len();
+            self.line.extend_from_slice(&text[..text.len().min(space)]);
+            self.is_cut |= text.len() > space;
             if ends {
                 self.flush(say);
             }
@@ -66,7 +66,7 @@ impl Lines {
     /// Passes on the incomplete line.
     pub(super) fn flush(&mut self, say: &mut dyn FnMut(&str)) {
         let line = std::mem::take(&mut self.line);
-        let more = if std::mem::take(&mut self.cut) {
+        let more = if std::mem::take(&mut self.is_cut) {
             "…"
         } else {
             ""
@@ -102,9 +102,9 @@ impl Captured {
             match stream.read(&mut bytes) {
                 Ok(0) => return StreamState::Ended,
                 Ok(len) => {
-                    let room = limit.saturating_sub(self.bytes.len());
-                    self.bytes.extend_from_slice(&bytes[..len.min(room)]);
-                    self.is_cut |= len > room;
+                    let space = limit.saturating_sub(self.bytes.len());
+                    self.bytes.extend_from_slice(&bytes[..len.min(space)]);
+                    self.is_cut |= len > space;
                     all += len;
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}

@@ -76,7 +76,7 @@ impl<P: Copy> ReceiveBatch<P> {
 
     /// Returns the buffers for the next messages, in order. The caller then calls [`push`](Self::push) or
     /// [`skip`](Self::skip) once for each used buffer.
-    pub fn vacant(&mut self) -> impl ExactSizeIterator<Item = &mut [u8]> {
+    pub fn free_buffers(&mut self) -> impl ExactSizeIterator<Item = &mut [u8]> {
         self.buffers.from(self.used_count)
     }
 
@@ -207,7 +207,7 @@ mod tests {
     #[test]
     fn a_skipped_buffer_leaves_other_messages_in_place() {
         let mut batch = ReceiveBatch::of(3, 1);
-        for (byte, buffer) in batch.vacant().enumerate() {
+        for (byte, buffer) in batch.free_buffers().enumerate() {
             buffer[0] = u8::try_from(byte).expect("few");
         }
         let now = Now {
@@ -216,12 +216,12 @@ mod tests {
         };
         batch.push(1, (), now, Duration::ZERO);
         batch.skip();
-        assert_eq!(batch.vacant().len(), 1);
+        assert_eq!(batch.free_buffers().len(), 1);
         batch.push(1, (), now, Duration::ZERO);
         let bytes: Vec<&[u8]> = batch.iter().map(|(bytes, ..)| bytes).collect();
         assert_eq!(bytes, [&[0][..], &[2]]);
         assert!(batch.is_full() && batch.next_buffer().is_none());
         batch.clear();
-        assert!(batch.is_empty() && batch.vacant().len() == 3);
+        assert!(batch.is_empty() && batch.free_buffers().len() == 3);
     }
 }

@@ -84,10 +84,11 @@ impl Receiver {
         // SAFETY: the headers contain only integers and pointers, for which zero is valid.
         let mut headers: [mmsghdr; RECEIVE_MAX] = unsafe { mem::zeroed() };
         let mut header_count = 0;
-        let rooms = batch.vacant().zip(&mut self.envelopes);
-        for ((room, envelope), (part, header)) in rooms.zip(parts.iter_mut().zip(&mut headers)) {
-            part.iov_base = room.as_mut_ptr().cast();
-            part.iov_len = room.len();
+        let buffers = batch.free_buffers().zip(&mut self.envelopes);
+        for ((buffer, envelope), (part, header)) in buffers.zip(parts.iter_mut().zip(&mut headers))
+        {
+            part.iov_base = buffer.as_mut_ptr().cast();
+            part.iov_len = buffer.len();
             let header = &mut header.msg_hdr;
             header.msg_iov = part;
             header.msg_iovlen = 1;

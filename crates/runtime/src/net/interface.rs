@@ -241,8 +241,8 @@ fn mtu(name: &str) -> io::Result<usize> {
         _padding: [0; PADDING_LEN],
     };
     // No name is longer. The last byte stays zero and ends the name.
-    let room = &mut request.name[..libc::IFNAMSIZ - 1];
-    for (to, from) in room.iter_mut().zip(name.bytes()) {
+    let name_buffer = &mut request.name[..libc::IFNAMSIZ - 1];
+    for (to, from) in name_buffer.iter_mut().zip(name.bytes()) {
         *to = from;
     }
     // The query needs a socket of this network namespace, of any family.

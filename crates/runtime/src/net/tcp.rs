@@ -186,9 +186,9 @@ impl Network<SocketAddr> for TcpNetwork {
             if mem::take(&mut self.are_all_fetched) {
                 return None;
             }
-            let mut room = [const { MaybeUninit::uninit() }; CHANGES_MAX];
+            let mut events = [const { MaybeUninit::uninit() }; CHANGES_MAX];
             // If the wait is interrupted, the next call still finds the changes.
-            let (changes, _) = epoll::wait(&self.epoll, &mut room, Some(&NO_WAIT)).ok()?;
+            let (changes, _) = epoll::wait(&self.epoll, &mut events, Some(&NO_WAIT)).ok()?;
             self.changes.extend(changes.iter().map(|it| it.data.u64()));
             self.are_all_fetched = (1..CHANGES_MAX).contains(&self.changes.len());
         }
@@ -214,8 +214,8 @@ impl Connection for TcpConnection {
         }
     }
 
-    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
-        self.0.read(room)
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.read(buffer)
     }
 
     fn check(&mut self) -> io::Result<()> {
@@ -335,9 +335,9 @@ mod tests {
         for byte in [1, 2] {
             peer.write_all(&[byte]).expect("it is sent");
             assert_eq!(rig.take_changes(), [Changed::Connection(7)]);
-            let mut room = [0; 2];
-            assert_eq!(connection.read(&mut room).expect("a byte"), 1);
-            assert_eq!(room[0], byte);
+            let mut buffer = [0; 2];
+            assert_eq!(connection.read(&mut buffer).expect("a byte"), 1);
+            assert_eq!(buffer[0], byte);
         }
     }
 }
