@@ -1,4 +1,4 @@
-//! The command line of `ringd` as a whole: the daemon of a ring, and the commands beside it.
+//! The command line of `ringd`: the daemon of a ring, and the commands for other systems.
 
 mod usage;
 
@@ -8,48 +8,47 @@ use clap::{ArgMatches, Args, Command, CommandFactory, Error, FromArgMatches};
 
 use crate::system::{ftn, jitterbug, lab2};
 
-/// What `ringd` is asked to do.
+/// The parsed command line.
 #[derive(Debug)]
 pub enum Invocation {
-    /// To run a node of a ring.
+    /// Runs a node of a ring.
     Daemon(lab2::Options),
-    /// To run a server of the token service.
+    /// Runs a server of the token service.
     Ftn(ftn::Options),
-    /// To run a node of a Jitterbug ring.
+    /// Runs a node of a Jitterbug ring.
     Jitterbug(jitterbug::Options),
 }
 
-/// The declaration of all options. Commands come first: an interface of the same name is reached
-/// behind `--`.
+/// Declares all options. Commands come first: an interface with the name of a command needs `--` before it.
 pub fn command() -> Command {
     lab2::Options::command()
-        .subcommand(declared_late::<ftn::Options>(
+        .subcommand(deferred_command::<ftn::Options>(
             "ftn",
             "Run a server of the token service",
         ))
-        .subcommand(declared_late::<jitterbug::Options>(
+        .subcommand(deferred_command::<jitterbug::Options>(
             "jitterbug",
-            "Run a node of a Jitterbug ring: a token whose data grows from holder to holder",
+            "Run a node of a Jitterbug ring",
         ))
         .subcommand_negates_reqs(true)
         .args_conflicts_with_subcommands(true)
         .disable_help_subcommand(true)
 }
 
-/// A command whose options are declared only if it is the one that was asked for: a daemon reads, and keeps in
-/// memory, nothing of the others'.
-fn declared_late<O: Args>(name: &'static str, about: &'static str) -> Command {
+/// Makes a command whose options are declared only when it is used: a daemon does not keep the options of the other
+/// systems in memory.
+fn deferred_command<O: Args>(name: &'static str, about: &'static str) -> Command {
     Command::new(name).about(about).defer(O::augment_args)
 }
 
 impl Invocation {
-    /// What the command line of this process says. Ends the process if that is wrong, or help is
-    /// asked for.
+    /// Parses the command line of this process. Exits with an error text if it is wrong, and with the help if
+    /// requested.
     pub fn parse() -> Self {
         let given: Vec<_> = env::args_os().collect();
         let read = command().try_get_matches_from(&given);
         let parsed = read.and_then(|read| Self::from_matches(&read));
-        parsed.unwrap_or_else(|error| usage::explained(error, command(), &given).exit())
+        parsed.unwrap_or_else(|error| usage::explain(error, command(), &given).exit())
     }
 
     fn from_matches(matches: &ArgMatches) -> Result<Self, Error> {
@@ -74,21 +73,21 @@ mod tests {
         Invocation::from_matches(&command().try_get_matches_from(given)?)
     }
 
-    /// Returns what a user reads who has typed this.
+    /// Returns the error text for a wrong command line.
     fn error(arguments: &[&str]) -> String {
         let error = parse(arguments).expect_err("it is wrong");
         let given = ["ringd"].iter().chain(arguments);
         let given: Vec<OsString> = given.map(OsString::from).collect();
-        usage::explained(error, command(), &given).to_string()
+        usage::explain(error, command(), &given).to_string()
     }
 
     #[test]
-    fn an_error_says_what_to_type_instead() {
-        for (given, said) in [
+    fn an_error_says_what_to_type() {
+        for (given, expected_text) in [
             (&["start", "eth0"][..], "ringd eth0 runs on eth0"),
-            (&["eth0", "eth1"], "each interface has a ringd of its own"),
+            (&["eth0", "eth1"], "each interface has its own ringd"),
             (&["jitterbug", "eth0", "eth1"], "ringd jitterbug eth1 runs"),
-            (&["-i", "eth0"], "stands alone, as in ringd eth0"),
+            (&["-i", "eth0"], "without an option, as in ringd eth0"),
             (&["--interface", "eth0"], "there is no option '--interface'"),
             (&["-i"], "as in ringd IFACE"),
             (&["jitterbug", "-i", "eth0"], "as in ringd jitterbug eth0"),
@@ -97,18 +96,18 @@ mod tests {
             (&["eth0", "--expct", "3"], "'--expect'"),
         ] {
             let text = error(given);
-            assert!(text.contains(said), "{given:?}: {text}");
+            assert!(text.contains(expected_text), "{given:?}: {text}");
             assert!(!text.contains("as a value"), "{given:?}: {text}");
         }
     }
 
     #[test]
-    fn the_declaration_is_sound() {
+    fn the_declaration_is_valid() {
         command().debug_assert();
     }
 
     #[test]
-    fn the_list_of_commands_says_of_each_what_its_own_help_says() {
+    fn the_list_of_commands_has_the_summary_of_each_commands_help() {
         let abouts = |command: &clap::Command| -> Vec<_> {
             let commands = command.get_subcommands();
             commands
@@ -127,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interface_called_like_a_command_is_reached_behind_two_hyphens() {
+    fn an_interface_with_a_commands_name_needs_two_hyphens() {
         let ftn = parse(&["ftn", "--servers", "list", "--index", "0"]);
         assert!(matches!(ftn, Ok(Invocation::Ftn(_))), "{ftn:?}");
         let jitterbug = parse(&["jitterbug", "eth0"]);
@@ -135,7 +134,7 @@ mod tests {
             matches!(jitterbug, Ok(Invocation::Jitterbug(_))),
             "{jitterbug:?}"
         );
-        // Behind an option of the daemon's it can be nothing else.
+        // After an option of the daemon it can only be an interface.
         for (daemon, interface) in [
             (&["--heartbeat", "1s", "--", "ftn"][..], "ftn"),
             (&["--verbose", "ftn"], "ftn"),
@@ -149,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn the_daemon_still_wants_an_interface_and_keeps_its_options_to_itself() {
+    fn the_daemon_needs_an_interface_and_takes_only_its_options() {
         assert!(matches!(parse(&["eth0"]), Ok(Invocation::Daemon(_))));
         for wrong in [&[][..], &["--seed", "1"], &["eth0", "ftn"]] {
             assert!(parse(wrong).is_err(), "{wrong:?}");

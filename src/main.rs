@@ -1,4 +1,4 @@
-//! The daemons: see `ringd --help`.
+//! The program `ringd`: see `ringd --help`.
 
 #![forbid(unsafe_code)]
 
@@ -22,14 +22,14 @@ fn main() -> ExitCode {
     let Err(error) = ended else {
         return ExitCode::SUCCESS;
     };
-    // In the journal an error stands out by its priority.
+    // In the journal the priority marks an error.
     let mut stderr = io::stderr();
     let start = if goes_to_journal(&stderr) {
         "<3>"
     } else {
         "ringd: "
     };
-    // Where nobody can be told, the exit code still says it.
+    // If standard error is closed, only the exit code reports the failure.
     let _ = writeln!(stderr, "{start}{error}");
     ExitCode::from(error.exit_code())
 }

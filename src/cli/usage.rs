@@ -1,4 +1,4 @@
-//! Errors of wrong usage of `ringd`, in words that say what to type instead.
+//! Explains wrong usage of `ringd`, with the command to type.
 
 use std::ffi::{OsStr, OsString};
 
@@ -7,18 +7,18 @@ use clap::{Command, Error};
 use ring_text::parse_duration;
 use ring_text::usage::{Understood, texts};
 
-/// The id of the argument that is an interface.
+/// The id of the interface's argument.
 const INTERFACE: &str = "interface";
 
-/// Returns the error with a better explanation, if there is one. `command` declares the options, and `given` are the
-/// words of the command line, the program's name first.
-pub(super) fn explained(mut error: Error, command: Command, given: &[OsString]) -> Error {
+/// Adds an explanation to an error, if there is one. `command` declares the options, and `given` are the words of the
+/// command line, including the program's name.
+pub(super) fn explain(mut error: Error, command: Command, given: &[OsString]) -> Error {
     let surplus = match error.kind() {
         ErrorKind::UnknownArgument => ContextKind::InvalidArg,
         ErrorKind::ArgumentConflict => ContextKind::InvalidSubcommand,
         _ => return error,
     };
-    // Two hyphens before the word, as clap proposes, would make an interface of it.
+    // clap proposes two hyphens before the word, which would make it an interface.
     error.remove(ContextKind::Suggested);
     let Some(word) = texts(&error, surplus).first().cloned() else {
         return error;
@@ -34,21 +34,22 @@ pub(super) fn explained(mut error: Error, command: Command, given: &[OsString]) 
         _ if matches!(word.as_str(), "-i" | "--interface") => {
             let next = given.iter().skip_while(|it| **it != *word).nth(1);
             let next = next.map_or("IFACE".into(), |it| OsStr::to_string_lossy(it));
-            format!("there is no option '{word}': the interface stands alone, as in {name} {next}")
+            format!(
+                "there is no option '{word}'; give the interface without an option, as in {name} {next}"
+            )
         }
         Some(_) if is_unit(&word) => {
-            format!("'{word}' stands alone: there is no blank in a duration, as in 100ms")
+            format!("'{word}' is a separate word; write a duration without a blank, as in 100ms")
         }
         Some(interface) if !word.starts_with('-') => format!(
             "'{word}' is one word too many: {name} takes one interface, and reads '{interface}' as its name; \
-             {name} {word} runs on {word}, and each interface has a {name} of its own"
+             {name} {word} runs on {word}, and each interface has its own {name}"
         ),
         _ => return error,
     };
     understood.error(&error, text)
 }
 
-/// Whether the word is the unit of a duration.
 fn is_unit(word: &str) -> bool {
     parse_duration(&format!("1{word}")).is_ok()
 }

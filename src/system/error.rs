@@ -1,4 +1,4 @@
-//! Why a node of `ringd` does not start, in words, each with an exit code: what its systems have in common.
+//! Errors that stop a node of any system of `ringd` at its start, each with an exit code.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,12 +8,12 @@ use ring_process::{LockError, owned};
 use ring_runtime::net::OpenError;
 use thiserror::Error;
 
-/// Why a node does not start. The text is a sentence for the operator: what failed, on what, what to do.
+/// The error that stops a node at its start. Its text is for the operator: the failure, the cause and a remedy.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// There is no interface of that name.
-    #[error("there is no interface '{name}'; {}", listed(.existing))]
+    /// There is no interface of this name.
+    #[error("there is no interface '{name}'; {}", describe_existing(.existing))]
     NoInterface {
         /// The name given.
         name: String,
@@ -23,22 +23,22 @@ pub enum Error {
     /// The packet socket cannot be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// Another daemon has the ring.
+    /// Another daemon has locked the ring.
     #[error(transparent)]
     Lock(#[from] LockError),
     /// The state file cannot be made, opened or read.
-    #[error("cannot use {}: {source}; give a directory of ringd's own: --state-dir DIR",
+    #[error("cannot use {}: {source}; choose a directory for ringd with --state-dir DIR",
         path.display())]
     State {
         /// The directory or file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system call.
         source: io::Error,
     },
-    /// The state file is one that only newer versions know.
+    /// The state file has a format of a newer version.
     #[error(
-        "{} was written by a newer ringd (its format is {format}): run that one, or start without what it \
-         has stored in another directory: --state-dir DIR", path.display()
+        "cannot read {}: it was written by a newer ringd (format {format}); run that version, or start without \
+         its state with another --state-dir DIR", path.display()
     )]
     StateNewer {
         /// The file.
@@ -46,18 +46,18 @@ pub enum Error {
         /// Its format.
         format: u8,
     },
-    /// What is in the state file's place is no state file.
+    /// The file in the place of the state file is something else.
     #[error(
-        "{} is not a state file of ringd, and stays as it is: move it away, or give a directory of ringd's own: \
-         --state-dir DIR", path.display()
+        "cannot use {}: it is not a state file of ringd, and is not changed; move it away, or choose a directory for \
+         ringd with --state-dir DIR", path.display()
     )]
     StateForeign {
         /// The file.
         path: PathBuf,
     },
-    /// Another daemon holds the state file.
+    /// Another daemon has locked the state file.
     #[error(
-        "another ringd holds {}: it may run in another network namespace; give each its own \
+        "cannot use {}: another ringd holds it, perhaps in another network namespace; give each its own \
          --state-dir DIR", path.display()
     )]
     StateLocked {
@@ -81,9 +81,9 @@ impl SystemError for Error {
     }
 }
 
-fn listed(existing: &[String]) -> String {
+fn describe_existing(existing: &[String]) -> String {
     if existing.is_empty() {
-        "there is none at all".to_owned()
+        "this machine has no interface".to_owned()
     } else {
         format!("there are: {}", existing.join(", "))
     }
@@ -98,7 +98,7 @@ mod tests {
     use std::path::PathBuf;
 
     #[test]
-    fn each_says_what_to_do_and_has_its_code() {
+    fn each_error_says_what_to_do_and_has_its_exit_code() {
         let name = || "eth7".to_owned();
         let path = || PathBuf::from("/nowhere");
         let denied = || io::Error::from(io::ErrorKind::PermissionDenied);
@@ -143,7 +143,7 @@ mod tests {
                     format: 2,
                 },
                 9,
-                "run that one",
+                "run that version",
             ),
             (Error::StateLocked { path: path() }, 7, "--state-dir DIR"),
             (Error::StateForeign { path: path() }, 9, "move it away"),

@@ -1,43 +1,44 @@
-//! The interface of a node, before the node starts.
+//! Finds the interface of a node, before the node starts.
 
 use ring_host::observe::log_early;
-use ring_host::{LogFormat, Prelude};
+use ring_host::{LogFormat, StartDelay};
 use ring_runtime::net::{Interface, InterfaceWatch};
 use tracing::info;
 
 use super::Error;
 
-/// What a node is told of its interface.
+/// The options that select the interface.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Wanted<'a> {
-    /// Its name, or another name of it.
+pub(super) struct InterfaceRequest<'a> {
+    /// Its main name or an alternative name.
     pub name: &'a str,
     /// Whether to wait for an interface that is missing.
-    pub waits: bool,
-    /// The format of log lines.
+    pub waits_if_missing: bool,
     pub log_format: LogFormat,
 }
 
-impl Wanted<'_> {
-    /// Returns the name by which the kernel lists the interface. Waits for it if that is wanted.
+impl InterfaceRequest<'_> {
+    /// Returns the interface's main name. Waits for the interface if the options ask for it.
     ///
     /// # Errors
-    /// There is no such interface, or the kernel does not list them.
+    /// There is no such interface, or the kernel cannot list the interfaces.
     pub(super) fn find(self) -> Result<String, ring_host::Error> {
         let watching = ring_host::Error::system("watch the interfaces");
         let mut watch = InterfaceWatch::new().map_err(watching)?;
-        let mut prelude = None;
+        let mut delay = None;
         loop {
             let found = Interface::name_of(self.name);
             if let Some(found) = found.map_err(ring_host::Error::system("list the interfaces"))? {
-                self.say_found(&found);
+                self.log_alternative_name(&found);
                 return Ok(found);
             }
-            if !self.waits {
+            if !self.waits_if_missing {
                 return Err(self.missing().into());
             }
-            let prelude = prelude.get_or_insert_with(|| self.begin_to_wait());
-            let waited = prelude.wait_at(&watch).and_then(|()| watch.drain());
+            let delay = delay.get_or_insert_with(|| self.start_waiting());
+            let waited = delay
+                .wait_until_readable(&watch)
+                .and_then(|()| watch.drain());
             waited.map_err(ring_host::Error::system("wait for the interface"))?;
         }
     }
@@ -49,22 +50,22 @@ impl Wanted<'_> {
         }
     }
 
-    fn begin_to_wait(self) -> Prelude {
+    fn start_waiting(self) -> StartDelay {
         let text = format!("waiting for the interface: {}", self.missing());
         log_early(self.log_format == LogFormat::Json, || {
             info!(event = "interface_missing", interface = self.name, "{text}");
         });
-        Prelude::begin(&text)
+        StartDelay::begin(&text)
     }
 
-    fn say_found(self, found: &str) {
+    fn log_alternative_name(self, found: &str) {
         let name = self.name;
         if found != name {
             log_early(self.log_format == LogFormat::Json, || {
                 info!(
                     event = "interface_renamed",
                     interface = found,
-                    "{name} is another name of {found}, which the node is called after"
+                    "{name} is an alternative name of {found}; the node uses {found}"
                 );
             });
         }

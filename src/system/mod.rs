@@ -1,5 +1,5 @@
-//! The systems that this program can run a node of: their options, links, names, and what `status`
-//! shows. No rules, and no loop. No system names another.
+//! The systems whose nodes this program runs: their options, links, texts and status. It contains no protocol rules
+//! and no loop, and no system uses another one. Each system starts in its `start.rs`.
 
 use ring_host::Program;
 
@@ -19,5 +19,5 @@ pub use error::Error;
 /// The program that these systems' nodes run in.
 pub const PROGRAM: Program = Program("ringd");
 
-/// The directory of the files that keep what must survive a restart, for who is not told another.
+/// The default directory of state files.
 pub const STATE_DIR: &str = "/var/lib/ringd";

@@ -1,7 +1,7 @@
-//! A file that stays open for as long as a node runs, while others may take it away from its place.
+//! A file that stays open while a node runs, even if its path is removed or replaced.
 //!
-//! Writes to a file that was removed succeed, and a restart finds nothing of them. So its place is looked at
-//! now and then; while another file, or none, is there, the node counts as one that cannot store.
+//! Writes to a removed file succeed, but a restart does not find them. So the path is checked periodically. While it
+//! leads to another file or none, the node counts as one that cannot store.
 
 use std::fs::File;
 use std::io;
@@ -11,18 +11,18 @@ use ring_process::owned;
 use rustix::fs::{FlockOperation, flock};
 use tracing::{info, warn};
 
-/// An open file, and its place.
+/// An open file, and its path.
 #[derive(Debug)]
 pub(super) struct PlacedFile {
     file: File,
     path: PathBuf,
-    /// Why the file is not in its place, as a sentence.
+    /// A text about the problem, if the path does not lead to the file.
     missing: Option<String>,
 }
 
 impl Drop for PlacedFile {
-    /// Ends the lock of the file, if it has one. Between fork and exec a child has a copy of the descriptor, so closing the file
-    /// here would not end the lock.
+    /// Unlocks the file, if it is locked. Closing it would not be enough: between fork and exec a child has a copy of
+    /// the descriptor.
     fn drop(&mut self) {
         // The child will close its copy.
         let _ = flock(&self.file, FlockOperation::Unlock);
@@ -33,7 +33,7 @@ impl PlacedFile {
     /// Opens the file at `path`, or makes it. Returns whether it was made.
     ///
     /// # Errors
-    /// It cannot be opened, or is another user's.
+    /// It cannot be opened, or belongs to another user.
     pub(super) fn open(path: PathBuf) -> io::Result<(Self, bool)> {
         let (file, is_new) = owned::open_or_make(&path)?;
         let placed = Self {
@@ -44,20 +44,19 @@ impl PlacedFile {
         Ok((placed, is_new))
     }
 
-    /// Its path.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The file, be it in its place or not.
+    /// Returns the file, whether or not it is in its place.
     pub(super) const fn file(&self) -> &File {
         &self.file
     }
 
-    /// The file, to write to it.
+    /// Returns the file for writing.
     ///
     /// # Errors
-    /// It was not in its place when that was last looked at.
+    /// It was not in its place at the last check.
     pub(super) fn writable(&self) -> io::Result<&File> {
         match &self.missing {
             None => Ok(&self.file),
@@ -65,17 +64,24 @@ impl PlacedFile {
         }
     }
 
-    /// Why it is not in its place, as a sentence; `None`: it was there when that was last looked at.
-    pub(super) fn trouble(&self) -> Option<&str> {
+    /// Describes the problem if the file was not in its place at the last check.
+    pub(super) fn problem(&self) -> Option<&str> {
         self.missing.as_deref()
     }
 
-    /// Looks whether the file is in its place. If it is not, makes it there, if its directory is there, and has
-    /// `restore` write to it all that the file has to hold. Returns the outcome of that.
-    pub(super) fn look<T>(&mut self, restore: impl FnOnce(&File) -> io::Result<T>) -> Option<T> {
+    /// Checks that the path leads to the file. If not, and its directory exists, makes the file again and lets
+    /// `restore` write its whole contents. Returns the result of `restore`.
+    pub(super) fn check_place<T>(
+        &mut self,
+        restore: impl FnOnce(&File) -> io::Result<T>,
+    ) -> Option<T> {
         if matches!(owned::is_at(&self.file, &self.path), Ok(true)) {
             if self.missing.take().is_some() {
-                info!(event = "state_restored", "{} is back", self.path.display());
+                info!(
+                    event = "state_restored",
+                    "{} is in its place again",
+                    self.path.display()
+                );
             }
             return None;
         }
@@ -93,8 +99,8 @@ impl PlacedFile {
             }
             Err(error) => {
                 let text = format!(
-                    "{path} was removed, or replaced, and cannot be made again: {error}; make its directory again, or \
-                     restart ringd with another: --state-dir DIR"
+                    "{path} was removed or replaced, and cannot be made again: {error}; make its directory again, or \
+                     restart ringd with another --state-dir DIR"
                 );
                 if self.missing.as_ref() != Some(&text) {
                     warn!(event = "state_removed", "{text}");
@@ -105,7 +111,7 @@ impl PlacedFile {
         }
     }
 
-    /// Lets all writes fail from now on.
+    /// Makes all later writes fail.
     #[cfg(test)]
     pub(super) fn forbid_writes(&mut self) {
         self.file = File::open(&self.path).expect("it can be read");
@@ -124,17 +130,17 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_in_its_place_is_left_alone() {
+    fn a_file_in_its_place_is_kept() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("state");
         let (mut placed, is_new) = PlacedFile::open(path.clone()).unwrap();
-        assert!(is_new && placed.look(restore).is_none());
+        assert!(is_new && placed.check_place(restore).is_none());
         assert_eq!(fs::read(&path).unwrap(), b"");
         assert!(!PlacedFile::open(path).unwrap().1, "it is there already");
     }
 
     #[test]
-    fn a_file_that_was_removed_is_made_again_once_its_directory_is_there() {
+    fn a_removed_file_is_made_again_once_its_directory_exists() {
         let directory = tempfile::tempdir().unwrap();
         let place = directory.path().join("place");
         fs::create_dir(&place).unwrap();
@@ -142,39 +148,39 @@ mod tests {
         let (mut placed, _) = PlacedFile::open(path.clone()).unwrap();
         fs::remove_dir_all(&place).unwrap();
         for _ in 0..2 {
-            assert!(placed.look(restore).is_none());
+            assert!(placed.check_place(restore).is_none());
             assert!(placed.writable().is_err());
-            let why = placed.trouble().expect("it is missing");
+            let why = placed.problem().expect("it is missing");
             assert!(why.contains("place/state was removed"), "{why}");
         }
         fs::create_dir(&place).unwrap();
-        assert!(placed.look(restore).is_some());
-        assert!(placed.writable().is_ok() && placed.trouble().is_none());
+        assert!(placed.check_place(restore).is_some());
+        assert!(placed.writable().is_ok() && placed.problem().is_none());
         assert_eq!(fs::read(&path).unwrap(), b"all");
     }
 
     #[test]
-    fn a_file_that_was_moved_away_and_back_is_written_on() {
+    fn a_file_that_was_moved_away_and_back_is_writable() {
         let directory = tempfile::tempdir().unwrap();
         let [place, away] = ["place", "away"].map(|name| directory.path().join(name));
         fs::create_dir(&place).unwrap();
         let (mut placed, _) = PlacedFile::open(place.join("state")).unwrap();
         fs::rename(&place, &away).unwrap();
-        assert!(placed.look(restore).is_none() && placed.writable().is_err());
+        assert!(placed.check_place(restore).is_none() && placed.writable().is_err());
         fs::rename(&away, &place).unwrap();
-        assert!(placed.look(restore).is_none() && placed.writable().is_ok());
+        assert!(placed.check_place(restore).is_none() && placed.writable().is_ok());
     }
 
     #[test]
-    fn a_file_in_its_place_that_cannot_be_taken_is_left_alone() {
+    fn a_file_that_replaced_it_and_cannot_be_used_is_kept() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("state");
         let (mut placed, _) = PlacedFile::open(path.clone()).unwrap();
         fs::remove_file(&path).unwrap();
         fs::write(&path, "theirs").unwrap();
-        let refused = placed.look(|_| Err::<(), _>(io::Error::other("it is another's")));
+        let refused = placed.check_place(|_| Err::<(), _>(io::Error::other("it is another's")));
         assert!(refused.is_none());
-        let why = placed.trouble().expect("it is replaced");
+        let why = placed.problem().expect("it is replaced");
         assert!(why.contains("it is another's"), "{why}");
         assert_eq!(fs::read(&path).unwrap(), b"theirs");
     }

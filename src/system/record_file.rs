@@ -1,6 +1,6 @@
-//! A file with one record that must survive a restart, which is never half written, and which one process has.
+//! A file with one record that survives a restart. It is never half written, and only one process uses it.
 //!
-//! Nothing is synced to the disk while a node runs: a written page survives the process.
+//! It is not synced to the disk while a node runs: a written page survives the end of the process.
 
 use std::fs::File;
 use std::io;
@@ -15,21 +15,21 @@ use tracing::warn;
 use super::Error;
 use super::placed_file::PlacedFile;
 
-/// Where the slots begin: each in a disk sector of its own, so that no torn sector hits both.
+/// The offsets of the slots. Each is in a different disk sector, so that a torn sector damages only one.
 pub(super) const SLOTS: [u64; 2] = [0, 512];
 
-/// How a record of `LEN` bytes says a `T`.
+/// The encoding of a `T` as a record of `LEN` bytes.
 #[derive(Debug)]
 pub(super) struct Format<T, const LEN: usize> {
-    /// What a record begins with; its last two digits are its format.
+    /// The first bytes of a record. The last two digits are its format.
     pub magic: [u8; 8],
-    /// A record's bytes, but for what proves it.
+    /// Encodes a record, without the parts that [`TwoSlots`] adds.
     pub encode: fn(&T) -> [u8; LEN],
-    /// What a record's bytes say, in this format or an older one; `None`: nothing that can be.
+    /// Decodes a record in this format or an older one; `None`: it is impossible.
     pub decode: fn(&[u8; LEN]) -> Option<T>,
 }
 
-/// The file, locked for as long as this lives.
+/// The file. It is locked while this value exists.
 #[derive(Debug)]
 pub(super) struct RecordFile<T: 'static, const LEN: usize> {
     file: PlacedFile,
@@ -39,21 +39,21 @@ pub(super) struct RecordFile<T: 'static, const LEN: usize> {
     newest: [u8; LEN],
 }
 
-/// What was found in the file.
+/// The contents of the file when it was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Found<T> {
+pub(super) enum LoadedState<T> {
     /// The file is new.
     Nothing,
-    /// What an earlier run has stored.
+    /// The record of an earlier run.
     Stored(T),
-    /// No slot is valid: the node starts afresh.
+    /// No slot is valid: the node starts without its state.
     Corrupt,
-    /// The file was there, and empty or all zeros: the node starts afresh.
+    /// The file existed, but was empty or all zeros: the node starts without its state.
     Emptied,
 }
 
-impl<T> Found<T> {
-    /// What the node starts with: what was stored, or else this.
+impl<T> LoadedState<T> {
+    /// Returns the stored record, or else `fresh`.
     pub(super) fn or(self, fresh: T) -> T {
         match self {
             Self::Stored(record) => record,
@@ -61,39 +61,43 @@ impl<T> Found<T> {
         }
     }
 
-    /// Returns the same of a part of the record.
-    pub(super) fn map<U>(self, part: impl FnOnce(T) -> U) -> Found<U> {
+    /// Applies `part` to the record.
+    pub(super) fn map<U>(self, part: impl FnOnce(T) -> U) -> LoadedState<U> {
         match self {
-            Self::Nothing => Found::Nothing,
-            Self::Stored(record) => Found::Stored(part(record)),
-            Self::Corrupt => Found::Corrupt,
-            Self::Emptied => Found::Emptied,
+            Self::Nothing => LoadedState::Nothing,
+            Self::Stored(record) => LoadedState::Stored(part(record)),
+            Self::Corrupt => LoadedState::Corrupt,
+            Self::Emptied => LoadedState::Emptied,
         }
     }
 
-    /// Returns what has become of the state that an earlier run has stored in the file at `path`, if it is lost.
+    /// Describes the loss of an earlier run's state in the file at `path`, if it is lost.
     pub(super) fn loss(&self, path: &Path) -> Option<String> {
         let path = path.display();
         match self {
             Self::Nothing | Self::Stored(_) => None,
-            Self::Corrupt => Some(format!("{path} was unreadable: starting without it")),
-            Self::Emptied => Some(format!("{path} was empty: starting without it")),
+            Self::Corrupt => Some(format!(
+                "{path} is damaged: ringd starts without its contents"
+            )),
+            Self::Emptied => Some(format!(
+                "{path} was empty: ringd starts without its contents"
+            )),
         }
     }
 }
 
 impl<T: 'static, const LEN: usize> RecordFile<T, LEN> {
-    /// Opens and locks the file at `path`, and makes it and its directory if they are missing. A file without
-    /// a valid record gets `fresh`.
+    /// Opens and locks the file at `path`, and makes it and its directory if they are missing. Writes `fresh` to a
+    /// file without a valid record.
     ///
     /// # Errors
-    /// The directory or the file cannot be used, the file is no state file, another user's or a newer ringd's, or
-    /// another process has it locked.
+    /// The directory or the file cannot be used; the file is no state file, or another user's or a newer ringd's; or
+    /// another process has locked it.
     pub(super) fn open(
         path: PathBuf,
         format: &'static Format<T, LEN>,
         fresh: &T,
-    ) -> Result<(Self, Found<T>), Error> {
+    ) -> Result<(Self, LoadedState<T>), Error> {
         if let Some(directory) = path.parent() {
             runtime_directory::make_directory(directory, 0o755).map_err(unusable(directory))?;
         }
@@ -111,18 +115,18 @@ impl<T: 'static, const LEN: usize> RecordFile<T, LEN> {
             Contents::Newer(format) => return Err(Error::StateNewer { path, format }),
             Contents::Foreign => return Err(Error::StateForeign { path }),
             Contents::Known { newest, damaged } => match newest {
-                Some(record) => Found::Stored(record),
-                None if is_new => Found::Nothing,
-                None if damaged > 0 => Found::Corrupt,
+                Some(record) => LoadedState::Stored(record),
+                None if is_new => LoadedState::Nothing,
+                None if damaged > 0 => LoadedState::Corrupt,
                 None if length > SLOTS[1] + LEN as u64 => {
                     return Err(Error::StateForeign { path });
                 }
-                None => Found::Emptied,
+                None => LoadedState::Emptied,
             },
         };
-        // A disk that is full or read-only is to be found now, not when there is something to store.
+        // A disk that is full or read-only must be noticed now, not at the first write.
         let newest = match &found {
-            Found::Stored(record) => (format.encode)(record),
+            LoadedState::Stored(record) => (format.encode)(record),
             _ => (format.encode)(fresh),
         };
         slots.rewrite(file, newest).map_err(unusable(&path))?;
@@ -135,15 +139,14 @@ impl<T: 'static, const LEN: usize> RecordFile<T, LEN> {
         Ok((opened, found))
     }
 
-    /// Its path.
     pub(super) fn path(&self) -> &Path {
         self.file.path()
     }
 
-    /// Writes a record in place of the older one of the two.
+    /// Writes a record over the older one of the two.
     ///
     /// # Errors
-    /// The file cannot be written, or is not in its place; the newest record is still the one before.
+    /// The file cannot be written, or is not in its place. The newest record is still the previous one.
     pub(super) fn write(&mut self, record: &T) -> io::Result<()> {
         let bytes = (self.format.encode)(record);
         self.slots.write(self.file.writable()?, bytes)?;
@@ -151,7 +154,7 @@ impl<T: 'static, const LEN: usize> RecordFile<T, LEN> {
         Ok(())
     }
 
-    /// Writes the newest record once more, in place, with what is known of it by now.
+    /// Writes the newest record again, in place, with updated contents.
     ///
     /// # Errors
     /// The file cannot be written, or is not in its place.
@@ -162,19 +165,21 @@ impl<T: 'static, const LEN: usize> RecordFile<T, LEN> {
         Ok(())
     }
 
-    /// Looks whether the file is in its place; makes it again if it was taken away and its directory is there.
-    pub(super) fn look(&mut self) {
+    /// Checks that the file is in its place. If not, and its directory exists, makes it again.
+    pub(super) fn check_place(&mut self) {
         let Self {
             file,
             format,
             newest,
             ..
         } = self;
-        let restored = file.look(|file| {
+        let restored = file.check_place(|file| {
             lock(file)?;
             let opened = TwoSlots::open(file, format.magic, SLOTS, format.decode)?;
             let (mut slots, Contents::Known { .. }) = opened else {
-                return Err(io::Error::other("there is a file that is not its own"));
+                return Err(io::Error::other(
+                    "the file there is not a state file of this node",
+                ));
             };
             slots.write(file, *newest)?;
             Ok(slots)
@@ -184,24 +189,24 @@ impl<T: 'static, const LEN: usize> RecordFile<T, LEN> {
         }
     }
 
-    /// Why nothing can be stored in it, as a sentence, if it is not in its place.
-    pub(super) fn trouble(&self) -> Option<&str> {
-        self.file.trouble()
+    /// Describes why nothing can be stored, if the file is not in its place.
+    pub(super) fn problem(&self) -> Option<&str> {
+        self.file.problem()
     }
 
-    /// Makes sure that the disk has it all, for a clean exit.
+    /// Syncs the file to the disk, for a clean exit.
     pub(super) fn sync(&self) -> io::Result<()> {
         self.file.file().sync_all()
     }
 
-    /// Lets all writes fail from now on.
+    /// Makes all later writes fail.
     #[cfg(test)]
     pub(super) fn forbid_writes(&mut self) {
         self.file.forbid_writes();
     }
 }
 
-/// Locks a file for as long as it is open.
+/// Locks a file while it is open.
 fn lock(file: &File) -> rustix::io::Result<()> {
     flock(file, FlockOperation::NonBlockingLockExclusive)
 }
@@ -216,17 +221,15 @@ pub(super) fn warn_unless_synced(synced: io::Result<()>) {
     }
 }
 
-/// Writes that failed since they were last asked about.
+/// The failed writes since the last query.
 #[derive(Debug)]
 pub(super) struct WriteFailures {
-    /// How many.
     pub count: u64,
-    /// Why the last one did.
     pub last: io::Error,
 }
 
 impl WriteFailures {
-    /// Counts a write if it has failed, and says what became of it.
+    /// Counts a write if it has failed, and returns the outcome.
     pub(super) fn note(failed: &mut Option<Self>, written: io::Result<()>) -> Stored {
         let Err(last) = written else {
             return Stored::Done;
@@ -237,7 +240,7 @@ impl WriteFailures {
     }
 }
 
-/// For `map_err`: what the directory or file at `path` cannot be used for.
+/// Returns a function for `map_err`: the directory or file at `path` cannot be used.
 pub(super) fn unusable(path: &Path) -> impl FnOnce(io::Error) -> Error {
     move |source| Error::State {
         path: path.to_owned(),
@@ -256,7 +259,7 @@ mod tests {
     };
 
     #[test]
-    fn a_process_that_was_started_just_now_does_not_keep_the_lock() {
+    fn a_child_process_does_not_keep_the_lock() {
         let directory = tempfile::tempdir().unwrap();
         let open = || RecordFile::open(directory.path().join("state"), &FORMAT, &[0; 32]);
         let (first, _) = open().unwrap();

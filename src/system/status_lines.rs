@@ -1,15 +1,15 @@
-//! The status as log lines, in answer to SIGUSR1.
+//! Logs the status on SIGUSR1.
 
 use serde::Serialize;
 use tracing::info;
 
-/// Logs the status. A JSON log has all of it in the first line.
+/// Logs the status. The first line has the whole status as JSON in a field.
 pub(super) fn log(
     status: &impl Serialize,
     headline: &str,
     details: impl IntoIterator<Item = String>,
 ) {
-    // Strings, numbers and maps with string keys: nothing that JSON lacks.
+    // Only strings, numbers and maps with string keys, so this cannot fail.
     let json = serde_json::to_string(status).unwrap_or_default();
     info!(event = "status", status = json, "status: {headline}");
     for line in details {

@@ -1,4 +1,4 @@
-//! Warns of a state file that cannot be written.
+//! Warns if the state file cannot be written.
 
 use std::path::Path;
 use std::time::Duration;
@@ -9,37 +9,36 @@ use tracing::warn;
 
 use super::record_file::WriteFailures;
 
-/// The time between two warnings.
-const PAUSE: Duration = Duration::from_secs(60);
+const WARNING_INTERVAL: Duration = Duration::from_secs(60);
 
-/// Warns at a limited rate.
+/// Logs failed writes at a limited rate.
 #[derive(Debug)]
 pub(super) struct WriteWarnings {
     consequence: &'static str,
-    unwritten: u64,
+    failed_writes: u64,
     rate: RateLimit,
 }
 
 impl WriteWarnings {
-    /// No warning yet. `consequence` is what follows for a node that cannot write its state file.
+    /// Makes a limiter. `consequence` tells what follows while the node cannot write its state file.
     pub(super) const fn new(consequence: &'static str) -> Self {
         Self {
             consequence,
-            unwritten: 0,
-            rate: RateLimit::new(1, PAUSE),
+            failed_writes: 0,
+            rate: RateLimit::new(1, WARNING_INTERVAL),
         }
     }
 
-    /// Looks at the writes to the state file at `path` that have failed, if any have.
-    pub(super) fn look(&mut self, now: Instant, path: &Path, failed: Option<WriteFailures>) {
+    /// Takes the failed writes of the state file at `path`, if there are any, and logs them.
+    pub(super) fn on_failures(&mut self, now: Instant, path: &Path, failed: Option<WriteFailures>) {
         let Some(failures) = failed else { return };
-        self.unwritten += failures.count;
+        self.failed_writes += failures.count;
         if self.rate.allow(now) {
-            let count = std::mem::take(&mut self.unwritten);
+            let count = std::mem::take(&mut self.failed_writes);
             let (path, last, consequence) = (path.display(), failures.last, self.consequence);
             warn!(
                 event = "state_not_written",
-                count, "cannot write {path}, {count} times: {last}; {consequence}"
+                count, "cannot write {path} ({count} times): {last}; {consequence}"
             );
         }
     }

@@ -39,7 +39,7 @@ fn a_node_that_has_lost_its_address_says_so_and_goes_on_with_it() -> Result<()> 
     }
 
     ns.ip(&format!("address add {address}/24 dev eth0\n"))?;
-    let line = format!("{address}:{PORT} can be used again");
+    let line = format!("{address}:{PORT} works again");
     stand
         .node(1)
         .wait_for_line(PATIENCE, |it| it.contains(&line))?;

@@ -19,70 +19,65 @@ use ring_runtime::wait::Interest;
 use ring_process::{Client, ClientId};
 
 /// Maximum time for a client to send its request, and again to read its reply.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// Maximum unread bytes of a client, beyond one reply.
-const MAX_UNREAD: usize = 64 << 10;
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
+/// Maximum unread bytes of a client, in addition to one reply.
+const UNREAD_MAX: usize = 64 << 10;
 
-/// What to do with a client next.
+/// The server's next action for a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Next {
-    /// Wait for it.
+pub(crate) enum NextAction {
     Wait(Interest),
-    /// Close its connection.
     Close,
 }
 
-/// A client's connection. Its memory is bounded: a buffer for one request, one reply, and a limited amount of
-/// unsolicited messages.
+/// A client's connection. Its memory is bounded: one request, one reply, and a limited number of unsolicited
+/// messages.
 #[derive(Debug)]
 pub(crate) struct Connection {
     stream: Visitor,
     credentials: Option<UnixCredentials>,
     input: LineBuffer,
-    /// Descriptors that have come with the incomplete request.
+    /// Descriptors that came with the incomplete request.
     descriptors: Vec<OwnedFd>,
-    /// Takes the descriptors that come.
-    accepts: bool,
-    /// Lines to be written.
+    /// Whether the client may send descriptors.
+    accepts_descriptors: bool,
     output: VecDeque<Rc<[u8]>>,
-    /// Bytes of the first line that are written already.
+    /// Number of bytes of the first line that are already written.
     written: usize,
-    /// Bytes in `output`.
+    /// Number of bytes in `output`.
     unread: usize,
-    /// Close the connection once all this is written.
-    last: bool,
-    /// The client may be silent for any time: it holds or awaits a lock, or watches.
-    lasting: bool,
+    /// Whether to close the connection once all output is written.
+    closes_when_written: bool,
+    /// Whether the client may be silent for any time: it holds or awaits a lock, or watches.
+    may_be_silent: bool,
     deadline: Instant,
 }
 
 impl Connection {
-    /// The connection of a new client.
     pub(crate) fn new(stream: UnixStream, now: Instant) -> io::Result<Self> {
         let credentials = getsockopt(&stream, PeerCredentials).ok();
-        let stream = Visitor::new(stream, user(credentials));
+        let stream = Visitor::new(stream, user_id(credentials));
         stream.set_nonblocking(true)?;
         Ok(Self {
             stream,
             credentials,
             input: LineBuffer::new(),
             descriptors: Vec::new(),
-            accepts: false,
+            accepts_descriptors: false,
             output: VecDeque::new(),
             written: 0,
             unread: 0,
-            last: false,
-            lasting: false,
-            deadline: now + PATIENCE,
+            closes_when_written: false,
+            may_be_silent: false,
+            deadline: now + REQUEST_TIMEOUT,
         })
     }
 
-    /// The stream, for a poller.
     pub(crate) fn stream(&self) -> &UnixStream {
         &self.stream
     }
 
-    /// The client's process and user, as far as the kernel knows them.
+    /// Returns the client's process and user, as far as the kernel knows them.
     pub(crate) fn client(&self, id: ClientId) -> Client {
         Client {
             id,
@@ -91,153 +86,157 @@ impl Connection {
         }
     }
 
-    /// When the client must have done something; `None`: it has any time.
+    /// Returns when the client must have done something; `None`: it has any time.
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        (!self.lasting || !self.output.is_empty()).then_some(self.deadline)
+        (!self.may_be_silent || !self.output.is_empty()).then_some(self.deadline)
     }
 
-    /// Sets whether the client may be silent.
-    pub(crate) fn set_lasting(&mut self, lasting: bool, now: Instant) {
-        self.accepts &= lasting;
-        if self.lasting && !lasting {
-            self.deadline = now + PATIENCE;
+    pub(crate) fn set_lasting(&mut self, may_be_silent: bool, now: Instant) {
+        self.accepts_descriptors &= may_be_silent;
+        if self.may_be_silent && !may_be_silent {
+            self.deadline = now + REQUEST_TIMEOUT;
         }
-        self.lasting = lasting;
+        self.may_be_silent = may_be_silent;
     }
 
-    /// Takes descriptors that come from now on, until the client may no longer be silent.
+    /// Accepts descriptors from the client until it may no longer be silent.
     pub(crate) const fn accept_descriptors(&mut self) {
-        self.accepts = true;
+        self.accepts_descriptors = true;
     }
 
-    /// Does what can be done without waiting: at most one read and one request, and all writes that the stream
-    /// takes. `answer` gets a request and the descriptors that came with it, takes those that it keeps, and
-    /// returns the reply, or `None` if that follows later. If the client has `hung_up`, only requests that have
-    /// an effect without it are answered.
+    /// Does everything that is possible without waiting: at most one read and one request, and all writes that the
+    /// stream takes.
+    ///
+    /// `answer` gets a request and its descriptors, takes the descriptors that it keeps, and returns the reply, or
+    /// `None` if the reply follows later. If the client has `hung_up`, only requests that have an effect without the
+    /// client are answered.
     pub(crate) fn serve<O: OwnRequest>(
         &mut self,
         now: Instant,
         hung_up: bool,
         answer: impl FnOnce(Result<Request<O>, FramingError>, &mut Vec<OwnedFd>) -> Option<Rc<[u8]>>,
-    ) -> Next {
-        let step = self.step(now, hung_up, answer);
-        self.after(step)
+    ) -> NextAction {
+        let try_serve = self.try_serve(now, hung_up, answer);
+        self.next_of(try_serve)
     }
 
-    /// Sends an unsolicited message. Closes the connection of a client that reads nothing.
-    pub(crate) fn tell(&mut self, now: Instant, line: Rc<[u8]>) -> Next {
-        if self.unread > MAX_UNREAD {
-            return Next::Close;
+    /// Sends an unsolicited message. Closes the connection if the client does not read.
+    pub(crate) fn send(&mut self, now: Instant, line: Rc<[u8]>) -> NextAction {
+        if self.unread > UNREAD_MAX {
+            return NextAction::Close;
         }
-        self.queue(now, line);
+        self.enqueue(now, line);
         let written = self.write(now);
-        self.after(written)
+        self.next_of(written)
     }
 
-    fn after(&self, step: io::Result<Next>) -> Next {
-        match step {
+    fn next_of(&self, try_serve: io::Result<NextAction>) -> NextAction {
+        match try_serve {
             Ok(next) => next,
-            Err(error) if error.kind() == ErrorKind::WouldBlock => self.waiting(),
-            Err(error) if error.kind() == ErrorKind::Interrupted => self.waiting(),
-            Err(_) => Next::Close,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => self.next_wait(),
+            Err(error) if error.kind() == ErrorKind::Interrupted => self.next_wait(),
+            Err(_) => NextAction::Close,
         }
     }
 
-    fn step<O: OwnRequest>(
+    fn try_serve<O: OwnRequest>(
         &mut self,
         now: Instant,
         hung_up: bool,
         answer: impl FnOnce(Result<Request<O>, FramingError>, &mut Vec<OwnedFd>) -> Option<Rc<[u8]>>,
-    ) -> io::Result<Next> {
+    ) -> io::Result<NextAction> {
         if self.output.is_empty() {
             if !self.input.has_line() {
                 let space = self.input.space();
                 let (len, with_descriptors) = ancillary::peek(&self.stream, space)?;
                 if len == 0 {
-                    return Ok(Next::Close);
+                    return Ok(NextAction::Close);
                 }
                 let len = if !with_descriptors {
-                    // As much as is known to come without any.
+                    // Only the bytes that come before any descriptors.
                     (&*self.stream).read(&mut space[..len])?
-                } else if !self.accepts {
-                    return self.refuse(now, "only who holds the token may hand descriptors over");
-                } else if !handed::has_room(user(self.credentials)) {
-                    return self.refuse(now, "too many descriptors of this user are slow to close");
+                } else if !self.accepts_descriptors {
+                    return self.refuse(now, "only the holder of the token may send descriptors");
+                } else if !handed::has_room(user_id(self.credentials)) {
+                    return self.refuse(
+                        now,
+                        "too many descriptors of this user are still being closed",
+                    );
                 } else {
                     ancillary::receive(&self.stream, space, &mut self.descriptors)?
                 };
-                if self.descriptors.len() > ancillary::MOST {
-                    return self.refuse(now, "too many descriptors came");
+                if self.descriptors.len() > ancillary::DESCRIPTORS_MAX {
+                    return self.refuse(now, "too many descriptors in one request");
                 }
                 self.input.fill(len);
             }
             if let Some(request) = self.input.next_line() {
-                self.last = matches!(request, Err(FramingError::TooLong));
+                self.closes_when_written = matches!(request, Err(FramingError::TooLong));
                 let is_wanted = !hung_up || !request.as_ref().is_ok_and(Request::needs_its_client);
                 let line = is_wanted
                     .then(|| answer(request, &mut self.descriptors))
                     .flatten();
-                handed::close(user(self.credentials), mem::take(&mut self.descriptors));
+                handed::close(user_id(self.credentials), mem::take(&mut self.descriptors));
                 if let Some(line) = line {
-                    self.queue(now, line);
+                    self.enqueue(now, line);
                 }
-                self.deadline = now + PATIENCE;
+                self.deadline = now + REQUEST_TIMEOUT;
             }
         }
         self.write(now)
     }
 
-    /// Says why the client is let go. What it has sent is left unread: to read it would mean to wait until the
-    /// kernel has closed the descriptors that come with it.
-    fn refuse(&mut self, now: Instant, why: &str) -> io::Result<Next> {
+    /// Sends the reason and closes the connection. Leaves the client's bytes unread: reading them would mean to wait
+    /// until the kernel has closed the descriptors that come with them.
+    fn refuse(&mut self, now: Instant, why: &str) -> io::Result<NextAction> {
         let line = to_line(&Reply::Error(why.to_owned())).unwrap_or_default();
-        self.queue(now, line.into());
-        self.last = true;
+        self.enqueue(now, line.into());
+        self.closes_when_written = true;
         self.write(now)
     }
 
-    fn queue(&mut self, now: Instant, line: Rc<[u8]>) {
+    fn enqueue(&mut self, now: Instant, line: Rc<[u8]>) {
         if self.output.is_empty() {
-            self.deadline = now + PATIENCE;
+            self.deadline = now + REQUEST_TIMEOUT;
         }
         self.unread += line.len();
         self.output.push_back(line);
     }
 
-    fn write(&mut self, now: Instant) -> io::Result<Next> {
+    fn write(&mut self, now: Instant) -> io::Result<NextAction> {
         while let Some(line) = self.output.front() {
             self.written += (&*self.stream).write(&line[self.written..])?;
             if self.written == line.len() {
                 self.unread -= line.len();
                 self.written = 0;
                 self.output.pop_front();
-                self.deadline = now + PATIENCE;
+                self.deadline = now + REQUEST_TIMEOUT;
             }
         }
-        Ok(if self.last {
-            Next::Close
+        Ok(if self.closes_when_written {
+            NextAction::Close
         } else {
-            self.waiting()
+            self.next_wait()
         })
     }
 
-    /// What a poller should wait for.
-    fn waiting(&self) -> Next {
-        // A request that has already come is answered as soon as the client reads replies.
+    /// Returns the event that the poller should wait for.
+    fn next_wait(&self) -> NextAction {
+        // A waiting request is answered as soon as the client reads replies.
         if !self.output.is_empty() || self.input.has_line() {
-            Next::Wait(Interest::Write)
+            NextAction::Wait(Interest::Write)
         } else {
-            Next::Wait(Interest::Read)
+            NextAction::Wait(Interest::Read)
         }
     }
 }
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        handed::close(user(self.credentials), mem::take(&mut self.descriptors));
+        handed::close(user_id(self.credentials), mem::take(&mut self.descriptors));
     }
 }
 
-fn user(credentials: Option<UnixCredentials>) -> u32 {
+fn user_id(credentials: Option<UnixCredentials>) -> u32 {
     credentials.map_or(u32::MAX, |it| it.uid())
 }

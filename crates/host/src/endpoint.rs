@@ -1,8 +1,8 @@
-//! The control socket's file: makes it, and removes it again.
+//! Makes the file of the control socket, and removes it at the end.
 //!
-//! Its directory may belong to another user, who can change its contents at any moment. So the directory is
-//! opened once, later steps do not go by a path that may lead elsewhere by then, and another user's files are
-//! left alone there.
+//! Another user may own its directory and change the directory's contents at any moment. So the directory is opened
+//! once, and later steps do not use the path, which may lead elsewhere by then. Files of other users are left as they
+//! are.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -23,18 +23,18 @@ use ring_process::{owned, runtime_directory};
 
 use super::Error;
 
-/// The kernel's list of Unix sockets in the network namespace of the thread, and how it marks those that somebody
-/// listens at.
-const LIST: &str = "/proc/thread-self/net/unix";
-const LISTENS: &str = "00010000";
+/// The kernel's list of Unix sockets in the thread's network namespace.
+const SOCKET_LIST: &str = "/proc/thread-self/net/unix";
+/// The flags of a listening socket in that list.
+const LISTENING_FLAG: &str = "00010000";
 
-/// A listening socket; dropping it removes its file.
+/// A listening socket. Dropping it removes its file.
 #[derive(Debug)]
 pub(crate) struct Endpoint {
     listener: UnixListener,
     path: PathBuf,
-    place: Place,
-    /// Device and inode of the file, so that no other is removed.
+    entry: DirectoryEntry,
+    /// Device and inode of the file, so that no other file is removed.
     file: (u64, u64),
 }
 
@@ -42,39 +42,37 @@ impl Endpoint {
     /// Listens at `path`, for the owner and the group. Makes the directory if it is missing.
     ///
     /// # Errors
-    /// The path cannot be used, or somebody listens there.
+    /// The path cannot be used, or another process listens there.
     pub(crate) fn bind(path: &Path) -> Result<Self, Error> {
         let failed = |source| Error::Control {
             path: path.to_owned(),
             source,
         };
-        let place = Place::open(path).map_err(failed)?;
-        if let Some(found) = place.look().map_err(failed)? {
-            clear(&place, path, &found)?;
+        let entry = DirectoryEntry::open(path).map_err(failed)?;
+        if let Some(found) = entry.stat().map_err(failed)? {
+            remove_stale(&entry, path, &found)?;
         }
         let listener = bind_for_group(path).map_err(failed)?;
-        let found = place.look().map_err(failed)?;
-        let found = found.ok_or_else(|| failed(moved()))?;
+        let found = entry.stat().map_err(failed)?;
+        let found = found.ok_or_else(|| failed(directory_changed()))?;
         Ok(Self {
             listener,
             path: path.to_owned(),
-            place,
+            entry,
             file: identity(&found),
         })
     }
 
-    /// The socket's path.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether clients that go by the path reach this socket. Its directory may be another one by now.
+    /// Whether clients that use the path reach this socket. The path may lead to another directory by now.
     pub(crate) fn is_in_place(&self) -> bool {
         let found = fs::symlink_metadata(&self.path);
         found.is_ok_and(|found| (found.dev(), found.ino()) == self.file)
     }
 
-    /// The socket.
     pub(crate) const fn listener(&self) -> &UnixListener {
         &self.listener
     }
@@ -82,23 +80,23 @@ impl Endpoint {
 
 impl Drop for Endpoint {
     fn drop(&mut self) {
-        let found = self.place.look();
+        let found = self.entry.stat();
         if matches!(found, Ok(Some(found)) if identity(&found) == self.file) {
-            // If the file stays, the next process that wants its place finds it stale.
-            let _ = self.place.remove();
+            // If the file stays, the next process removes it as stale.
+            let _ = self.entry.remove();
         }
     }
 }
 
-/// A name in a directory that stays the same directory whatever becomes of its path.
+/// A name in a directory that stays open, whatever happens to the directory's path.
 #[derive(Debug)]
-struct Place {
+struct DirectoryEntry {
     directory: OwnedFd,
     name: OsString,
 }
 
-impl Place {
-    /// Opens the directory of a path; makes it if it is missing.
+impl DirectoryEntry {
+    /// Opens the directory of a path. Makes it if it is missing.
     fn open(path: &Path) -> io::Result<Self> {
         let directory = match path.parent() {
             Some(parent) if parent != Path::new("") => parent,
@@ -112,8 +110,8 @@ impl Place {
         })
     }
 
-    /// Returns what is there; `None`: nothing.
-    fn look(&self) -> io::Result<Option<FileStat>> {
+    /// Returns the file's status; `None`: there is no file.
+    fn stat(&self) -> io::Result<Option<FileStat>> {
         let flags = AtFlags::AT_SYMLINK_NOFOLLOW;
         match fstatat(&self.directory, self.name.as_os_str(), flags) {
             Ok(found) => Ok(Some(found)),
@@ -122,8 +120,8 @@ impl Place {
         }
     }
 
-    /// Whether only this user, and root, can have made what is there.
-    fn is_own_alone(&self) -> bool {
+    /// Whether only this user and root can make files in the directory.
+    fn is_private(&self) -> bool {
         fstat(&self.directory).is_ok_and(|found| {
             let others_write = Mode::S_IWGRP | Mode::S_IWOTH;
             let mode = Mode::from_bits_truncate(found.st_mode);
@@ -141,15 +139,18 @@ fn identity(found: &FileStat) -> (u64, u64) {
     (found.st_dev, found.st_ino)
 }
 
-fn moved() -> io::Error {
-    io::Error::new(ErrorKind::NotFound, "its directory is being changed")
+fn directory_changed() -> io::Error {
+    io::Error::new(
+        ErrorKind::NotFound,
+        "another process has changed its directory",
+    )
 }
 
-/// Binds a listener whose file has its mode from the first moment: a chmod by path could hit another file.
+/// Binds a listener whose file has its mode from the start: a chmod by path could hit another file.
 fn bind_for_group(path: &Path) -> io::Result<UnixListener> {
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
     let listener = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
-    // The file gets the mode of the bound socket, less the mask.
+    // The file gets the mode of the socket, less the mask.
     fchmod(&listener, Mode::from_bits_truncate(0o660))?;
     let address = UnixAddr::new(path)?;
     runtime_directory::with_mask(Mode::empty(), || bind(listener.as_raw_fd(), &address))?;
@@ -157,9 +158,9 @@ fn bind_for_group(path: &Path) -> io::Result<UnixListener> {
     Ok(listener.into())
 }
 
-/// Removes a socket without a listener that an earlier process has left at `path`: one of this user, or, in a
-/// directory of this user's alone, root, which it may have run as by hand.
-fn clear(place: &Place, path: &Path, found: &FileStat) -> Result<(), Error> {
+/// Removes a socket that an earlier process has left at `path` and that nobody listens at. It must be this user's. In
+/// a directory that only this user can change it may also be root's, from a run by hand.
+fn remove_stale(entry: &DirectoryEntry, path: &Path, found: &FileStat) -> Result<(), Error> {
     let failed = |source| Error::Control {
         path: path.to_owned(),
         source,
@@ -168,13 +169,13 @@ fn clear(place: &Place, path: &Path, found: &FileStat) -> Result<(), Error> {
     if kind != SFlag::S_IFSOCK {
         return Err(failed(io::Error::new(
             ErrorKind::AlreadyExists,
-            "there is a file that is not a socket",
+            "the file there is not a socket",
         )));
     }
-    let is_in_use = match is_listened_at(path) {
-        // Root's are for root and its group alone.
-        Err(error) if error.kind() == ErrorKind::PermissionDenied && place.is_own_alone() => {
-            is_listed(&place.name)
+    let is_in_use = match has_listener_at(path) {
+        // This user may not connect to root's socket, which is for root and its group.
+        Err(error) if error.kind() == ErrorKind::PermissionDenied && entry.is_private() => {
+            is_listed(&entry.name)
         }
         known => known.map_err(failed)?,
     };
@@ -183,14 +184,14 @@ fn clear(place: &Place, path: &Path, found: &FileStat) -> Result<(), Error> {
             path: path.to_owned(),
         });
     }
-    if !place.is_own_alone() {
+    if !entry.is_private() {
         owned::check_owner(found.st_uid).map_err(failed)?;
     }
-    place.remove().map_err(failed)
+    entry.remove().map_err(failed)
 }
 
-/// Whether somebody listens. A listener that is too busy to accept counts too, so this must not wait for it.
-fn is_listened_at(path: &Path) -> io::Result<bool> {
+/// Whether a process listens at the path. It counts even if it is too busy to accept, so this must not wait for it.
+fn has_listener_at(path: &Path) -> io::Result<bool> {
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
     let probe = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
     match connect(probe.as_raw_fd(), &UnixAddr::new(path)?) {
@@ -200,26 +201,26 @@ fn is_listened_at(path: &Path) -> io::Result<bool> {
     }
 }
 
-/// Whether a socket of this name, in whatever directory, is in the kernel's list of those that somebody listens
-/// at; so it counts, too, where there is no such list.
+/// Whether the kernel lists a listening socket of this name, in any directory. Returns `true` if there is no such
+/// list.
 fn is_listed(name: &OsStr) -> bool {
-    let list = fs::read_to_string(LIST);
-    list.map_or(true, |list| has_listener(&list, name))
+    let list = fs::read_to_string(SOCKET_LIST);
+    list.map_or(true, |list| lists_listener(&list, name))
 }
 
-fn has_listener(list: &str, name: &OsStr) -> bool {
+fn lists_listener(list: &str, name: &OsStr) -> bool {
     list.lines().any(|line| {
         let fields: Vec<&str> = line.split_whitespace().collect();
         let [_, _, _, flags, _, _, _, path] = fields[..] else {
             return false;
         };
-        flags == LISTENS && Path::new(path).file_name() == Some(name)
+        flags == LISTENING_FLAG && Path::new(path).file_name() == Some(name)
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Endpoint, Place, clear, has_listener, is_listed};
+    use super::{DirectoryEntry, Endpoint, is_listed, lists_listener, remove_stale};
     use crate::Error;
     use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
     use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, bind, socket};
@@ -228,8 +229,8 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
     use std::path::Path;
 
-    /// A socket that has never listened: one that had would go on to, for a moment, in a process that
-    /// another test starts just now and that has a copy of it.
+    /// Leaves a socket that has never listened. A process that another test starts at this moment may have a copy of
+    /// a listening socket, which would keep it listening.
     fn leave_stale(path: &Path) {
         let flags = SockFlag::SOCK_CLOEXEC;
         let stale = socket(AddressFamily::Unix, SockType::Stream, flags, None).unwrap();
@@ -241,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn the_socket_is_for_owner_and_group_and_goes_with_its_owner() {
+    fn the_socket_is_for_owner_and_group_and_is_removed_on_drop() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a/b/eth0.sock");
         let endpoint = Endpoint::bind(&path).unwrap();
@@ -282,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernel_lists_who_listens() {
+    fn the_kernel_lists_listening_sockets() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("listed.sock");
         let name = path.file_name().unwrap();
@@ -295,26 +296,26 @@ mod tests {
             0000: 00000002 00000000 00010000 0001 01 22 /run/ringd/eth1.sock\n\
             0000: 00000003 00000000 00000000 0001 03 23 /run/ringd/eth0.sock\n\
             0000: 00000003 00000000 00010000 0001 03 24\n";
-        let listens = |name: &str| has_listener(list, name.as_ref());
+        let listens = |name: &str| lists_listener(list, name.as_ref());
         assert!(listens("eth1.sock") && !listens("eth0.sock"));
     }
 
-    /// Clears a stale socket in a directory of that mode, of which the system says that it is another user's.
-    fn clear_of_another(mode: u32) -> (Result<(), Error>, bool) {
+    /// Removes a stale socket of another user, in a directory with this mode.
+    fn remove_stale_of_another(mode: u32) -> (Result<(), Error>, bool) {
         let directory = tempfile::tempdir().unwrap();
         fs::set_permissions(directory.path(), Permissions::from_mode(mode)).unwrap();
         let path = directory.path().join("eth0.sock");
         leave_stale(&path);
-        let place = Place::open(&path).unwrap();
-        let mut found = place.look().unwrap().unwrap();
+        let entry = DirectoryEntry::open(&path).unwrap();
+        let mut found = entry.stat().unwrap().unwrap();
         found.st_uid += 65534;
-        (clear(&place, &path, &found), path.exists())
+        (remove_stale(&entry, &path, &found), path.exists())
     }
 
     #[test]
-    fn a_stale_socket_of_another_user_is_left_alone_where_others_may_make_files() {
+    fn a_stale_socket_of_another_user_is_kept_where_others_may_make_files() {
         for mode in [0o1777, 0o775] {
-            let (cleared, is_there) = clear_of_another(mode);
+            let (cleared, is_there) = remove_stale_of_another(mode);
             let error = cleared.unwrap_err().to_string();
             assert!(error.contains("it belongs to user"), "{error}");
             assert!(is_there);
@@ -322,9 +323,9 @@ mod tests {
     }
 
     #[test]
-    fn a_stale_socket_of_roots_is_replaced_where_only_this_user_and_root_may_make_files() {
+    fn a_stale_socket_of_root_is_replaced_in_a_private_directory() {
         for mode in [0o755, 0o700] {
-            let (cleared, is_there) = clear_of_another(mode);
+            let (cleared, is_there) = remove_stale_of_another(mode);
             assert!(cleared.is_ok() && !is_there, "{cleared:?}");
         }
     }
@@ -359,13 +360,13 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_that_was_removed_is_missed_and_its_directory_is_not_taken_for_another() {
+    fn a_removed_socket_is_noticed_and_so_is_a_new_directory() {
         let directory = tempfile::tempdir().unwrap();
-        let place = directory.path().join("place");
-        let path = place.join("eth0.sock");
+        let entry = directory.path().join("place");
+        let path = entry.join("eth0.sock");
         let first = Endpoint::bind(&path).unwrap();
         assert!(first.is_in_place());
-        fs::remove_dir_all(&place).unwrap();
+        fs::remove_dir_all(&entry).unwrap();
         assert!(!first.is_in_place());
         let second = Endpoint::bind(&path).unwrap();
         assert!(second.is_in_place() && !first.is_in_place());

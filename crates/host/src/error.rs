@@ -1,4 +1,4 @@
-//! Why a daemon did not start or did not go on, in words, each with an exit code.
+//! The errors that end a daemon, each with a text for the operator and an exit code.
 
 use std::error;
 use std::io;
@@ -7,35 +7,34 @@ use std::path::PathBuf;
 use ring_runtime::wait::Failure;
 use thiserror::Error;
 
-/// Why one system's node does not start or go on. Its text is a sentence for the operator: what failed, on what,
-/// what to do.
+/// An error of one system's node. Its text is for the operator: the failure, the cause and a remedy.
 pub trait SystemError: error::Error + Send + Sync + 'static {
-    /// The process's exit code, as the program's `--help` lists them.
+    /// Returns the process's exit code, as listed in the program's `--help`.
     fn exit_code(&self) -> u8;
 }
 
-/// Why the daemon gave up. The text is a sentence for the operator: what failed, on what, what to do.
+/// The error that ends the daemon. Its text is for the operator: the failure, the cause and a remedy.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// What was asked for cannot work: why, and what to give instead.
+    /// The command line cannot work. The text gives the reason and a remedy.
     #[error("{0}")]
     Usage(String),
-    /// What only this system knows of.
+    /// An error of the system.
     #[error("{0}")]
     OfSystem(Box<dyn SystemError>),
     /// The control socket cannot be made.
-    #[error("cannot make the control socket {}: {source}; give another: --control PATH",
+    #[error("cannot make the control socket {}: {source}; choose another path with --control PATH",
         path.display())]
     Control {
         /// Its path, or that of its directory.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system call.
         source: io::Error,
     },
-    /// Somebody answers on the control socket's path.
+    /// Another process listens at the control socket's path.
     #[error(
-        "the control socket {} is in use by another process; give another: --control PATH",
+        "cannot make the control socket {}: another process uses it; choose another path with --control PATH",
         path.display()
     )]
     ControlInUse {
@@ -43,7 +42,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// A second signal came before the shutdown was complete.
-    #[error("stopped by a second signal, before the shutdown was complete")]
+    #[error("stopped by a second signal before the shutdown was complete")]
     Interrupted,
     /// A system call failed that does not fail on a healthy system.
     #[error(transparent)]
@@ -51,7 +50,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// The process's exit code, as the program's `--help` lists them.
+    /// Returns the process's exit code, as listed in the program's `--help`.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Interrupted | Self::System(_) => 1,
@@ -61,7 +60,7 @@ impl Error {
         }
     }
 
-    /// For `map_err`: a system call that was to do `what` failed.
+    /// Returns a function for `map_err`, which names the action that failed.
     pub fn system(what: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::System(Failure::to(what)(source))
     }
@@ -80,7 +79,7 @@ mod tests {
     use std::path::PathBuf;
 
     #[derive(Debug, thiserror::Error)]
-    #[error("there is no such ring; give another: --ring NAME")]
+    #[error("there is no such ring; choose another one with --ring NAME")]
     struct NoRing;
 
     impl SystemError for NoRing {
@@ -90,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn each_says_what_to_do_and_has_its_code() {
+    fn each_error_says_what_to_do_and_has_its_exit_code() {
         let path = || PathBuf::from("/nowhere");
         let cases = [
             (

@@ -1,4 +1,4 @@
-//! The latest events as sentences with a system's own keys, numbered, for watchers.
+//! The latest events as texts with a system's own keys, numbered, for watchers.
 
 use std::rc::Rc;
 
@@ -8,18 +8,18 @@ use serde::Serialize;
 
 use super::{Priority, Recent};
 
-/// An event, and when it was. `K` are the keys of an event that are its system's own.
+/// An event with its time. `K` are the keys that only its system has.
 #[derive(Debug)]
-pub struct Entry<K> {
+pub struct HistoryEntry<K> {
     time_ms: u64,
-    told: Rc<EventText<K>>,
+    text: Rc<EventText<K>>,
 }
 
-impl<K> Clone for Entry<K> {
+impl<K> Clone for HistoryEntry<K> {
     fn clone(&self) -> Self {
         Self {
             time_ms: self.time_ms,
-            told: Rc::clone(&self.told),
+            text: Rc::clone(&self.text),
         }
     }
 }
@@ -31,22 +31,22 @@ struct EventText<K> {
     keys: K,
 }
 
-impl<K> Entry<K> {
-    /// The time of the event, in milliseconds since 1970.
+impl<K> HistoryEntry<K> {
+    /// Returns the time of the event, in milliseconds since 1970.
     pub const fn time_ms(&self) -> u64 {
         self.time_ms
     }
 
-    /// What is its system's own.
+    /// Returns the keys that only its system has.
     pub fn keys(&self) -> &K {
-        &self.told.keys
+        &self.text.keys
     }
 }
 
-impl<K: Serialize> Entry<K> {
-    /// As watchers are told it.
+impl<K: Serialize> HistoryEntry<K> {
+    /// Makes the message that watchers get.
     pub fn message(&self, number: u64) -> EventMessage {
-        let EventText { event, text, keys } = &*self.told;
+        let EventText { event, text, keys } = &*self.text;
         let head = EventHead {
             number,
             time_ms: self.time_ms,
@@ -57,22 +57,22 @@ impl<K: Serialize> Entry<K> {
     }
 }
 
-/// Retains events.
+/// The latest events.
 #[derive(Debug)]
-pub struct History<K>(Recent<Entry<K>>);
+pub struct History<K>(Recent<HistoryEntry<K>>);
 
 impl<K> History<K> {
-    /// No events yet.
+    /// Makes an empty history.
     pub fn new(now: Now) -> Self {
         Self(Recent::new(now))
     }
 
-    /// The events, by number.
-    pub const fn recent(&self) -> &Recent<Entry<K>> {
+    /// Returns the events, by number.
+    pub const fn recent(&self) -> &Recent<HistoryEntry<K>> {
         &self.0
     }
 
-    /// Something happened.
+    /// Adds an event.
     pub fn remember(
         &mut self,
         now: Now,
@@ -80,16 +80,16 @@ impl<K> History<K> {
         keys: K,
         priority: Priority,
     ) {
-        let entry = Entry {
+        let entry = HistoryEntry {
             time_ms: now.wall / 1_000_000,
-            told: Rc::new(EventText { event, text, keys }),
+            text: Rc::new(EventText { event, text, keys }),
         };
         self.0.remember(entry, priority);
     }
 }
 
 impl<K: Default> History<K> {
-    /// Something is wrong with this machine, or no longer is.
+    /// Adds an event about a problem of this machine, or its end.
     pub fn trouble(&mut self, now: Now, event: &'static str, text: String) {
         self.remember(now, (event, text), K::default(), Priority::News);
     }

@@ -1,4 +1,4 @@
-//! Jobs of a machine, done off the loop by a worker; each answer is a command for the machine.
+//! Runs a machine's jobs in a worker thread. The answer to each job is a command for the machine.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -12,33 +12,31 @@ use ring_proto::time::Instant;
 
 use ring_runtime::worker::{Bell, Worker};
 
-/// Carries out jobs, one at a time, in a thread of its own.
+/// Does jobs, one at a time, in a thread.
 pub trait Task: Send + 'static {
-    /// The work.
+    /// The input of a job.
     type Job: Send + 'static;
-    /// Its outcome, for the machine.
+    /// The result of a job, for the machine.
     type Answer: Send + 'static;
 
-    /// Does a job. If that takes long, look at `bell` for when to stop: the job may have been cancelled before it
-    /// begins.
+    /// Does a job. `bell` tells when a long job has to stop; it may be cancelled before it begins.
     fn carry_out(&mut self, job: Self::Job, bell: &Bell) -> Self::Answer;
 }
 
-/// The jobs of one machine, as the loop sees them.
+/// The loop's side of a machine's jobs.
 #[derive(Debug)]
 pub(crate) struct Jobs<T: Task> {
     worker: Worker<VecDeque<(u64, T::Job)>>,
-    /// The next job's number.
     next: u64,
     answers: Receiver<T::Answer>,
-    /// Rings when there is an answer, and at the thread's end.
-    answered: Arc<Bell>,
+    /// The bell that rings when there is an answer, and at the thread's end.
+    answer_bell: Arc<Bell>,
 }
 
-/// Rings at the latest when it is dropped.
-struct Rings(Arc<Bell>);
+/// Rings its bell when it is dropped.
+struct RingOnDrop(Arc<Bell>);
 
-impl Drop for Rings {
+impl Drop for RingOnDrop {
     fn drop(&mut self) {
         self.0.ring();
     }
@@ -48,49 +46,49 @@ impl<T: Task> Jobs<T> {
     /// Starts the thread.
     ///
     /// # Errors
-    /// The process has too many files open, or threads.
+    /// The process has too many files open, or too many threads.
     pub(crate) fn start(mut task: T) -> io::Result<Self> {
-        let answered = Arc::new(Bell::new()?);
+        let answer_bell = Arc::new(Bell::new()?);
         let (sender, answers) = mpsc::channel();
-        let rings = Rings(Arc::clone(&answered));
+        let ring_on_drop = RingOnDrop(Arc::clone(&answer_bell));
         let worker = Worker::start("jobs", move |mailbox, mut poller| {
-            // Dropped after the sender, so that the loop finds the channel closed when it hears the bell.
-            let rings = rings;
+            // The bell is dropped after the sender: when it rings, the loop finds the channel closed.
+            let ring_on_drop = ring_on_drop;
             let sender = sender;
             while let Some((number, job)) = mailbox.next(&mut poller) {
                 mailbox.bell().begin(number);
-                let answer = task.carry_out(job, mailbox.bell());
-                if sender.send(answer).is_err() {
+                let next_answer = task.carry_out(job, mailbox.bell());
+                if sender.send(next_answer).is_err() {
                     break;
                 }
-                rings.0.ring();
+                ring_on_drop.0.ring();
             }
         })?;
         Ok(Self {
             worker,
             next: 0,
             answers,
-            answered,
+            answer_bell,
         })
     }
 
-    /// Adds a job; [`post`](Self::post) passes it on.
-    pub(crate) fn give(&mut self, job: T::Job) {
+    /// Adds a job to be [posted](Self::post).
+    pub(crate) fn add(&mut self, job: T::Job) {
         self.worker.hold((self.next, job));
         self.next += 1;
     }
 
-    /// Cancels all jobs so far, that in hand and those that wait. Each still has its answer.
+    /// Cancels all jobs that were added. Each still has an answer.
     pub(crate) fn cancel(&self) {
         self.worker.bell().cancel_before(self.next);
     }
 
-    /// Passes jobs on to the worker. Never waits.
+    /// Passes jobs to the worker. Never waits.
     pub(crate) fn post(&mut self, now: Instant) {
         self.worker.post(now);
     }
 
-    /// When to call [`post`](Self::post) again at the latest.
+    /// Returns when to call [`post`](Self::post) again at the latest.
     pub(crate) const fn deadline(&self) -> Option<Instant> {
         self.worker.deadline()
     }
@@ -99,25 +97,26 @@ impl<T: Task> Jobs<T> {
     ///
     /// # Errors
     /// The thread has panicked: there will be no more answers.
-    pub(crate) fn answer(&self) -> io::Result<Option<T::Answer>> {
+    pub(crate) fn next_answer(&self) -> io::Result<Option<T::Answer>> {
         match self.answers.try_recv() {
-            Ok(answer) => Ok(Some(answer)),
+            Ok(next_answer) => Ok(Some(next_answer)),
             Err(TryRecvError::Empty) => Ok(None),
-            Err(TryRecvError::Disconnected) => Err(io::Error::other("their thread has panicked")),
+            Err(TryRecvError::Disconnected) => {
+                Err(io::Error::other("the worker thread has panicked"))
+            }
         }
     }
 
-    /// Silences the bell that announces answers.
-    pub(crate) fn heard(&self) {
-        self.answered.silence();
+    pub(crate) fn drain(&self) {
+        self.answer_bell.silence();
     }
 
-    /// Ends the job in hand and drops the others, without an answer: there will be no more jobs.
-    pub(crate) fn end(&self) {
+    /// Ends the current job and drops the others. There will be no more jobs, and no answers to these.
+    pub(crate) fn cancel_all(&self) {
         self.worker.cancel();
     }
 
-    /// Waits for the thread's end for a bounded time; stops waiting as soon as `is_over` returns `true`.
+    /// Waits a bounded time for the thread's end, or until `is_over` returns `true`.
     pub(crate) fn join(&self, is_over: impl FnMut() -> bool) {
         self.worker.join(is_over);
     }
@@ -126,7 +125,7 @@ impl<T: Task> Jobs<T> {
 impl<T: Task> AsFd for Jobs<T> {
     /// Readable when there are answers.
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.answered.as_fd()
+        self.answer_bell.as_fd()
     }
 }
 
@@ -134,7 +133,7 @@ impl<T: Task> AsFd for Jobs<T> {
 #[derive(Debug)]
 pub struct NoTask<A> {
     _never: Infallible,
-    answer: PhantomData<A>,
+    next_answer: PhantomData<A>,
 }
 
 impl<A: Send + 'static> Task for NoTask<A> {
@@ -153,10 +152,9 @@ mod tests {
     use super::*;
     use ring_runtime::wait::{Interest, Poller};
 
-    /// Doubles even numbers.
-    struct Doubles;
+    struct Doubler;
 
-    impl Task for Doubles {
+    impl Task for Doubler {
         type Job = u32;
         type Answer = u32;
 
@@ -166,27 +164,27 @@ mod tests {
         }
     }
 
-    /// The next answer, or that there will be none.
-    fn answer<T: Task>(jobs: &Jobs<T>) -> io::Result<T::Answer> {
+    /// Waits for the next answer. Fails if there will be none.
+    fn next_answer<T: Task>(jobs: &Jobs<T>) -> io::Result<T::Answer> {
         let mut poller = Poller::new()?;
         poller.add(jobs, 0, Interest::Read)?;
         for _ in 0..60 {
             poller.wait(Some(Duration::from_secs(1)))?;
-            jobs.heard();
-            if let Some(answer) = jobs.answer()? {
-                return Ok(answer);
+            jobs.drain();
+            if let Some(next_answer) = jobs.next_answer()? {
+                return Ok(next_answer);
             }
         }
         panic!("no answer within a minute")
     }
 
     #[test]
-    fn answers_come_until_a_job_has_panicked_and_that_is_told() {
-        let mut jobs = Jobs::start(Doubles).expect("a thread");
+    fn answers_come_until_a_job_has_panicked_which_is_an_error() {
+        let mut jobs = Jobs::start(Doubler).expect("a thread");
         for (job, expected) in [(2, Some(4)), (4, Some(8)), (3, None)] {
-            jobs.give(job);
+            jobs.add(job);
             post(&mut jobs);
-            assert_eq!(answer(&jobs).ok(), expected);
+            assert_eq!(next_answer(&jobs).ok(), expected);
         }
     }
 
@@ -197,7 +195,7 @@ mod tests {
         }
     }
 
-    /// Says that it has begun, and works until it is cancelled, or not at all.
+    /// Reports that a job has begun, and works until it is cancelled. A `short` job ends at once.
     struct Endless(mpsc::Sender<&'static str>);
 
     impl Task for Endless {
@@ -217,16 +215,16 @@ mod tests {
     }
 
     #[test]
-    fn cancelled_jobs_have_their_answers_and_later_ones_are_done() {
+    fn cancelled_jobs_have_answers_and_later_ones_are_done() {
         let (begins, begun) = mpsc::channel();
         let mut jobs = Jobs::start(Endless(begins)).expect("a thread");
-        jobs.give("in hand");
-        jobs.give("waits");
+        jobs.add("in hand");
+        jobs.add("waits");
         post(&mut jobs);
         assert_eq!(begun.recv(), Ok("in hand"));
-        jobs.give("held");
+        jobs.add("held");
         jobs.cancel();
-        jobs.give("short");
+        jobs.add("short");
         post(&mut jobs);
         for expected in [
             ("in hand", true),
@@ -234,7 +232,7 @@ mod tests {
             ("held", true),
             ("short", false),
         ] {
-            assert_eq!(answer(&jobs).ok(), Some(expected));
+            assert_eq!(next_answer(&jobs).ok(), Some(expected));
         }
     }
 }

@@ -1,10 +1,9 @@
-//! The keys under which the loop waits for its descriptors, besides that of the link.
+//! The keys of the loop's descriptors, in addition to that of the link.
 
 /// The key for changes of the network.
 pub const NETWORK: u64 = 1;
-/// The key for a descriptor of the system's own, by which its other threads get into the loop.
+/// The key for the system's descriptor, with which its other threads wake the loop.
 pub const SYSTEM: u64 = 2;
-/// The key for signals.
 pub(crate) const SIGNALS: u64 = 3;
 /// The key for the control socket and its clients.
 pub(crate) const CONTROL: u64 = 4;

@@ -1,4 +1,4 @@
-//! The clock of the times that clients are told.
+//! The clock of the times in grants.
 
 use std::sync::OnceLock;
 
@@ -6,7 +6,7 @@ use ring_control::BootClock;
 use ring_runtime::clock;
 use tracing::warn;
 
-/// Returns the clock of this process, as grants name it; `None`: it is not known.
+/// Returns the clock of this process, as grants name it; `None`: it is unknown.
 pub fn lease_clock() -> Option<BootClock> {
     static CLOCK: OnceLock<Option<BootClock>> = OnceLock::new();
     let find = || match clock::of_boot() {
@@ -14,7 +14,7 @@ pub fn lease_clock() -> Option<BootClock> {
         Err(error) => {
             warn!(
                 event = "clock_unknown",
-                "cannot find out which clock this is: {error}; ringctl takes no lock outside the first time namespace"
+                "cannot determine the clock of leases: {error}; in another time namespace ringctl takes no lock"
             );
             None
         }

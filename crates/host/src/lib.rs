@@ -1,17 +1,19 @@
-//! Any system as a daemon: the one loop, and what it wires together. No protocol decisions.
+//! Runs any system as a daemon: the loop, signals, the control socket, hooks, jobs and the log.
+//!
+//! It makes no decisions of a protocol. Start with [`System`] and `run.rs`.
 
 #![forbid(unsafe_code)]
 
 mod clock_rate;
-mod complaints;
 mod connection;
-mod descriptors;
+mod descriptor_budget;
 mod endpoint;
 mod error;
 mod history;
 pub mod hooks;
 mod jobs;
 mod keys;
+mod last_failure;
 mod lease_clock;
 mod lock_log;
 mod lock_queue;
@@ -21,7 +23,6 @@ mod node_health;
 mod notify;
 pub mod observe;
 mod onlookers;
-mod prelude;
 pub mod program;
 mod reaction;
 mod recent;
@@ -29,31 +30,31 @@ mod run;
 mod send_failures;
 mod server;
 mod signals;
+mod start_delay;
 mod system;
 mod two_slots;
 mod udp_slot;
 mod watchers;
-
 mod work_budget;
 
 use clock_rate::ClockRate;
-pub use complaints::Complaints;
 pub use error::{Error, SystemError};
-pub use history::{Entry, History};
+pub use history::{History, HistoryEntry};
 pub use jobs::{NoTask, Task};
 pub use keys::{NETWORK, SYSTEM};
+pub use last_failure::LastFailure;
 pub use lease_clock::lease_clock;
 pub use lock_log::{HeldLock, LockLog};
-pub use lock_queue::{Holder, LockQueue, MAX_WAITING, NOTICE, NotQueued, Waiter};
+pub use lock_queue::{ENDING_NOTICE, Holder, LockQueue, NotQueued, WAITING_CLIENTS_MAX, Waiter};
 pub use machine_names::note_addresses;
 pub use node_health::NodeHealth;
 pub use onlookers::Onlookers;
-pub use prelude::Prelude;
 pub use reaction::Reaction;
-pub use recent::{Priority, REMEMBERED, Recent};
+pub use recent::{Priority, RETAINED_EVENTS_MAX, Recent};
 pub use run::Host;
 pub use send_failures::SendFailures;
 pub use server::Server;
+pub use start_delay::StartDelay;
 pub use system::{Answer, LateLimits, ShutDown, System};
 pub use two_slots::{Contents, TwoSlots, array_at, u64_at};
 pub use udp_slot::REBIND_PAUSE;
@@ -65,7 +66,7 @@ use std::fmt;
 
 use clap::ValueEnum;
 
-/// The name of the program that the host runs in, as its operator and its clients know it.
+/// The name of the program that contains the host, for operators and clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Program(pub &'static str);
 
@@ -75,11 +76,11 @@ impl fmt::Display for Program {
     }
 }
 
-/// How log lines are printed.
+/// The format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum LogFormat {
-    /// A sentence a line, for people.
+    /// One sentence per line, for people.
     Text,
-    /// A JSON object a line, for machines.
+    /// One JSON object per line, for programs.
     Json,
 }

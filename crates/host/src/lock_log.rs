@@ -1,4 +1,4 @@
-//! The log's lines about locks: who has the token, who had it, for how long, and how that ended.
+//! Logs the locks of this machine: the holder, the duration, and the reason of the end.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,23 +10,23 @@ use tracing::{info, warn};
 use crate::observe::RateLimit;
 use ring_process::{Client, ClientId};
 
-/// Locks may be granted thousands of times a second: a burst of them gets lines, and then one a second.
-const GRANTS: RateLimit = RateLimit::new(100, Duration::from_secs(1));
-/// A lock that lasts so long gets its lines in any case.
-const LONG: Duration = Duration::from_secs(1);
+/// Locks may be granted thousands of times per second. A burst of them is logged, and then one per second.
+const GRANTS_LIMIT: RateLimit = RateLimit::new(100, Duration::from_secs(1));
+/// A lock that lasts at least this long is always logged.
+const LONG_LOCK_MIN: Duration = Duration::from_secs(1);
 
 /// A lock that is held on this machine.
 #[derive(Debug, Clone)]
 pub struct HeldLock {
-    /// Who has it.
+    /// The client that holds it.
     pub client: Client,
-    /// What the client says that it is.
+    /// The client's name for itself.
     pub label: String,
-    /// The job that it is for.
+    /// The job that the lock is for.
     pub job: Option<String>,
     /// Its fencing token.
     pub token: String,
-    /// Since when it is held.
+    /// When it was granted.
     pub since: Instant,
 }
 
@@ -34,77 +34,71 @@ pub struct HeldLock {
 #[derive(Debug)]
 pub struct LockLog {
     grants: RateLimit,
-    /// Limits the lines of locks that are lost within [`LONG`].
+    /// Limits the lines about locks that are lost within [`LONG_LOCK_MIN`].
     losses: RateLimit,
     held: Option<HeldLock>,
-    /// Whether the grant of the lock that is held was logged.
-    is_shown: bool,
+    /// Whether the grant of the held lock was logged.
+    is_logged: bool,
 }
 
 impl Default for LockLog {
-    /// Makes the log of a machine on which nobody has the token.
+    /// Makes the log of a machine without a lock.
     fn default() -> Self {
         Self {
-            grants: GRANTS,
-            losses: GRANTS,
+            grants: GRANTS_LIMIT,
+            losses: GRANTS_LIMIT,
             held: None,
-            is_shown: false,
+            is_logged: false,
         }
     }
 }
 
 impl LockLog {
-    /// Returns the lock that is held.
+    /// Returns the held lock.
     pub const fn held(&self) -> Option<&HeldLock> {
         self.held.as_ref()
     }
 
-    /// A lock was granted.
-    pub fn granted(&mut self, now: Instant, lock: HeldLock) {
-        self.is_shown = self.grants.allow(now);
-        if self.is_shown {
-            self.show(&lock);
+    /// Records a granted lock.
+    pub fn on_granted(&mut self, now: Instant, lock: HeldLock) {
+        self.is_logged = self.grants.allow(now);
+        if self.is_logged {
+            self.log_grant(&lock);
         }
         self.held = Some(lock);
     }
 
-    /// Returns when [`look`](Self::look) has something to log.
+    /// Returns when to call [`log_long_lock`](Self::log_long_lock).
     pub fn deadline(&self) -> Option<Instant> {
-        let hidden = self.held.as_ref().filter(|_| !self.is_shown);
-        hidden.map(|lock| lock.since + LONG)
+        let hidden = self.held.as_ref().filter(|_| !self.is_logged);
+        hidden.map(|lock| lock.since + LONG_LOCK_MIN)
     }
 
-    /// Logs the grant of a lock that lasts for long, unless that was done.
-    pub fn look(&mut self, now: Instant) {
+    /// Logs the grant of a lock that has become long, unless it was logged.
+    pub fn log_long_lock(&mut self, now: Instant) {
         if self.deadline().is_none_or(|at| at > now) {
             return;
         }
-        self.is_shown = true;
+        self.is_logged = true;
         if let Some(lock) = self.held.take() {
-            self.show(&lock);
+            self.log_grant(&lock);
             self.held = Some(lock);
         }
     }
 
-    fn show(&mut self, lock: &HeldLock) {
-        let more = More(self.grants.take_refused());
-        let HeldLock {
-            client,
-            label,
-            job,
-            token,
-            ..
-        } = lock;
+    fn log_grant(&mut self, lock: &HeldLock) {
+        let more = HiddenLocks(self.grants.take_refused());
+        let (client, label, job, token) = (&lock.client, &lock.label, &lock.job, &lock.token);
         let (pid, uid, user) = (client.pid, client.uid, client.user_name());
         info!(
             event = "lock_granted",
-            label, job, pid, uid, user, token, "{label:?} ({client}) has the token {token}{more}"
+            label, job, pid, uid, user, token, "{label:?} ({client}) holds the token {token}{more}"
         );
     }
 
-    /// A client has given its lock back, after a command with this exit code if it has told one. Returns the lock,
-    /// unless it was lost before.
-    pub fn released(
+    /// Records that a client has released its lock, after a command with this exit code if it gave one. Returns the
+    /// lock, unless it was lost before.
+    pub fn on_released(
         &mut self,
         now: Instant,
         client: ClientId,
@@ -112,16 +106,10 @@ impl LockLog {
     ) -> Option<HeldLock> {
         let lock = self.held.take_if(|lock| lock.client.id == client)?;
         let held = now.since(lock.since);
-        if !self.is_shown && held < LONG {
+        if !self.is_logged && held < LONG_LOCK_MIN {
             return Some(lock);
         }
-        let HeldLock {
-            client,
-            label,
-            job,
-            token,
-            ..
-        } = &lock;
+        let (client, label, job, token) = (&lock.client, &lock.label, &lock.job, &lock.token);
         let (pid, uid, user) = (client.pid, client.uid, client.user_name());
         let (held_ns, held) = (nanos(held), format_duration(held));
         let code = exit.map_or_else(String::new, |exit| format!(", exit code {exit}"));
@@ -135,14 +123,14 @@ impl LockLog {
             token,
             held_ns,
             exit,
-            "{label:?} ({client}) has given the token {token} back after {held}{code}"
+            "{label:?} ({client}) has released the token {token} after {held}{code}"
         );
         Some(lock)
     }
 
-    /// A client's lock has ended before it gave it back: for a reason, by its name and in words. `is_wrong`: nobody
-    /// has asked for it.
-    pub fn lost(
+    /// Records that a client's lock has ended before the client released it. The reason is a name and a text.
+    /// `is_wrong`: the end was not requested.
+    pub fn on_lost(
         &mut self,
         now: Instant,
         client: ClientId,
@@ -160,7 +148,7 @@ impl LockLog {
             since,
         } = lock;
         let held = now.since(since);
-        if !self.is_shown && held < LONG && !self.losses.allow(now) {
+        if !self.is_logged && held < LONG_LOCK_MIN && !self.losses.allow(now) {
             return;
         }
         let (pid, uid, user) = (client.pid, client.uid, client.user_name());
@@ -189,15 +177,15 @@ impl LockLog {
     }
 }
 
-/// How many grants got no line.
-struct More(u64);
+/// Number of grants that were not logged.
+struct HiddenLocks(u64);
 
-impl fmt::Display for More {
+impl fmt::Display for HiddenLocks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             0 => Ok(()),
-            1 => f.write_str(" (1 short lock before it is not shown)"),
-            locks => write!(f, " ({locks} short locks before it are not shown)"),
+            1 => f.write_str(" (1 earlier short lock was not shown)"),
+            locks => write!(f, " ({locks} earlier short locks were not shown)"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Names of machines for log lines, by the MAC addresses in them.
+//! Names of machines for log lines, by the MAC addresses in the lines.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -7,18 +7,18 @@ use std::time::{Duration, Instant};
 
 use ring_text::{Names, has_mac, name_macs};
 
-/// How long names count that were read.
-const FRESH: Duration = Duration::from_secs(60);
+/// How long the names that were read stay valid.
+const NAMES_LIFETIME: Duration = Duration::from_secs(60);
 
-/// The ips of machines by their MACs, as far as this process knows them.
+/// The IP addresses of machines by their MAC addresses, as far as this process knows them.
 static ADDRESSES: Mutex<BTreeMap<[u8; 6], IpAddr>> = Mutex::new(BTreeMap::new());
 
-/// From now on log lines name the machines with these addresses by their ips.
+/// Replaces the IP addresses by which later log lines name machines.
 pub fn note_addresses(addresses: impl Iterator<Item = ([u8; 6], IpAddr)>) {
     *ADDRESSES.lock().unwrap_or_else(PoisonError::into_inner) = addresses.collect();
 }
 
-/// Names of this machine's files, which are read anew now and then.
+/// The names in this machine's files, which are read again periodically.
 #[derive(Debug, Default)]
 pub(super) struct MachineNames {
     names: Names,
@@ -26,12 +26,12 @@ pub(super) struct MachineNames {
 }
 
 impl MachineNames {
-    /// Returns a text in which each MAC address has the name of its machine behind it, if there is one.
-    pub(super) fn put_into(&mut self, text: &str) -> String {
+    /// Adds the name of its machine to each MAC address in a text, if there is one.
+    pub(super) fn add_names(&mut self, text: &str) -> String {
         if !has_mac(text) {
             return text.to_owned();
         }
-        if self.read_at.is_none_or(|at| at.elapsed() >= FRESH) {
+        if self.read_at.is_none_or(|at| at.elapsed() >= NAMES_LIFETIME) {
             self.names = Names::read();
             self.read_at = Some(Instant::now());
         }
@@ -53,6 +53,6 @@ mod tests {
         note_addresses([([2, 0, 0, 0, 0, 0xaa], ip)].into_iter());
         let line = "owner is 02:00:00:00:00:aa, not 02:00:00:00:00:ab";
         let expected = "owner is 02:00:00:00:00:aa (localhost), not 02:00:00:00:00:ab";
-        assert_eq!(MachineNames::default().put_into(line), expected);
+        assert_eq!(MachineNames::default().add_names(line), expected);
     }
 }

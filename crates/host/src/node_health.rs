@@ -1,12 +1,12 @@
-//! A node's surroundings, looked at about once a second and only when the loop is awake anyway: what the kernel drops, and the
-//! rate of the clock.
+//! Checks a node's environment about once per second, only while the loop is awake: drops of the kernel, and the
+//! clock's rate.
 
 use ring_runtime::clock;
 use tracing::{info, warn};
 
 use super::{ClockRate, Program};
 
-/// Logs what goes wrong with the link and the clock.
+/// Logs problems of the link and the clock.
 #[derive(Debug)]
 pub struct NodeHealth {
     program: Program,
@@ -16,7 +16,7 @@ pub struct NodeHealth {
 }
 
 impl NodeHealth {
-    /// Nothing logged yet, in this program. `messages` is what the link carries.
+    /// Makes the checks of a program whose link carries `messages` (frames or datagrams).
     pub const fn new(program: Program, messages: &'static str) -> Self {
         Self {
             program,
@@ -26,7 +26,7 @@ impl NodeHealth {
         }
     }
 
-    /// Looks at how many messages the kernel has `dropped`, all told.
+    /// Takes the total number of messages that the kernel has dropped, and logs new drops.
     pub fn look_at_drops(&mut self, dropped: u64) {
         let count = dropped.saturating_sub(self.kernel_drops);
         self.kernel_drops = dropped;
@@ -35,35 +35,35 @@ impl NodeHealth {
             warn!(
                 event = "kernel_dropped",
                 count,
-                "the kernel dropped {count} {messages}: they came faster than {program} reads"
+                "the kernel dropped {count} {messages}: they arrived faster than {program} reads"
             );
         }
     }
 
-    /// Checks the rate of the clock. When that has become wrong, and when it is right again, logs it and `tell`s watchers:
-    /// the event's name, and a sentence.
+    /// Checks the rate of the clock. If it has become wrong or right, logs that and calls `tell` with the event's
+    /// name and a text, for watchers.
     pub fn look_at_clock(&mut self, tell: impl FnOnce(&'static str, String)) {
-        let Some((clock, counter)) = clock::rates() else {
+        let Some((clock, counter)) = clock::read_rates() else {
             return;
         };
-        if !self.clock.look(clock, counter) {
+        if !self.clock.update(clock, counter) {
             return;
         }
-        let (event, text) = if let Some(text) = self.clock.trouble() {
+        let (event, text) = if let Some(text) = self.clock.problem() {
             let event = "clock_rate";
             warn!(event, "{text}");
             (event, text)
         } else {
             let event = "clock_rate_right";
-            let text = "this machine's clock runs at its right rate again".to_owned();
+            let text = "this machine's clock runs at the right rate again".to_owned();
             info!(event, "{text}");
             (event, text)
         };
         tell(event, text);
     }
 
-    /// What is wrong with the rate of the clock, and what to do; `None`: nothing.
+    /// Describes a wrong rate of the clock, and a remedy; `None`: it is right.
     pub fn clock_trouble(&self) -> Option<String> {
-        self.clock.trouble()
+        self.clock.problem()
     }
 }

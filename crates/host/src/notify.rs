@@ -1,4 +1,4 @@
-//! Tells the service manager how the daemon is, if there is one.
+//! Reports the daemon's condition to the service manager, if there is one.
 
 use std::env;
 use std::ffi::OsStr;
@@ -15,92 +15,91 @@ use tracing::debug;
 
 use crate::observe::RateLimit;
 
-/// Tells the service manager.
 #[derive(Debug)]
 pub(crate) struct Notifier<C> {
-    /// `None`: there is no service manager.
+    /// The channel to the service manager, if there is one.
     channel: Option<Channel>,
-    /// The condition that it was told last.
-    told: Option<C>,
+    last_condition: Option<C>,
     limit: RateLimit,
     watchdog: Option<Watchdog>,
 }
 
 impl<C: Copy + PartialEq + Display> Notifier<C> {
-    /// Finds the service manager, if there is one.
+    /// Opens the channel to the service manager, if there is one.
     pub(crate) fn new() -> Self {
         let channel = env::var_os("NOTIFY_SOCKET").map(|name| Channel::open(&name));
         let channel = channel.transpose().unwrap_or_else(|error| {
-            complain(&error);
+            log_failure(&error);
             None
         });
         let timeout = sd_notify::watchdog_enabled().filter(|_| channel.is_some());
         Self {
             channel,
-            told: None,
+            last_condition: None,
             limit: RateLimit::new(1, Duration::from_secs(1)),
             watchdog: timeout.map(Watchdog::new),
         }
     }
 
-    /// The daemon is up. Waits until the service manager has taken that: nothing runs yet that could be late.
-    pub(crate) fn ready(&self) {
+    /// Reports that the daemon is up. Waits until the service manager has taken the message: nothing runs yet that
+    /// could be late.
+    pub(crate) fn send_ready(&self) {
         if self.channel.is_some()
             && let Err(error) = sd_notify::notify(&[NotifyState::Ready])
         {
-            complain(&error);
+            log_failure(&error);
         }
     }
 
-    /// Reports what the daemon does before its node runs.
+    /// Reports a status before the daemon's node runs.
     pub(crate) fn status(&self, status: &str) {
-        self.tell(&NotifyState::Status(status));
+        self.send(&NotifyState::Status(status));
     }
 
-    /// The daemon is shutting down: the service manager should no longer expect its loop to turn.
+    /// Reports that the daemon is shutting down: from then on the watchdog no longer expects the loop to run.
     pub(crate) fn stopping(&self, status: &str) {
-        self.tell(&NotifyState::Stopping);
-        self.tell(&NotifyState::Status(status));
+        self.send(&NotifyState::Stopping);
+        self.send(&NotifyState::Status(status));
     }
 
-    /// When [`feed`](Self::feed) is to be called at the latest.
+    /// Returns when to call [`feed`](Self::feed) at the latest.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.watchdog.as_ref().map(|watchdog| watchdog.next)
     }
 
-    /// The loop has turned: feeds the service manager's watchdog.
+    /// Feeds the service manager's watchdog when that is due.
     pub(crate) fn feed(&mut self, now: Instant) {
-        if self.watchdog.as_mut().is_some_and(|it| it.is_due(now)) {
-            self.tell(&NotifyState::Watchdog);
+        if self.watchdog.as_mut().is_some_and(|it| it.take_due(now)) {
+            self.send(&NotifyState::Watchdog);
         }
     }
 
-    /// Reports a change of condition, at most once a second.
+    /// Reports a changed condition, at most once per second.
     pub(crate) fn update(&mut self, now: Instant, condition: impl FnOnce() -> C) {
         if self.channel.is_none() {
             return;
         }
         let condition = condition();
-        if self.told == Some(condition) || !self.limit.allow(now) {
+        if self.last_condition == Some(condition) || !self.limit.allow(now) {
             return;
         }
-        self.told = Some(condition);
-        self.tell(&NotifyState::Status(&condition.to_string()));
+        self.last_condition = Some(condition);
+        self.send(&NotifyState::Status(&condition.to_string()));
     }
 
-    fn tell(&self, state: &NotifyState<'_>) {
+    fn send(&self, state: &NotifyState<'_>) {
         if let Some(Err(error)) = self.channel.as_ref().map(|channel| channel.send(state)) {
-            complain(&error);
+            log_failure(&error);
         }
     }
 }
 
-fn complain(error: &io::Error) {
+fn log_failure(error: &io::Error) {
     debug!(event = "notify_failed", "cannot notify systemd: {error}");
 }
 
-/// The socket to the service manager. It stays open, so that a process that can open no more descriptors is
-/// not taken for one that hangs. It never blocks on a service manager that does not listen.
+/// The socket to the service manager. It stays open: a process that cannot open more descriptors must not be taken
+/// for one that hangs. It never blocks on a service manager that does not read.
 #[derive(Debug)]
 struct Channel {
     socket: UnixDatagram,
@@ -126,10 +125,9 @@ impl Channel {
     }
 }
 
-/// Feedings per watchdog timeout: one or two may get lost.
-const FEEDINGS: u32 = 3;
+/// Messages per watchdog timeout: one or two may get lost.
+const FEEDS_PER_TIMEOUT: u32 = 3;
 
-/// When to feed the watchdog.
 #[derive(Debug)]
 struct Watchdog {
     period: Duration,
@@ -139,12 +137,12 @@ struct Watchdog {
 impl Watchdog {
     fn new(timeout: Duration) -> Self {
         Self {
-            period: timeout / FEEDINGS,
+            period: timeout / FEEDS_PER_TIMEOUT,
             next: Instant::default(),
         }
     }
 
-    fn is_due(&mut self, now: Instant) -> bool {
+    fn take_due(&mut self, now: Instant) -> bool {
         let due = now >= self.next;
         if due {
             self.next = now + self.period;
@@ -165,16 +163,16 @@ mod tests {
     use super::{Channel, Watchdog};
 
     #[test]
-    fn a_watchdog_is_fed_at_once_and_then_three_times_in_its_time() {
+    fn a_watchdog_is_fed_at_once_and_then_three_times_per_timeout() {
         let at = |ms: u64| Instant::from_nanos(ms * 1_000_000);
         let mut watchdog = Watchdog::new(Duration::from_millis(300));
-        let fed: Vec<u64> = (7..=400).filter(|&ms| watchdog.is_due(at(ms))).collect();
+        let fed: Vec<u64> = (7..=400).filter(|&ms| watchdog.take_due(at(ms))).collect();
         assert_eq!(fed, [7, 107, 207, 307]);
         assert_eq!(watchdog.next, at(407));
     }
 
     #[test]
-    fn a_service_manager_that_does_not_listen_is_not_waited_for() {
+    fn a_service_manager_that_does_not_read_is_not_waited_for() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("notify");
         let manager = UnixDatagram::bind(&path).unwrap();

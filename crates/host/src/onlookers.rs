@@ -1,4 +1,4 @@
-//! Clients of the control socket that look on: they ask for the status, and to be told what happens.
+//! Clients that only observe a node: they ask for the status, or watch events.
 
 use ring_control::{OwnRequest, Reply, Request};
 use ring_proto::time::{Instant, Now};
@@ -6,22 +6,22 @@ use ring_proto::time::{Instant, Now};
 use super::{Reaction, Recent, Server, Watchers};
 use ring_process::ClientId;
 
-/// The clients of the control socket of a system whose nodes are asked for nothing else.
+/// The clients of the control socket of a system whose nodes answer no other requests.
 #[derive(Debug)]
 pub struct Onlookers {
     watchers: Watchers,
-    /// Those whose connections may be silent from now on.
-    lasting: Vec<ClientId>,
-    /// What is said to who asks for more.
+    /// Clients whose connections may be silent from now on.
+    silent_clients: Vec<ClientId>,
+    /// The reply to any other request.
     refusal: &'static str,
 }
 
 impl Onlookers {
-    /// Nobody yet. `refusal` is what is said to who asks for anything else.
+    /// Makes an empty set. `refusal` is the reply to any other request.
     pub fn new(refusal: &'static str) -> Self {
         Self {
             watchers: Watchers::default(),
-            lasting: Vec::new(),
+            silent_clients: Vec::new(),
             refusal,
         }
     }
@@ -37,14 +37,14 @@ impl Onlookers {
             Request::Version => Reaction::version(None),
             Request::Status => Reaction::Status,
             Request::Watch { from, turns } => {
-                self.lasting.push(client);
+                self.silent_clients.push(client);
                 self.watchers.add(client, from, turns, events)
             }
             _ => Reaction::error(self.refusal),
         }
     }
 
-    /// Tells watchers what has happened.
+    /// Sends new events to watchers.
     pub fn serve<E: Clone>(
         &mut self,
         now: Now,
@@ -53,15 +53,16 @@ impl Onlookers {
         message: impl Fn(&E, u64) -> Reply,
     ) {
         let Now { monotonic, .. } = now;
-        self.let_go(monotonic, server);
-        self.watchers.tell(monotonic, server, events, message);
+        self.update_clients(monotonic, server);
+        self.watchers
+            .send_events(monotonic, server, events, message);
     }
 
-    fn let_go(&mut self, now: Instant, server: &mut Server) {
+    fn update_clients(&mut self, now: Instant, server: &mut Server) {
         while let Some(client) = server.take_gone() {
             self.watchers.forget(client);
         }
-        for client in self.lasting.drain(..) {
+        for client in self.silent_clients.drain(..) {
             server.set_lasting(now, client, true);
         }
     }

@@ -1,4 +1,4 @@
-//! How a client's request is answered, before the node's status is asked for.
+//! The reaction to a client's request, before the node's status is determined.
 
 use ring_control::{NodeStatus, PROTOCOL, Reply, Snapshot, Version};
 
@@ -15,17 +15,17 @@ pub enum Reaction<C> {
     Command(C, Reply),
     /// Reply with the status.
     Status,
-    /// Reply with the status, as it is after the latest event.
+    /// Reply with the status after the latest event.
     Snapshot,
 }
 
 impl<C> Reaction<C> {
-    /// Replies with what is wrong.
+    /// Replies with an error.
     pub fn error(text: &str) -> Self {
         Self::Reply(Reply::Error(text.to_owned()))
     }
 
-    /// Replies with the versions of the protocol and of this program, and the interface of nodes that have one.
+    /// Replies with the versions of the protocol and of this program, and the interface of a node that has one.
     pub fn version(interface: Option<&str>) -> Self {
         Self::Reply(Reply::Version(Version {
             protocol: PROTOCOL,
@@ -34,7 +34,8 @@ impl<C> Reaction<C> {
         }))
     }
 
-    /// What the host is to do. `latest`: the number of the latest event; `status`: makes the node's status.
+    /// Converts it into the host's answer. `latest` is the number of the latest event; `status` makes the node's
+    /// status.
     pub fn answer(self, latest: u64, status: impl FnOnce() -> NodeStatus) -> Answer<C> {
         Answer::Reply(match self {
             Self::Reply(reply) => reply,

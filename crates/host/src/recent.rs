@@ -1,69 +1,67 @@
-//! The latest events, numbered, for watchers and for hooks.
+//! The latest events, numbered, for watchers and hooks.
 
 use std::collections::VecDeque;
 
 use ring_proto::time::Now;
 
-/// Maximum events retained, of all kinds and again of those that are news: a token's turns and granted locks come
-/// too often to be retained for long.
-pub const REMEMBERED: usize = 1024;
+/// Maximum number of retained events, and again of retained news. Turns of the token and granted locks come too often
+/// to be retained for long.
+pub const RETAINED_EVENTS_MAX: usize = 1024;
 
-/// Who gets an event, and for how long it is retained.
+/// The receivers of an event, and how long it is retained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Priority {
-    /// Everybody gets it. It is displaced by other news only.
+    /// Everybody gets it. Only other news displace it.
     News,
     /// Everybody gets it. Any event displaces it.
     Passing,
-    /// Who asks for routine gets it. Any event displaces it.
+    /// Only watchers that asked for routine get it. Any event displaces it.
     Routine,
 }
 
-/// Retains events. Their numbers count up from the time of the daemon's start in microseconds since 1970, so
-/// a watcher that asks for the events after a number of an earlier run gets none of this run by mistake.
+/// The retained events. Their numbers count up from the daemon's start in microseconds since 1970. So a watcher that
+/// asks for events after a number of an earlier run never gets events of this run by mistake.
 #[derive(Debug)]
 pub struct Recent<E> {
     events: VecDeque<E>,
     /// News, with their numbers.
     news: VecDeque<(u64, E)>,
-    /// The numbers of the passing ones among `events`.
+    /// The numbers of the passing events among `events`.
     passing: VecDeque<u64>,
-    /// The number of the latest of the news that is no longer retained.
-    forgotten: u64,
-    /// The number of the latest event.
+    /// The number of the last news that is no longer retained.
+    last_forgotten: u64,
     latest: u64,
 }
 
 impl<E: Clone> Recent<E> {
-    /// No events yet.
+    /// Makes an empty collection.
     pub fn new(now: Now) -> Self {
         let before_all = now.wall / 1_000;
         Self {
-            events: VecDeque::with_capacity(REMEMBERED),
-            news: VecDeque::with_capacity(REMEMBERED),
-            passing: VecDeque::with_capacity(REMEMBERED),
-            forgotten: before_all,
+            events: VecDeque::with_capacity(RETAINED_EVENTS_MAX),
+            news: VecDeque::with_capacity(RETAINED_EVENTS_MAX),
+            passing: VecDeque::with_capacity(RETAINED_EVENTS_MAX),
+            last_forgotten: before_all,
             latest: before_all,
         }
     }
 
-    /// The number of the latest event.
+    /// Returns the number of the latest event.
     pub const fn latest(&self) -> u64 {
         self.latest
     }
 
-    /// Whether all events from this number on are retained, routine included or not; without routine whether all
-    /// news are.
-    pub fn has(&self, from: u64, routine: bool) -> bool {
-        let forgotten = if routine {
+    /// Whether all events from this number on are retained. Without `routine`, only news count.
+    pub fn retains_from(&self, from: u64, routine: bool) -> bool {
+        let last_forgotten = if routine {
             self.latest - self.events.len() as u64
         } else {
-            self.forgotten
+            self.last_forgotten
         };
-        from > forgotten && from <= self.latest + 1
+        from > last_forgotten && from <= self.latest + 1
     }
 
-    /// Returns the first event with this number or a later one, and its number; routine included or not.
+    /// Returns the first event with this number or a later one, and its number; with `routine`, of any priority.
     pub fn next(&self, from: u64, routine: bool) -> Option<(u64, &E)> {
         if routine {
             return Some((from, self.get(from)?));
@@ -76,7 +74,7 @@ impl<E: Clone> Recent<E> {
         news.into_iter().chain(passing).min_by_key(|found| found.0)
     }
 
-    /// Returns an event by its number, unless it is no longer retained.
+    /// Returns an event by its number, if it is retained.
     pub fn get(&self, number: u64) -> Option<&E> {
         let first = self.latest + 1 - self.events.len() as u64;
         let place = usize::try_from(number.checked_sub(first)?).ok()?;
@@ -86,7 +84,7 @@ impl<E: Clone> Recent<E> {
     /// Adds an event.
     pub fn remember(&mut self, event: E, priority: Priority) {
         self.latest += 1;
-        if self.events.len() == REMEMBERED {
+        if self.events.len() == RETAINED_EVENTS_MAX {
             self.events.pop_front();
             let first = self.latest - self.events.len() as u64;
             if self.passing.front().is_some_and(|number| *number < first) {
@@ -97,10 +95,10 @@ impl<E: Clone> Recent<E> {
             self.passing.push_back(self.latest);
         }
         if priority == Priority::News {
-            if self.news.len() == REMEMBERED
+            if self.news.len() == RETAINED_EVENTS_MAX
                 && let Some((number, _)) = self.news.pop_front()
             {
-                self.forgotten = number;
+                self.last_forgotten = number;
             }
             self.news.push_back((self.latest, event.clone()));
         }

@@ -1,8 +1,8 @@
-//! The daemon's one loop, in one thread.
+//! The daemon's only loop, in one thread.
 //!
-//! Each turn waits until a descriptor is ready or a deadline has come. Then it does a bounded amount of
-//! work in order of urgency: messages, timeouts, changes of the network, signals, answers of the worker, and
-//! last the control socket.
+//! Each iteration waits until a descriptor is ready or a deadline has passed. Then it does a bounded amount of work,
+//! the most urgent first: messages, timeouts, changes of the network, signals, answers of jobs, and last the control
+//! socket.
 
 use std::path::Path;
 
@@ -13,40 +13,40 @@ use ring_runtime::driver::Driver;
 use ring_runtime::nice;
 use tracing::{debug, info};
 
-use super::descriptors::Room;
+use super::descriptor_budget::DescriptorBudget;
 use super::jobs::Jobs;
 use super::keys::{CONTROL, JOBS, NETWORK, SIGNALS, SYSTEM};
 use super::loop_health::LoopHealth;
 use super::machine_names::MachineNames;
 use super::notify::Notifier;
 use super::server::Server;
-use super::signals::{Signals, Wish};
+use super::signals::{SignalAction, Signals};
 use super::system::{Answer, LateLimits, ShutDown, System};
 use super::{Error, LogFormat, Program};
 use crate::observe::LogOutput;
 use ring_runtime::Cycle;
 use ring_runtime::wait::{ReadyKeys, Waiting};
 
-/// Maximum changes of the network handled in one turn.
-const STEPS: usize = 2;
-/// Maximum commands that clients cause in one turn.
-const COMMANDS: usize = 8;
-/// Timer slack, in nanoseconds: how much later than asked the kernel may wake the loop. Its default is long
-/// beside a hop.
+/// Maximum changes of the network handled in one loop iteration.
+const NETWORK_CHANGES_MAX: usize = 2;
+/// Maximum commands of clients in one loop iteration.
+const CLIENT_COMMANDS_MAX: usize = 8;
+/// Timer slack, in nanoseconds: how late the kernel may wake the loop. The default, 50 µs, is long compared with a
+/// hop.
 const TIMER_SLACK: u32 = 1_000;
 
-/// A process that can run a system: control socket, signals and log.
+/// A process that can run a system: its control socket, signals and log.
 #[derive(Debug)]
 pub struct Host {
     program: Program,
     waiting: Waiting,
     signals: Signals,
     server: Server,
-    /// When it was started.
+    /// When the process was started.
     started: Now,
-    room: Room,
-    /// The process runs at an urgent nice value.
-    favoured: bool,
+    descriptors: DescriptorBudget,
+    /// Whether the process runs at an urgent nice value.
+    is_prioritized: bool,
     log: LogOutput,
 }
 
@@ -61,8 +61,8 @@ impl Host {
         log_format: LogFormat,
         verbose: bool,
     ) -> Result<Self, Error> {
-        let room = Room::make();
-        let server = Server::listen(program, control, room.clients())?;
+        let descriptors = DescriptorBudget::raise_limit_for_clients();
+        let server = Server::listen(program, control, descriptors.clients())?;
         let signals = Signals::new().map_err(Error::system("catch signals"))?;
         let waiting = Waiting::new()?;
         waiting.add(&signals, SIGNALS)?;
@@ -70,26 +70,26 @@ impl Host {
         clock::timer_slack(TIMER_SLACK).map_err(Error::system("set the timer slack"))?;
         let started = clock::now();
         let mut machines = MachineNames::default();
-        let named = move |text: &str| machines.put_into(text);
+        let named = move |text: &str| machines.add_names(text);
         let log = LogOutput::start(log_format == LogFormat::Json, verbose, named);
         let log = log
             .map_err(std::io::Error::other)
             .map_err(Error::system("start the log"))?;
-        // After the log's thread has started: that one can wait.
-        let favoured = nice::at_most(nice::URGENT).is_ok();
+        // Only after the log's thread has started: it may wait.
+        let is_prioritized = nice::at_most(nice::URGENT).is_ok();
         Ok(Self {
             program,
             waiting,
             signals,
             server,
             started,
-            room,
-            favoured,
+            descriptors,
+            is_prioritized,
             log,
         })
     }
 
-    /// When it was started.
+    /// Returns when the process was started.
     pub const fn started(&self) -> Now {
         self.started
     }
@@ -100,8 +100,8 @@ impl Host {
     /// A system call failed that does not fail on a healthy system, or a second signal came before the
     /// shutdown was complete.
     pub fn run<S: System>(self, driver: Driver<S::Machine>, system: S) -> Result<(), Error> {
-        self.say();
-        let mut running = Running {
+        self.log_limits();
+        let mut daemon = Daemon {
             program: self.program,
             cycle: Cycle {
                 driver,
@@ -113,39 +113,38 @@ impl Host {
             server_awaited: true,
             notifier: Notifier::new(),
             loop_health: LoopHealth::new(),
-            leaving: Leaving::No,
+            shutdown: Shutdown::No,
             system,
             log: self.log,
         };
-        running.start()?;
-        running.run()
+        daemon.start()?;
+        daemon.run()
     }
 
-    fn say(&self) {
-        self.room.say();
-        if !self.favoured {
+    fn log_limits(&self) {
+        self.descriptors.log_limit();
+        if !self.is_prioritized {
             debug!(
                 event = "not_favoured",
-                "no right to run at nice {} (CAP_SYS_NICE): on a busy machine this node may be late",
+                "cannot run at nice {}: CAP_SYS_NICE is missing; on a busy machine this node may be late",
                 nice::URGENT
             );
         }
     }
 }
 
-/// How far a shutdown has come.
 #[derive(Debug)]
-enum Leaving<C> {
+enum Shutdown<C> {
     No,
-    /// Waits for a local client to end its work.
+    /// It waits for a local client to end its work.
     WhenReleased,
-    /// Complete at this time at the latest, done or not; the machine's last command if it is not.
+    /// The machine shuts down. If it takes longer than this time, it gets this last command and the loop ends.
     Now(Instant, Option<C>),
 }
 
-/// Everything that runs. The order of the fields is the order of dropping: the server goes before the
-/// system, whose lock keeps other daemons off the socket's path, and the log comes last.
-struct Running<S: System> {
+/// Everything that runs. Fields are dropped in this order: the server before the system, whose lock keeps other
+/// daemons from the socket's path, and the log last.
+struct Daemon<S: System> {
     program: Program,
     cycle: Cycle<S::Machine>,
     jobs: Option<Jobs<S::Task>>,
@@ -155,12 +154,12 @@ struct Running<S: System> {
     server_awaited: bool,
     notifier: Notifier<S::Condition>,
     loop_health: LoopHealth,
-    leaving: Leaving<<S::Machine as Machine>::Command>,
+    shutdown: Shutdown<<S::Machine as Machine>::Command>,
     system: S,
     log: LogOutput,
 }
 
-impl<S: System> Running<S> {
+impl<S: System> Daemon<S> {
     fn start(&mut self) -> Result<(), Error> {
         self.system.register(&self.cycle.waiting)?;
         let jobs = self.system.task().map(Jobs::start).transpose();
@@ -173,35 +172,35 @@ impl<S: System> Running<S> {
     }
 
     fn run(&mut self) -> Result<(), Error> {
-        self.notifier.ready();
-        // Requests to an earlier run (a stored pause) take effect before the first message.
-        self.heed_clients(clock::now());
-        let now = self.look_at_network(clock::now())?;
-        self.give_jobs(now);
+        self.notifier.send_ready();
+        // Stored requests of an earlier run (a pause) take effect before the first message.
+        self.apply_client_commands(clock::now());
+        let now = self.poll_network(clock::now())?;
+        self.dispatch_jobs(now);
         let result = loop {
             if S::is_finished(self.cycle.driver.machine()) {
                 break Ok(());
             }
-            if let Some((now, last_word)) = self.gives_up() {
+            if let Some((now, last_word)) = self.take_last_command() {
                 self.cycle
                     .driver
                     .command(now, last_word, &mut self.system.environment());
                 break Ok(());
             }
-            if let Err(error) = self.turn() {
+            if let Err(error) = self.run_iteration() {
                 break Err(error);
             }
         };
-        self.notifier.stopping("telling hooks of the end");
+        self.notifier.stopping("running hooks for the end");
         if let Some(jobs) = &self.jobs {
-            jobs.end();
+            jobs.cancel_all();
         }
-        let mut in_haste = matches!(result, Err(Error::Interrupted));
+        let mut is_urgent = matches!(result, Err(Error::Interrupted));
         let signals = &mut self.signals;
         let mut is_over = || {
-            let mut wishes = signals.drain(clock::now().monotonic);
-            in_haste |= wishes.any(|wish| wish == Wish::ExitNow);
-            in_haste
+            let mut actions = signals.drain(clock::now().monotonic);
+            is_urgent |= actions.any(|action| action == SignalAction::ExitNow);
+            is_urgent
         };
         self.system.finish(clock::now(), &mut is_over);
         if let Some(jobs) = &self.jobs {
@@ -212,8 +211,8 @@ impl<S: System> Running<S> {
     }
 
     /// Returns the time and the machine's last command, if a shutdown has taken too long.
-    fn gives_up(&mut self) -> Option<(Now, <S::Machine as Machine>::Command)> {
-        let Leaving::Now(at, last_word) = &mut self.leaving else {
+    fn take_last_command(&mut self) -> Option<(Now, <S::Machine as Machine>::Command)> {
+        let Shutdown::Now(at, last_word) = &mut self.shutdown else {
             return None;
         };
         let now = clock::now();
@@ -221,38 +220,38 @@ impl<S: System> Running<S> {
         last_word.take_if(|_| is_over).map(|word| (now, word))
     }
 
-    fn turn(&mut self) -> Result<(), Error> {
+    fn run_iteration(&mut self) -> Result<(), Error> {
         let deadline = self.deadline();
         let link = self.system.environment().link;
         let (ready, now) = self.cycle.wait(link, deadline)?;
-        self.notice_lateness(now.monotonic);
+        self.check_lateness(now.monotonic);
         self.drive(now, ready);
         if ready.has(NETWORK) {
             self.system.network_readable()?;
         }
-        let now = self.look_at_network(now)?;
+        let now = self.poll_network(now)?;
         if ready.has(SIGNALS) {
-            self.heed_signals(now)?;
+            self.handle_signals(now)?;
         }
         if ready.has(JOBS) {
-            self.hear_answers(now)?;
+            self.collect_job_results(now)?;
         }
         if ready.has(SYSTEM) {
             self.system.own_readable(now)?;
         }
         self.serve_clients(now, ready.has(CONTROL))?;
-        self.heed_clients(now);
-        self.give_jobs(now);
+        self.apply_client_commands(now);
+        self.dispatch_jobs(now);
         self.system.after_turn(now, self.cycle.driver.machine());
-        self.keep_house(now);
+        self.do_housekeeping(now);
         Ok(())
     }
 
-    /// Returns the earliest deadline that is not the machine's.
+    /// Returns the earliest deadline, except the machine's.
     fn deadline(&self) -> Option<Instant> {
-        let give_up = match self.leaving {
-            Leaving::Now(at, _) => Some(at),
-            Leaving::No | Leaving::WhenReleased => None,
+        let give_up = match self.shutdown {
+            Shutdown::Now(at, _) => Some(at),
+            Shutdown::No | Shutdown::WhenReleased => None,
         };
         let deadlines = [
             self.jobs.as_ref().and_then(Jobs::deadline),
@@ -265,8 +264,8 @@ impl<S: System> Running<S> {
         deadlines.into_iter().flatten().min()
     }
 
-    /// Counts and logs a late wake-up: peers may have given this node up.
-    fn notice_lateness(&mut self, now: Instant) {
+    /// Counts and logs a late wake-up: peers may act as if this node were dead.
+    fn check_lateness(&mut self, now: Instant) {
         let Some(due) = self.cycle.driver.deadline() else {
             return;
         };
@@ -274,7 +273,7 @@ impl<S: System> Running<S> {
         let LateLimits { noticed, harmful } = S::late_limits(self.cycle.driver.machine());
         if late > noticed {
             self.system.count_late_wake_up();
-            self.loop_health.late(now, late, harmful);
+            self.loop_health.on_late_wake_up(now, late, harmful);
         }
     }
 
@@ -288,12 +287,12 @@ impl<S: System> Running<S> {
         }
     }
 
-    /// Handles changes of the network. Returns the time after that.
-    fn look_at_network(&mut self, mut now: Now) -> Result<Now, Error> {
-        for _ in 0..STEPS {
+    /// Handles changes of the network. Returns the time after them.
+    fn poll_network(&mut self, mut now: Now) -> Result<Now, Error> {
+        for _ in 0..NETWORK_CHANGES_MAX {
             let looked = self.system.poll_network(now.monotonic, &self.cycle.waiting);
             let Some(net) = looked? else { break };
-            // Opening a socket took a while, in which this node could not have answered.
+            // Opening a socket took time, in which this node could not answer.
             now = clock::now();
             self.cycle
                 .driver
@@ -302,17 +301,17 @@ impl<S: System> Running<S> {
         Ok(now)
     }
 
-    fn heed_signals(&mut self, now: Now) -> Result<(), Error> {
-        for wish in self.signals.drain(now.monotonic) {
-            match wish {
-                Wish::ExitNow => return Err(Error::Interrupted),
-                Wish::ShutDown => {
+    fn handle_signals(&mut self, now: Now) -> Result<(), Error> {
+        for action in self.signals.drain(now.monotonic) {
+            match action {
+                SignalAction::ExitNow => return Err(Error::Interrupted),
+                SignalAction::ShutDown => {
                     let next = self.system.leave();
                     self.notifier.stopping(next);
-                    self.leaving = Leaving::WhenReleased;
+                    self.shutdown = Shutdown::WhenReleased;
                 }
-                Wish::Report => self.system.report(now, self.cycle.driver.machine()),
-                Wish::Nothing(signal) => info!(
+                SignalAction::Report => self.system.report(now, self.cycle.driver.machine()),
+                SignalAction::Nothing(signal) => info!(
                     event = "signal_ignored",
                     signal = signal.as_str(),
                     "{signal} ignored: SIGTERM ends {}, SIGUSR1 logs its status",
@@ -323,14 +322,14 @@ impl<S: System> Running<S> {
         Ok(())
     }
 
-    /// Passes the answers of jobs to the machine.
-    fn hear_answers(&mut self, now: Now) -> Result<(), Error> {
+    /// Gives the answers of jobs to the machine.
+    fn collect_job_results(&mut self, now: Now) -> Result<(), Error> {
         let Some(jobs) = &self.jobs else {
             return Ok(());
         };
-        jobs.heard();
-        // One answer a job: the machine bounds how many there are.
-        while let Some(answer) = jobs.answer().map_err(Error::system("do jobs"))? {
+        jobs.drain();
+        // There is one answer per job, and the machine bounds the number of jobs.
+        while let Some(answer) = jobs.next_answer().map_err(Error::system("do jobs"))? {
             self.cycle
                 .driver
                 .command(now, answer, &mut self.system.environment());
@@ -338,12 +337,12 @@ impl<S: System> Running<S> {
         Ok(())
     }
 
-    /// Passes the machine's jobs to the worker.
-    fn give_jobs(&mut self, now: Now) {
+    /// Gives the machine's jobs to the worker.
+    fn dispatch_jobs(&mut self, now: Now) {
         let Some(jobs) = &mut self.jobs else { return };
         while let Some(wanted) = self.cycle.driver.next_job() {
             match wanted {
-                JobOp::Start(job) => jobs.give(job),
+                JobOp::Start(job) => jobs.add(job),
                 JobOp::Cancel => jobs.cancel(),
             }
         }
@@ -377,10 +376,10 @@ impl<S: System> Running<S> {
                 }
             },
         );
-        let awaited = self.server.resume().is_none();
-        if awaited != self.server_awaited {
-            self.server_awaited = awaited;
-            if awaited {
+        let is_awaited = self.server.resume().is_none();
+        if is_awaited != self.server_awaited {
+            self.server_awaited = is_awaited;
+            if is_awaited {
                 self.cycle.waiting.add(self.server.poller(), CONTROL)?;
             } else {
                 self.cycle.waiting.remove(self.server.poller())?;
@@ -389,41 +388,41 @@ impl<S: System> Running<S> {
         Ok(())
     }
 
-    /// Passes clients' wishes to the machine and the outcomes to the clients.
-    fn heed_clients(&mut self, now: Now) {
+    /// Gives the commands of clients to the machine, and replies to the clients.
+    fn apply_client_commands(&mut self, now: Now) {
         let Self {
             cycle: Cycle { driver, .. },
             system,
             server,
             ..
         } = self;
-        for _ in 0..COMMANDS {
+        for _ in 0..CLIENT_COMMANDS_MAX {
             let Some(command) = system.poll_clients(now, server, driver.machine()) else {
                 break;
             };
             driver.command(now, command, &mut system.environment());
         }
-        if matches!(self.leaving, Leaving::WhenReleased) && !self.system.is_busy() {
+        if matches!(self.shutdown, Shutdown::WhenReleased) && !self.system.is_busy() {
             let ShutDown {
                 command,
                 patience,
                 last_word,
             } = S::shut_down(self.cycle.driver.machine());
-            self.leaving = Leaving::Now(now.monotonic + patience, Some(last_word));
+            self.shutdown = Shutdown::Now(now.monotonic + patience, Some(last_word));
             let environment = &mut self.system.environment();
             self.cycle.driver.command(now, command, environment);
         }
     }
 
-    fn keep_house(&mut self, now: Now) {
-        if self.loop_health.is_due(now.monotonic) {
-            self.loop_health.look_at_log(self.log.lost_lines());
-            self.server.look_after_socket();
+    fn do_housekeeping(&mut self, now: Now) {
+        if self.loop_health.take_due_check(now.monotonic) {
+            self.loop_health.report_lost_lines(self.log.lost_lines());
+            self.server.check_socket();
             self.system.every_second(now);
         }
         let now = now.monotonic;
         self.notifier.feed(now);
-        if matches!(self.leaving, Leaving::No) {
+        if matches!(self.shutdown, Shutdown::No) {
             let (system, machine) = (&self.system, self.cycle.driver.machine());
             self.notifier.update(now, || system.condition(machine));
         }

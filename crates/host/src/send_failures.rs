@@ -1,4 +1,4 @@
-//! To whom nothing can be sent, and why: logged once for as long as it goes on.
+//! The peers that cannot be sent to. Each lasting failure is logged once.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -6,46 +6,46 @@ use std::net::SocketAddr;
 
 use tracing::{info, warn};
 
-/// How many peers are remembered at a time.
-const PEERS: usize = 64;
+/// Maximum number of remembered peers.
+const PEERS_MAX: usize = 64;
 
-/// The peers to whom the last message could not be sent, with the reason.
+/// The peers to which the last message could not be sent, each with the reason.
 #[derive(Debug, Default)]
 pub struct SendFailures(BTreeMap<SocketAddr, String>);
 
 impl SendFailures {
-    /// A message to a peer was refused.
-    pub fn refused(&mut self, to: SocketAddr, error: &io::Error) {
-        // A full queue is empty again soon.
+    /// Records that a message to a peer was refused.
+    pub fn on_refused(&mut self, to: SocketAddr, error: &io::Error) {
+        // A full queue soon has room again.
         let is_passing = error.kind() == io::ErrorKind::WouldBlock;
         let is_known = self.0.contains_key(&to);
-        if is_passing || (!is_known && self.0.len() >= PEERS) {
+        if is_passing || (!is_known && self.0.len() >= PEERS_MAX) {
             return;
         }
         let why = error.to_string();
         if self.0.get(&to) != Some(&why) {
             warn!(
                 event = "send_failed", %to,
-                "cannot send to {to}: {why}; check the addresses in the list, the routes and the packet filter of this \
-                 machine"
+                "cannot send to {to}: {why}; check the server list, and this machine's routes and \
+                 packet filter"
             );
             self.0.insert(to, why);
         }
     }
 
-    /// A message to a peer was accepted.
-    pub fn accepted(&mut self, to: SocketAddr) {
+    /// Records that a message to a peer was accepted.
+    pub fn on_accepted(&mut self, to: SocketAddr) {
         if self.0.remove(&to).is_some() {
-            info!(event = "send_restored", %to, "{to} can be sent to again");
+            info!(event = "send_restored", %to, "sending to {to} works again");
         }
     }
 
-    /// Whether there is none.
+    /// Whether all peers can be sent to.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The peers, each with the reason.
+    /// Returns the peers that cannot be sent to, each with the reason.
     pub fn iter(&self) -> impl Iterator<Item = (SocketAddr, &str)> {
         self.0.iter().map(|(to, why)| (*to, &**why))
     }
@@ -56,27 +56,27 @@ mod tests {
     use std::io::{Error, ErrorKind};
     use std::net::SocketAddr;
 
-    use super::{PEERS, SendFailures};
+    use super::{PEERS_MAX, SendFailures};
 
     #[test]
-    fn a_peer_is_remembered_with_the_last_reason_until_it_can_be_sent_to() {
+    fn a_failing_peer_is_kept_with_the_last_reason_until_sending_works() {
         let peer = |port| SocketAddr::from(([192, 0, 2, 1], port));
         let mut failures = SendFailures::default();
-        failures.refused(peer(1), &ErrorKind::WouldBlock.into());
+        failures.on_refused(peer(1), &ErrorKind::WouldBlock.into());
         assert!(failures.is_empty());
-        failures.refused(peer(1), &Error::from_raw_os_error(22));
-        failures.refused(peer(1), &Error::from_raw_os_error(101));
+        failures.on_refused(peer(1), &Error::from_raw_os_error(22));
+        failures.on_refused(peer(1), &Error::from_raw_os_error(101));
         let known: Vec<_> = failures
             .iter()
             .map(|(to, why)| (to, why.to_owned()))
             .collect();
         assert_eq!(known.len(), 1);
         assert!(known[0].1.contains("101"), "{known:?}");
-        failures.accepted(peer(1));
+        failures.on_accepted(peer(1));
         assert!(failures.is_empty());
         for port in 0..200 {
-            failures.refused(peer(port), &Error::from_raw_os_error(22));
+            failures.on_refused(peer(port), &Error::from_raw_os_error(22));
         }
-        assert_eq!(failures.iter().count(), PEERS);
+        assert_eq!(failures.iter().count(), PEERS_MAX);
     }
 }

@@ -1,4 +1,4 @@
-//! Signals through a descriptor: none ends the daemon without a hand-over.
+//! Receives signals through a descriptor. A single signal never ends the daemon without a handover.
 
 use std::fs::File;
 use std::io;
@@ -12,12 +12,12 @@ use ring_proto::time::Instant;
 use signal_hook::iterator::backend::SignalDelivery;
 use signal_hook::iterator::exfiltrator::SignalOnly;
 
-/// Signals this close together are one wish: `timeout` and shells send the same signal to the process and
-/// then to its group.
-const TOGETHER: Duration = Duration::from_millis(100);
+/// Signals within this time count as one: `timeout` and shells send the same signal to the process and then to its
+/// group.
+const SAME_REQUEST_WINDOW: Duration = Duration::from_millis(100);
 
-/// The signals that are caught: all that people send to a daemon.
-const CAUGHT: [Signal; 6] = [
+/// The signals that are caught: all that people send to daemons.
+const CAUGHT_SIGNALS: [Signal; 6] = [
     Signal::SIGTERM,
     Signal::SIGINT,
     Signal::SIGHUP,
@@ -26,76 +26,77 @@ const CAUGHT: [Signal; 6] = [
     Signal::SIGUSR2,
 ];
 
-/// What signals ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wish {
+pub(crate) enum SignalAction {
     /// Shut down in order.
     ShutDown,
     /// Exit at once.
     ExitNow,
     /// Log the status.
     Report,
-    /// A signal without a meaning here.
+    /// No action: the signal has no meaning here.
     Nothing(Signal),
 }
 
-/// Catches signals for as long as it lives.
+/// Catches signals while it exists.
 #[derive(Debug)]
 pub(crate) struct Signals {
     delivery: SignalDelivery<UnixStream, SignalOnly>,
-    /// There is a terminal, which may be closed.
-    on_terminal: bool,
+    /// Whether there is a controlling terminal, which may be closed.
+    has_terminal: bool,
     first: Option<Instant>,
 }
 
 impl Signals {
-    /// Catches the signals. Signals that were ignored stay ignored (`nohup`).
+    /// Starts to catch signals. Signals that were ignored stay ignored (`nohup`).
     pub(crate) fn new() -> io::Result<Self> {
         let (read, write) = UnixStream::pair()?;
         let ignored = IgnoredSignals::now()?;
-        let caught = CAUGHT.iter().filter(|signal| !ignored.contains(**signal));
+        let caught = CAUGHT_SIGNALS
+            .iter()
+            .filter(|signal| !ignored.contains(**signal));
         let caught = caught.map(|&signal| signal as i32);
         Ok(Self {
             delivery: SignalDelivery::with_pipe(read, write, SignalOnly, caught)?,
-            // This name stands for the controlling terminal, if there is one.
-            on_terminal: File::open("/dev/tty").is_ok(),
+            // This name is the controlling terminal, if there is one.
+            has_terminal: File::open("/dev/tty").is_ok(),
             first: None,
         })
     }
 
-    /// Takes the pending signals and returns what they ask for.
-    pub(crate) fn drain(&mut self, now: Instant) -> impl Iterator<Item = Wish> {
+    /// Takes the pending signals and returns their actions.
+    pub(crate) fn drain(&mut self, now: Instant) -> impl Iterator<Item = SignalAction> {
         let came = self.delivery.pending();
-        let on_terminal = self.on_terminal;
+        let has_terminal = self.has_terminal;
         let first = &mut self.first;
         came.filter_map(move |signal| {
             let signal = Signal::try_from(signal).ok()?;
-            wish(signal, on_terminal, first, now)
+            action(signal, has_terminal, first, now)
         })
     }
 }
 
-fn wish(
+fn action(
     signal: Signal,
-    on_terminal: bool,
+    has_terminal: bool,
     first: &mut Option<Instant>,
     now: Instant,
-) -> Option<Wish> {
+) -> Option<SignalAction> {
     match signal {
-        Signal::SIGUSR1 => return Some(Wish::Report),
+        Signal::SIGUSR1 => return Some(SignalAction::Report),
         Signal::SIGTERM | Signal::SIGINT => {}
-        Signal::SIGHUP | Signal::SIGQUIT if on_terminal => {}
-        _ => return Some(Wish::Nothing(signal)),
+        Signal::SIGHUP | Signal::SIGQUIT if has_terminal => {}
+        _ => return Some(SignalAction::Nothing(signal)),
     }
     match *first {
         None => {
             *first = Some(now);
-            Some(Wish::ShutDown)
+            Some(SignalAction::ShutDown)
         }
-        Some(first) if now.since(first) < TOGETHER => None,
-        // The kernel and the shell both report that a terminal is gone: that is one wish, not an urgent one.
+        Some(first) if now.since(first) < SAME_REQUEST_WINDOW => None,
+        // The kernel and the shell both report a closed terminal. That is one request, not an urgent one.
         Some(_) if signal == Signal::SIGHUP => None,
-        Some(_) => Some(Wish::ExitNow),
+        Some(_) => Some(SignalAction::ExitNow),
     }
 }
 
@@ -109,7 +110,7 @@ impl AsFd for Signals {
 mod tests {
     use ring_proto::time::Instant;
 
-    use super::{Signals, Wish, wish};
+    use super::{SignalAction, Signals, action};
     use nix::sys::signal::Signal::{self, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
     use nix::sys::signal::raise;
 
@@ -117,12 +118,12 @@ mod tests {
         Instant::from_nanos(ms * 1_000_000)
     }
 
-    /// What signals at these milliseconds ask for.
-    fn wishes(on_terminal: bool, signals: &[(u64, Signal)]) -> Vec<Option<Wish>> {
+    /// Returns the actions for signals at these times, in milliseconds.
+    fn actions(has_terminal: bool, signals: &[(u64, Signal)]) -> Vec<Option<SignalAction>> {
         let mut first = None;
         let each = signals
             .iter()
-            .map(|&(ms, signal)| wish(signal, on_terminal, &mut first, at(ms)));
+            .map(|&(ms, signal)| action(signal, has_terminal, &mut first, at(ms)));
         each.collect()
     }
 
@@ -130,42 +131,59 @@ mod tests {
     fn the_first_shuts_down_and_a_later_one_exits() {
         let came = [(1, SIGTERM), (2, SIGTERM), (500, SIGINT)];
         let twice_by_one_hand = None;
-        let expected = [Some(Wish::ShutDown), twice_by_one_hand, Some(Wish::ExitNow)];
-        assert_eq!(wishes(false, &came), expected);
+        let expected = [
+            Some(SignalAction::ShutDown),
+            twice_by_one_hand,
+            Some(SignalAction::ExitNow),
+        ];
+        assert_eq!(actions(false, &came), expected);
     }
 
     #[test]
-    fn on_a_terminal_its_end_and_quit_shut_down_too() {
-        assert_eq!(wishes(true, &[(1, SIGHUP)]), [Some(Wish::ShutDown)]);
+    fn on_a_terminal_hangup_and_quit_shut_down_too() {
+        assert_eq!(
+            actions(true, &[(1, SIGHUP)]),
+            [Some(SignalAction::ShutDown)]
+        );
         let came = [(1, SIGQUIT), (500, SIGQUIT)];
-        let expected = [Some(Wish::ShutDown), Some(Wish::ExitNow)];
-        assert_eq!(wishes(true, &came), expected);
+        let expected = [Some(SignalAction::ShutDown), Some(SignalAction::ExitNow)];
+        assert_eq!(actions(true, &came), expected);
     }
 
     #[test]
-    fn a_terminal_that_ends_is_no_haste_however_often_it_is_told() {
+    fn a_closed_terminal_is_never_urgent() {
         let came = [(1, SIGHUP), (500, SIGHUP), (900, SIGTERM)];
-        let expected = [Some(Wish::ShutDown), None, Some(Wish::ExitNow)];
-        assert_eq!(wishes(true, &came), expected);
+        let expected = [
+            Some(SignalAction::ShutDown),
+            None,
+            Some(SignalAction::ExitNow),
+        ];
+        assert_eq!(actions(true, &came), expected);
     }
 
     #[test]
-    fn what_has_no_meaning_asks_for_nothing() {
+    fn other_signals_have_no_effect() {
         for signal in [SIGHUP, SIGQUIT, SIGUSR2] {
-            assert_eq!(wishes(false, &[(1, signal)]), [Some(Wish::Nothing(signal))]);
+            assert_eq!(
+                actions(false, &[(1, signal)]),
+                [Some(SignalAction::Nothing(signal))]
+            );
         }
-        assert_eq!(wishes(false, &[(1, SIGUSR1)]), [Some(Wish::Report)]);
+        assert_eq!(
+            actions(false, &[(1, SIGUSR1)]),
+            [Some(SignalAction::Report)]
+        );
     }
 
     #[test]
-    fn what_was_raised_is_drained_once() {
+    fn raised_signals_are_drained_once() {
         let mut signals = Signals::new().unwrap();
         assert_eq!(signals.drain(at(0)).count(), 0);
         raise(SIGUSR1).unwrap();
         raise(SIGTERM).unwrap();
         let mut came: Vec<_> = signals.drain(at(1)).collect();
-        came.sort_by_key(|wish| *wish != Wish::Report);
-        assert_eq!(came, [Wish::Report, Wish::ShutDown]);
+        came.sort_by_key(|action| *action != SignalAction::Report);
+        assert_eq!(came, [SignalAction::Report, SignalAction::ShutDown]);
         assert_eq!(signals.drain(at(2)).count(), 0);
     }
 }

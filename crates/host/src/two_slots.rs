@@ -1,21 +1,23 @@
-//! A record in a file, stored in two slots that are written in turn, one `pwrite` each. Whenever the process
-//! dies, the other slot holds the previous record.
+//! Stores a record in two slots of a file, which are written in turn, with one `pwrite` each. Whenever the process
+//! dies, the other slot has the previous record.
 //!
-//! Each record proves itself:
+//! Each record can be checked:
 //!
 //! ```text
-//!  0      magic and format   six bytes, and two digits; a greater number is a newer version's
+//! 0      magic and format   six bytes, and two digits; a greater number is a newer version's
 //!  8      sequence           u64, big-endian; the larger of two valid records is the newer
 //! 16      the body
 //! LEN - 8 XXH3-64 of all before it, big-endian
 //! ```
 //!
-//! The record of fencing tokens (`crates/client/src/fencing/slots.rs`) has two slots with checksums as well, and shares nothing with
-//! this one, since each needs what would be wrong in the other. Here a sequence says which slot is the newer one and
-//! which is written next, and a damaged slot gives way to the other: a node that has lost its last step starts from
-//! the one before. There the tokens themselves say which is newer, a slot is a line of text that people and other
-//! programs can read, and a single damaged byte makes the whole record say nothing: the token that was lost may have been the
-//! one that would have kept a stale holder off. What is left in common is one call of a hash function.
+//! The record of fencing tokens (`crates/client/src/fencing/slots.rs`) also has two slots with checksums, but shares
+//! no code with this one, because the requirements differ:
+//!
+//! - Here a sequence number orders the slots. A damaged slot gives way to the other one: a node that has lost
+//!   its last step starts from the one before.
+//! - There the tokens themselves order the slots, and a slot is a line of text for people and other programs.
+//!   A single damaged byte makes the whole record invalid, because the lost token may be the one that keeps a stale
+//!   holder out.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -23,39 +25,37 @@ use std::os::unix::fs::FileExt;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Where a record's body begins.
-pub(crate) const BODY: usize = 16;
+pub(crate) const BODY_OFFSET: usize = 16;
 /// The length of the checksum in bytes.
-const SUM: usize = 8;
+const CHECKSUM_LEN: usize = 8;
 
 /// Both slots of a record of `LEN` bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TwoSlots<const LEN: usize> {
-    /// The first bytes of a record; the last two are digits, its format.
+    /// The first bytes of a record. The last two are digits, its format.
     magic: [u8; 8],
-    /// Where the slots begin.
+    /// The offsets of the slots.
     slots: [u64; 2],
-    /// The sequence of the record that was read or written last.
+    /// The sequence number of the record that was read or written last.
     sequence: u64,
 }
 
-/// What both slots hold.
+/// The contents of both slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Contents<T> {
     /// Records of this version, or none.
     Known {
         /// The newest record, decoded.
         newest: Option<T>,
-        /// How many slots hold something that is no record.
+        /// Number of slots with bytes that are not a record.
         damaged: usize,
     },
-    /// Bytes that are none of a record of any version: another program's file, most likely.
+    /// Bytes that are not a record of any version: most likely another program's file.
     Foreign,
     /// A record of this newer format, which this version does not know.
     Newer(u8),
 }
 
-/// What one slot holds.
 enum Slot<T> {
     Blank,
     Foreign,
@@ -65,8 +65,8 @@ enum Slot<T> {
 }
 
 impl<const LEN: usize> TwoSlots<LEN> {
-    /// Reads both slots. `read` decodes a record's bytes, whose format is that of `magic` or an older one; it returns `None` for
-    /// values that cannot be.
+    /// Reads both slots. `read` decodes a record in the format of `magic` or an older one. It returns `None` for
+    /// impossible values.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -83,11 +83,11 @@ impl<const LEN: usize> TwoSlots<LEN> {
         };
         let (mut newest, mut damaged, mut foreign) = (None, 0, 0);
         for at in slots {
-            match both.look(file, at, &read)? {
+            match both.read_slot(file, at, &read)? {
                 Slot::Blank => {}
                 Slot::Foreign => foreign += 1,
                 Slot::Damaged => damaged += 1,
-                Slot::Newer(format) => return Ok((both, Contents::Newer(format))),
+                Slot::Newer(format_of) => return Ok((both, Contents::Newer(format_of))),
                 Slot::Valid(sequence, record) => {
                     if newest.is_none() || both.sequence <= sequence {
                         both.sequence = sequence;
@@ -105,7 +105,7 @@ impl<const LEN: usize> TwoSlots<LEN> {
         Ok((both, contents))
     }
 
-    fn look<T>(
+    fn read_slot<T>(
         &self,
         file: &File,
         at: u64,
@@ -118,9 +118,9 @@ impl<const LEN: usize> TwoSlots<LEN> {
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => {}
             Err(error) => return Err(error),
         }
-        let known = format(&self.magic, self.magic);
-        Ok(match (format(&bytes, self.magic), known) {
-            (Some(found), Some(known)) if found <= known && is_summed(&bytes) => {
+        let known = format_of(&self.magic, self.magic);
+        Ok(match (format_of(&bytes, self.magic), known) {
+            (Some(found), Some(known)) if found <= known && has_valid_checksum(&bytes) => {
                 match read(&bytes) {
                     Some(record) => Slot::Valid(u64_at(&bytes, 8), record),
                     None => Slot::Damaged,
@@ -137,40 +137,40 @@ impl<const LEN: usize> TwoSlots<LEN> {
     /// Writes a record with this body over the older one of the two.
     ///
     /// # Errors
-    /// The file cannot be written; the newest record is still the one before.
+    /// The file cannot be written. The newest record is still the previous one.
     pub fn write(&mut self, file: &File, mut bytes: [u8; LEN]) -> io::Result<()> {
         let next = self.sequence.wrapping_add(1);
-        self.put(file, &mut bytes, next)?;
+        self.write_slot(file, &mut bytes, next)?;
         self.sequence = next;
         Ok(())
     }
 
-    /// Writes the newest record once more, in place.
+    /// Writes the newest record again, in place.
     ///
     /// # Errors
     /// The file cannot be written.
     pub fn rewrite(&self, file: &File, mut bytes: [u8; LEN]) -> io::Result<()> {
-        self.put(file, &mut bytes, self.sequence)
+        self.write_slot(file, &mut bytes, self.sequence)
     }
 
-    fn put(&self, file: &File, bytes: &mut [u8; LEN], sequence: u64) -> io::Result<()> {
+    fn write_slot(&self, file: &File, bytes: &mut [u8; LEN], sequence: u64) -> io::Result<()> {
         bytes[..8].copy_from_slice(&self.magic);
-        bytes[8..BODY].copy_from_slice(&sequence.to_be_bytes());
-        let sum = xxh3_64(&bytes[..LEN - SUM]);
-        bytes[LEN - SUM..].copy_from_slice(&sum.to_be_bytes());
+        bytes[8..BODY_OFFSET].copy_from_slice(&sequence.to_be_bytes());
+        let sum = xxh3_64(&bytes[..LEN - CHECKSUM_LEN]);
+        bytes[LEN - CHECKSUM_LEN..].copy_from_slice(&sum.to_be_bytes());
         file.write_all_at(bytes, self.slots[usize::from(sequence % 2 == 1)])
     }
 }
 
-/// Returns the format of a record whose first six bytes are those of `magic`.
-fn format(bytes: &[u8], magic: [u8; 8]) -> Option<u8> {
+/// Returns the format of a record that begins with the first six bytes of `magic`.
+fn format_of(bytes: &[u8], magic: [u8; 8]) -> Option<u8> {
     let digits = bytes.strip_prefix(&magic[..6])?.get(..2)?;
     let [tens, ones] = [digits[0], digits[1]].map(|digit| char::from(digit).to_digit(10));
     u8::try_from(tens? * 10 + ones?).ok()
 }
 
-fn is_summed<const LEN: usize>(bytes: &[u8; LEN]) -> bool {
-    u64_at(bytes, LEN - SUM) == xxh3_64(&bytes[..LEN - SUM])
+fn has_valid_checksum<const LEN: usize>(bytes: &[u8; LEN]) -> bool {
+    u64_at(bytes, LEN - CHECKSUM_LEN) == xxh3_64(&bytes[..LEN - CHECKSUM_LEN])
 }
 
 /// Returns the big-endian number at an offset.
@@ -189,19 +189,19 @@ pub fn array_at<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
 mod tests {
     use std::os::unix::fs::FileExt;
 
-    use super::{BODY, Contents, TwoSlots, array_at};
+    use super::{BODY_OFFSET, Contents, TwoSlots, array_at};
 
     const LEN: usize = 32;
     const MAGIC: [u8; 8] = *b"RINGXX03";
     const SLOTS: [u64; 2] = [0, 512];
 
     fn body(bytes: &[u8; LEN]) -> Option<u8> {
-        (bytes[BODY] < 100).then_some(bytes[BODY])
+        (bytes[BODY_OFFSET] < 100).then_some(bytes[BODY_OFFSET])
     }
 
     fn record(of: u8) -> [u8; LEN] {
         let mut bytes = [0; LEN];
-        bytes[BODY] = of;
+        bytes[BODY_OFFSET] = of;
         bytes
     }
 
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_is_found_and_any_changed_byte_of_it_leaves_the_one_before() {
+    fn the_newest_record_is_found_and_if_it_is_damaged_the_previous_one() {
         let file = tempfile::tempfile().unwrap();
         assert_eq!(open(&file).1, known(None, 0));
         for last in 1..=4 {
@@ -226,7 +226,7 @@ mod tests {
                 let mut old = [0];
                 file.read_exact_at(&mut old, at + byte).unwrap();
                 file.write_all_at(&[old[0] ^ 0x10], at + byte).unwrap();
-                // With its first bytes the only record there is has lost what it is known by.
+                // If these bytes of the only record are damaged, it no longer looks like a record.
                 let expected = match before {
                     None if byte < MAGIC.len() as u64 => Contents::Foreign,
                     _ => known(before, 1),
@@ -239,21 +239,21 @@ mod tests {
     }
 
     #[test]
-    fn a_record_that_cannot_be_is_damaged_however_well_it_is_summed() {
+    fn an_impossible_record_is_damaged_even_with_a_valid_checksum() {
         let file = tempfile::tempfile().unwrap();
         open(&file).0.write(&file, record(100)).unwrap();
         assert_eq!(open(&file).1, known(None, 1));
     }
 
     #[test]
-    fn a_newer_format_is_known_as_such_in_either_slot_and_an_older_one_is_damage() {
+    fn a_newer_format_is_recognized_in_either_slot_and_an_older_one_is_damage() {
         for slot in SLOTS {
-            for (digits, format) in [(*b"04", 4), (*b"10", 10), (*b"99", 99)] {
+            for (digits, format_of) in [(*b"04", 4), (*b"10", 10), (*b"99", 99)] {
                 let file = tempfile::tempfile().unwrap();
                 open(&file).0.write(&file, record(1)).unwrap();
                 let newer: [u8; 8] = array_at(&[&b"RINGXX"[..], &digits].concat(), 0);
                 file.write_all_at(&newer, slot).unwrap();
-                assert_eq!(open(&file).1, Contents::Newer(format));
+                assert_eq!(open(&file).1, Contents::Newer(format_of));
             }
             let file = tempfile::tempfile().unwrap();
             file.write_all_at(b"RINGXX02", slot).unwrap();
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_version_has_written_is_foreign_unless_a_record_is_beside_it() {
+    fn other_bytes_are_foreign_unless_the_other_slot_has_a_record() {
         for slot in SLOTS {
             let file = tempfile::tempfile().unwrap();
             file.write_all_at(b"another program's", slot).unwrap();

@@ -1,4 +1,4 @@
-//! A UDP socket at one address: bound, lost, and bound again.
+//! A UDP socket at one address, which is bound again when it is lost.
 
 use std::io;
 use std::net::SocketAddr;
@@ -11,25 +11,25 @@ use ring_runtime::net::{UdpLink, UdpOptions};
 use tracing::{info, warn};
 
 use super::SendFailures;
-use super::complaints::Complaints;
+use super::last_failure::LastFailure;
 
-/// The time between two attempts to bind an address anew.
+/// The time between two attempts to bind an address.
 pub const REBIND_PAUSE: Duration = Duration::from_secs(1);
 
-/// Datagrams that the machine never saw.
+/// Numbers of datagrams that the machine never saw.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Drops {
-    /// They came faster than this process reads.
+    /// Datagrams that came faster than this process reads.
     pub kernel: u64,
-    /// They were longer than any message.
+    /// Datagrams that were longer than any message.
     pub cut: u64,
 }
 
 impl Drops {
-    /// What a socket has dropped since it was bound.
+    /// Returns the numbers of a socket since it was bound.
     pub fn of(socket: &mut UdpLink) -> Self {
         Self {
-            // Receiving shows that a socket is broken.
+            // If the socket is broken, receiving shows that.
             kernel: socket.kernel_drops().unwrap_or(0),
             cut: socket.cut(),
         }
@@ -47,18 +47,17 @@ impl Add for Drops {
     }
 }
 
-/// The socket at an address. While it is lost nothing comes of it, and nothing can be sent.
+/// The socket at an address. While it is lost, nothing can be sent or received.
 #[derive(Debug)]
 pub struct UdpSlot {
     address: SocketAddr,
     options: UdpOptions,
-    /// `None`: it was lost.
+    /// The socket; `None`: it was lost.
     socket: Option<UdpLink>,
-    /// The loop does not wait for it yet.
-    is_new: bool,
+    /// Whether the loop does not wait for the socket yet.
+    is_unregistered: bool,
     retry: Option<Instant>,
-    complaints: Complaints,
-    /// What sockets before this one have dropped.
+    last_failure: LastFailure,
     earlier: Drops,
     failures: SendFailures,
 }
@@ -74,52 +73,52 @@ impl UdpSlot {
             address,
             options,
             socket: Some(socket),
-            is_new: true,
+            is_unregistered: true,
             retry: None,
-            complaints: Complaints::default(),
+            last_failure: LastFailure::default(),
             earlier: Drops::default(),
             failures: SendFailures::default(),
         })
     }
 
-    /// Its address.
+    /// Returns its address.
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// To whom nothing can be sent.
+    /// Returns the peers that cannot be sent to.
     pub const fn failures(&self) -> &SendFailures {
         &self.failures
     }
 
-    /// The address is another one from now on, if that can be bound; otherwise it stays, and that is logged once.
+    /// Changes the address, if the new one can be bound. Otherwise keeps the old one and logs that once.
     pub fn move_to(&mut self, address: SocketAddr) {
         if address == self.address {
             return;
         }
         match UdpLink::bind(address, &self.options) {
             Ok(socket) => {
-                info!(event = "link_moved", %address, "this server is at {address} now, not at {}", self.address);
+                info!(event = "link_moved", %address, "this server has moved to {address} from {}", self.address);
                 self.earlier = self.drops();
                 self.address = address;
                 self.socket = Some(socket);
-                self.is_new = true;
+                self.is_unregistered = true;
                 self.retry = None;
-                self.complaints.forget();
+                self.last_failure.clear();
             }
             Err(error) => {
                 let text = format!(
-                    "the name of this server is at {address} now, which this machine cannot use: {error}; staying at {}",
+                    "cannot move to {address}, to which this server's name resolves: {error}; staying at {}",
                     self.address
                 );
-                if self.complaints.is_new(&text) {
+                if self.last_failure.record(&text) {
                     warn!(event = "move_failed", %address, "{text}");
                 }
             }
         }
     }
 
-    /// The socket, while there is one.
+    /// Returns the socket, if there is one.
     pub const fn socket(&mut self) -> Option<&mut UdpLink> {
         self.socket.as_mut()
     }
@@ -129,43 +128,43 @@ impl UdpSlot {
         self.socket.is_some()
     }
 
-    /// How many bytes of received datagrams the kernel keeps, and how many it was asked to keep; `None`: as many.
+    /// Returns the size of the kernel's receive buffer and the requested size; `None`: it is as large as requested.
     pub fn shortage(&self) -> Option<(usize, usize)> {
         let (has, _) = self.socket.as_ref()?.buffers().ok()?;
-        let asked = self.options.receive_buffer?;
-        (has < asked).then_some((has, asked))
+        let requested = self.options.receive_buffer?;
+        (has < requested).then_some((has, requested))
     }
 
-    /// What was dropped before the machine saw it.
+    /// Returns the numbers of dropped datagrams.
     pub fn drops(&mut self) -> Drops {
         let now = self.socket.as_mut().map(Drops::of).unwrap_or_default();
         self.earlier + now
     }
 
-    /// Receiving has failed: closes the socket, to bind the address anew after a pause.
+    /// Closes the socket, which cannot receive. The address is bound again after a pause.
     pub fn fail(&mut self, now: Instant, error: &io::Error) {
         let address = self.address;
         warn!(
             event = "link_failed", %address,
-            "cannot receive at {address}: {error}; trying again every {REBIND_PAUSE:?}"
+            "cannot receive at {address}: {error}; ringd retries every {REBIND_PAUSE:?}"
         );
         self.earlier = self.drops();
         self.socket = None;
-        self.is_new = false;
+        self.is_unregistered = false;
         self.retry = Some(now + REBIND_PAUSE);
     }
 
-    /// When to call [`look`](Self::look) at the latest.
+    /// Returns when to call [`look`](Self::look) at the latest.
     pub const fn deadline(&self) -> Option<Instant> {
         self.retry
     }
 
-    /// Binds the address anew if it is time. Returns a socket for which the loop does not wait yet.
+    /// Binds the address again if that is due. Returns a socket that the loop does not wait for yet.
     pub fn look(&mut self, now: Instant) -> Option<&UdpLink> {
         if self.retry.is_some_and(|retry| retry <= now) {
             self.rebind(now);
         }
-        if !std::mem::take(&mut self.is_new) {
+        if !std::mem::take(&mut self.is_unregistered) {
             return None;
         }
         self.socket.as_ref()
@@ -175,17 +174,17 @@ impl UdpSlot {
         let address = self.address;
         match UdpLink::bind(address, &self.options) {
             Ok(socket) => {
-                info!(event = "link_up", %address, "{address} can be used again");
+                info!(event = "link_up", %address, "{address} works again");
                 self.socket = Some(socket);
-                self.is_new = true;
+                self.is_unregistered = true;
                 self.retry = None;
-                self.complaints.forget();
+                self.last_failure.clear();
             }
             Err(error) => {
                 self.retry = Some(now + REBIND_PAUSE);
                 let text = format!("cannot use {address}: {error}");
-                if self.complaints.is_new(&text) {
-                    warn!(event = "bind_failed", %address, "{text}; trying again every {REBIND_PAUSE:?}");
+                if self.last_failure.record(&text) {
+                    warn!(event = "bind_failed", %address, "{text}; ringd retries every {REBIND_PAUSE:?}");
                 }
             }
         }
@@ -204,13 +203,13 @@ impl Link<SocketAddr> for UdpSlot {
         match &sent {
             Ok(accepted) if !self.failures.is_empty() => {
                 for (_, to) in batch.iter().take(*accepted) {
-                    self.failures.accepted(to);
+                    self.failures.on_accepted(to);
                 }
             }
             Ok(_) => {}
             Err(refused) => {
                 if let Some((_, to)) = batch.iter().next() {
-                    self.failures.refused(to, &refused.as_error());
+                    self.failures.on_refused(to, &refused.as_error());
                 }
             }
         }
@@ -233,10 +232,10 @@ mod tests {
     use ring_runtime::net::UdpOptions;
 
     #[test]
-    fn a_socket_that_fails_is_bound_again_after_a_pause_as_soon_as_that_can_be() {
+    fn a_failed_socket_is_bound_again_after_a_pause_as_soon_as_possible() {
         let any = (Ipv4Addr::LOCALHOST, 0).into();
         let mut slot = UdpSlot::bind(any, UdpOptions::default()).unwrap();
-        // The port that the kernel has chosen, so that another can take it.
+        // The port that the kernel has chosen, so that another socket can take it.
         slot.address = slot.socket().unwrap().address().unwrap();
         let at = Instant::default() + REBIND_PAUSE;
         assert!(slot.look(at).is_some(), "it is told once");

@@ -6,16 +6,14 @@ use ring_proto::time::Instant;
 use super::{Reaction, Recent, Server};
 use ring_process::ClientId;
 
-/// Maximum events that one client gets in one turn of the loop.
-const EVENTS: usize = 64;
+/// Maximum events that one client gets in one loop iteration.
+const EVENTS_PER_ITERATION: usize = 64;
 
-/// A client that watches events.
 #[derive(Debug, Clone, Copy)]
 struct Watcher {
     client: ClientId,
-    /// The number of the next event for it,
     next: u64,
-    /// routine included or not.
+    /// Whether it gets routine events.
     routine: bool,
 }
 
@@ -25,12 +23,13 @@ pub struct Watchers(Vec<Watcher>);
 
 impl Watchers {
     /// Whether a client watches.
-    pub fn include(&self, client: ClientId) -> bool {
+    pub fn contains(&self, client: ClientId) -> bool {
         self.0.iter().any(|watcher| watcher.client == client)
     }
 
-    /// Adds a client, which gets all events from event `from` on if that is still retained, and otherwise a
-    /// snapshot and all from now on. Its connection may be silent from then on. One that watches already is told so.
+    /// Adds a client. If event `from` is still retained, the client gets all events from it on, otherwise a snapshot
+    /// and all later events. The caller must allow its connection to be silent. A client that watches already gets an
+    /// error.
     pub fn add<E: Clone, C>(
         &mut self,
         client: ClientId,
@@ -38,10 +37,10 @@ impl Watchers {
         routine: bool,
         events: &Recent<E>,
     ) -> Reaction<C> {
-        if self.include(client) {
-            return Reaction::error("this connection watches already; open another one");
+        if self.contains(client) {
+            return Reaction::error("this connection already watches; open another one");
         }
-        let known = from.filter(|&from| events.has(from, routine));
+        let known = from.filter(|&from| events.retains_from(from, routine));
         self.0.push(Watcher {
             client,
             next: known.unwrap_or(events.latest() + 1),
@@ -58,8 +57,8 @@ impl Watchers {
         self.0.retain(|watcher| watcher.client != client);
     }
 
-    /// Sends each client the events that it has not had yet, a bounded number of them.
-    pub fn tell<E: Clone>(
+    /// Sends each client its next events, up to a maximum.
+    pub fn send_events<E: Clone>(
         &mut self,
         now: Instant,
         clients: &mut Server,
@@ -67,12 +66,12 @@ impl Watchers {
         message: impl Fn(&E, u64) -> Reply,
     ) {
         for watcher in &mut self.0 {
-            for _ in 0..EVENTS {
+            for _ in 0..EVENTS_PER_ITERATION {
                 let Some((number, event)) = events.next(watcher.next, watcher.routine) else {
                     break;
                 };
                 watcher.next = number + 1;
-                clients.tell(now, watcher.client, &message(event, number));
+                clients.send(now, watcher.client, &message(event, number));
             }
         }
     }

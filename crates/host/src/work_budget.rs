@@ -1,38 +1,38 @@
-//! A share of the loop's time, for work that is not the ring's.
+//! Limits the share of the loop's time for work that is not the ring's.
 
 use std::time::Duration;
 
 use ring_proto::time::Instant;
 
-/// Maximum work at a time after a while without any.
-const AT_ONCE: Duration = Duration::from_millis(1);
+/// Maximum work at once after a pause.
+const BURST_MAX: Duration = Duration::from_millis(1);
 /// The work gets one part in this many of the time.
-const ONE_IN: u32 = 10;
-/// Work up to this length is free: it delays a frame by no more than another frame would. A program that
-/// takes and releases the token again and again asks for no more at a time.
-const FREE: Duration = Duration::from_micros(30);
-/// Upper bound for one piece of work: a process that seems to have worked longer was stopped, or its machine
-/// was, and nobody should wait ten times as long for that.
-const LONGEST: Duration = Duration::from_millis(20);
+const SHARE_DIVISOR: u32 = 10;
+/// Work up to this length is free: it delays a frame no more than another frame would. A program that repeatedly takes
+/// and releases the token needs no more at a time.
+const FREE_WORK_MAX: Duration = Duration::from_micros(30);
+/// Maximum charge for one piece of work. If the work seems to have taken longer, the process or machine was stopped,
+/// and clients should not pay for it with ten times that wait.
+const CHARGE_MAX: Duration = Duration::from_millis(20);
 
-/// Short bursts of work run at once, and so does each piece that takes next to no time. Work that goes on and
-/// on gets a tenth of the time.
+/// A budget of time. Short bursts of work run at once, and so does each very short piece. Continuous work gets a
+/// tenth of the time.
 #[derive(Debug, Default)]
 pub struct WorkBudget {
-    /// The time at which the work so far is a tenth of all time.
-    even: Instant,
+    /// The time at which the work done is a tenth of all time.
+    balanced_at: Instant,
     resume: Option<Instant>,
 }
 
 impl WorkBudget {
-    /// Work was done from `start` to `end`.
+    /// Charges work that was done from `start` to `end`.
     pub fn charge(&mut self, start: Instant, end: Instant) {
-        let took = end.since(start).min(LONGEST);
-        if took <= FREE {
+        let took = end.since(start).min(CHARGE_MAX);
+        if took <= FREE_WORK_MAX {
             return;
         }
-        self.even = self.even.max(start) + took * ONE_IN;
-        let resume = self.even.before(AT_ONCE * ONE_IN);
+        self.balanced_at = self.balanced_at.max(start) + took * SHARE_DIVISOR;
+        let resume = self.balanced_at.before(BURST_MAX * SHARE_DIVISOR);
         self.resume = (resume > end).then_some(resume);
     }
 
@@ -41,8 +41,8 @@ impl WorkBudget {
         self.resume
     }
 
-    /// Whether work may be done at `now`.
-    pub fn is_due(&mut self, now: Instant) -> bool {
+    /// Returns whether work may be done at `now`. If so, the pause is over.
+    pub fn end_pause(&mut self, now: Instant) -> bool {
         if self.resume.is_some_and(|resume| now < resume) {
             return false;
         }
@@ -65,16 +65,16 @@ mod tests {
         let mut budget = WorkBudget::default();
         budget.charge(at(100 * MS), at(100 * MS + MS / 2));
         assert_eq!(budget.resume(), None);
-        assert!(budget.is_due(at(100 * MS + MS / 2)));
+        assert!(budget.end_pause(at(100 * MS + MS / 2)));
     }
 
     #[test]
-    fn what_goes_on_gets_a_tenth_of_the_time() {
+    fn continuous_work_gets_a_tenth_of_the_time() {
         let at = Instant::from_nanos;
         let mut budget = WorkBudget::default();
         budget.charge(at(100 * MS), at(102 * MS));
         assert_eq!(budget.resume(), Some(at(110 * MS)));
-        assert!(!budget.is_due(at(110 * MS - 1)) && budget.is_due(at(110 * MS)));
+        assert!(!budget.end_pause(at(110 * MS - 1)) && budget.end_pause(at(110 * MS)));
         assert_eq!(budget.resume(), None, "it is made up for");
         let (mut now, mut used) = (110 * MS, 0);
         while now < 10_000 * MS {
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn work_that_takes_no_time_to_speak_of_goes_on_for_ever() {
+    fn very_short_work_is_never_delayed() {
         let at = Instant::from_nanos;
         let mut budget = WorkBudget::default();
         for now in (100 * MS..200 * MS).step_by(40_000) {
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_that_slept_meanwhile_is_not_paid_for() {
+    fn time_in_which_the_machine_slept_is_not_charged() {
         let at = Instant::from_nanos;
         let mut budget = WorkBudget::default();
         budget.charge(at(100 * MS), at(3_600_000 * MS));

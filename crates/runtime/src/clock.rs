@@ -1,4 +1,4 @@
-//! The clocks of this machine.
+//! The machine's clocks, and the precision of its timers.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -8,18 +8,18 @@ use nix::sys::prctl;
 use nix::time::{ClockId, clock_gettime};
 use ring_proto::time::{Instant, Now, nanos};
 
-/// Two clocks that are read within so short a time show the same moment.
-const AT_ONCE: Duration = Duration::from_millis(1);
+/// Maximum time between two readings that count as simultaneous.
+const SIMULTANEOUS_MAX: Duration = Duration::from_millis(1);
 
-/// What time it is.
+/// Returns the current time.
 ///
-/// The monotonic part is `CLOCK_BOOTTIME`, which goes on while the machine is suspended;
-/// `CLOCK_MONOTONIC` stands still. The other members' clocks go on too: a laptop that wakes up
-/// must find that its time-outs have passed, not that it still owns the token.
+/// The monotonic part is `CLOCK_BOOTTIME`, which continues while the machine is suspended; `CLOCK_MONOTONIC` stops.
+/// The other members' clocks continue too: a laptop that wakes up must find that its timeouts have passed, not that
+/// it still owns the token.
 pub fn now() -> Now {
-    // The kernel refuses a clock only that it does not have, and it has had this one since 2.6.39.
+    // The kernel rejects only a clock that it does not have. It has had this one since 2.6.39.
     let since_boot = clock_gettime(ClockId::CLOCK_BOOTTIME).map_or(Duration::ZERO, Duration::from);
-    // A clock that stands before 1970 is no floor for anything: zero.
+    // A wall clock before 1970 is clearly wrong: it counts as zero.
     let since_1970 = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
@@ -29,21 +29,21 @@ pub fn now() -> Now {
     }
 }
 
-/// Returns how far this process's CLOCK_BOOTTIME is ahead of that of the first time namespace, in nanoseconds, and the
-/// boot of the kernel that has both. The boot is `None` where `/proc` shows only processes, as under the units.
-///
+/// Returns the boot id of the running kernel, and the offset of this process's CLOCK_BOOTTIME from that of the
+/// initial time namespace, in nanoseconds. The boot id is `None` where `/proc` shows only processes, as under the
+/// systemd units.
 /// # Errors
-/// There is no `/proc`, or this process is about to have another time namespace.
+/// `/proc` is not mounted, or this process's children will have another time namespace.
 pub fn of_boot() -> io::Result<(Option<String>, i64)> {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok();
     let boot = boot.map(|boot| boot.trim_end().to_owned());
-    // Without `/proc`, time namespaces only seem to be missing.
+    // Without `/proc` it is unknown whether there are time namespaces.
     fs::metadata("/proc/self/ns")?;
     let offset = match fs::read_link("/proc/self/ns/time") {
-        // A kernel without time namespaces.
+        // This kernel has no time namespaces.
         Err(error) if error.kind() == ErrorKind::NotFound => 0,
         own => {
-            // The offsets that the kernel shows are those of the namespace of this process's children.
+            // The kernel shows the offsets of the namespace of this process's children, which must be the same.
             if own? != fs::read_link("/proc/self/ns/time_for_children")? {
                 return Err(io::Error::other("its children have another time namespace"));
             }
@@ -58,32 +58,33 @@ pub fn of_boot() -> io::Result<(Option<String>, i64)> {
 fn boot_offset(offsets: &str) -> Option<i64> {
     offsets.lines().find_map(|line| {
         let mut words = line.split_whitespace();
-        // Its number in early kernels.
+        // Early kernels write the clock's number.
         let is_boot_time = matches!(words.next()?, "boottime" | "7");
         let mut number = || words.next()?.parse::<i64>().ok();
         is_boot_time.then(|| number()?.checked_mul(1_000_000_000)?.checked_add(number()?))?
     })
 }
 
-/// How long this machine has run without suspends by its clock, which the kernel may be told to let run faster or
-/// slower, and by the counter behind it. `None`: they could not be read at the same time.
-pub fn rates() -> Option<(Duration, Duration)> {
-    // As above: Linux has both.
+/// Returns the readings of CLOCK_MONOTONIC and CLOCK_MONOTONIC_RAW: the machine's uptime without suspends, once by
+/// the clock whose rate NTP may change, once by the hardware counter. `None`: a long time passed between the
+/// readings.
+pub fn read_rates() -> Option<(Duration, Duration)> {
+    // As in `now`: Linux has both clocks.
     let read = |clock| clock_gettime(clock).map_or(Duration::ZERO, Duration::from);
     let before = read(ClockId::CLOCK_MONOTONIC);
     let counter = read(ClockId::CLOCK_MONOTONIC_RAW);
     let after = read(ClockId::CLOCK_MONOTONIC);
-    (after.saturating_sub(before) < AT_ONCE).then_some((before, counter))
+    (after.saturating_sub(before) < SIMULTANEOUS_MAX).then_some((before, counter))
 }
 
-/// Lets the kernel wake this thread up to `ns` nanoseconds late, to save wake-ups. The default,
-/// 50 µs, is long beside a token's hop.
+/// Lets the kernel wake this thread up to `ns` nanoseconds late, to save wake-ups. The default, 50 µs, is long
+/// compared with a token's hop.
 ///
-/// A time-out of [`Poller::wait`](crate::wait::Poller::wait) may all the same be late by a thousandth of
-/// its length: so much slack the kernel gives itself for all calls of that kind.
+/// A timeout of [`Poller::wait`](crate::wait::Poller::wait) may still be late by a thousandth of its length: the
+/// kernel adds that much slack to all such calls.
 ///
 /// # Errors
-/// The kernel refused it.
+/// The kernel refused the value.
 pub fn timer_slack(ns: u32) -> io::Result<()> {
     // Zero would mean the default.
     Ok(prctl::set_timerslack(ns.max(1).into())?)

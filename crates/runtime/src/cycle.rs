@@ -1,4 +1,4 @@
-//! The core of every loop around a machine: wait, read the clocks, pump.
+//! One iteration of a loop around a state machine: wait, read the clocks, handle input.
 
 use std::io;
 
@@ -9,12 +9,12 @@ use ring_proto::time::{Instant, Now};
 
 use crate::wait::{Failure, LINK, ReadyKeys, Waiting};
 
-/// A machine, and what its loop waits for.
+/// A state machine, and the reactor that its loop waits in.
 #[derive(Debug)]
 pub struct Cycle<M: Machine> {
-    /// The machine.
+    /// The driver of the state machine.
     pub driver: Driver<M>,
-    /// What it waits for.
+    /// The descriptors and the timer that the loop waits for.
     pub waiting: Waiting,
 }
 
@@ -23,7 +23,7 @@ impl<M: Machine> Cycle<M> {
     /// and the time.
     ///
     /// # Errors
-    /// The system refuses.
+    /// A system call failed.
     pub fn wait<L: Link<M::Peer>>(
         &mut self,
         link: Option<&mut L>,
@@ -36,14 +36,14 @@ impl<M: Machine> Cycle<M> {
             [self.driver.deadline(), until].into_iter().flatten().min()
         };
         let ready = self.waiting.wait(deadline)?;
-        // Reading the clocks costs a hundredth of a hop: once a turn is enough.
+        // Reading the clocks costs a hundredth of a hop: once per iteration is enough.
         Ok((ready, clock::now()))
     }
 
     /// Handles messages if the link is `ready`, events of connections, and timeouts.
     ///
     /// # Errors
-    /// The link failed to receive.
+    /// The link cannot receive.
     pub fn pump<L, S, O>(
         &mut self,
         now: Now,

@@ -1,4 +1,4 @@
-//! A machine that a process runs for itself, with no daemon around it: no control socket, no clients, no log.
+//! Runs a state machine in a program that is no daemon: without a control socket, clients or a log.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -11,11 +11,10 @@ use ring_proto::time::{Instant, Now};
 use crate::cycle::Cycle;
 use crate::wait::{Failure, ReadyKeys, Waiting};
 
-/// The first key for descriptors of the caller.
-const CALLER: u64 = 1;
+const FIRST_CALLER_KEY: u64 = 1;
 
-/// A machine with its link. Who has it calls [`step`](Self::step) in a loop, and looks after each at what has become
-/// of the machine and at its own descriptors.
+/// A state machine with its link. Its user calls [`step`](Self::step) in a loop, and checks the machine and its own
+/// descriptors after each call.
 #[derive(Debug)]
 pub struct Errand<M: Machine, L, S, O> {
     cycle: Cycle<M>,
@@ -24,12 +23,12 @@ pub struct Errand<M: Machine, L, S, O> {
     observer: O,
 }
 
-/// What a step has found.
+/// The result of a step.
 #[derive(Debug)]
 pub struct Step {
-    /// When it woke up.
+    /// The time after the wait.
     pub now: Now,
-    /// The link failed to receive and is gone: the machine has not heard of that yet.
+    /// The error for which the link was dropped: it could not receive. The machine does not know of it yet.
     pub link_failed: Option<io::Error>,
     ready: ReadyKeys,
 }
@@ -37,7 +36,7 @@ pub struct Step {
 impl Step {
     /// Whether the caller's descriptor with this key is readable.
     pub const fn is_ready(&self, key: u8) -> bool {
-        self.ready.has(CALLER + key as u64)
+        self.ready.has(FIRST_CALLER_KEY + key as u64)
     }
 }
 
@@ -48,10 +47,10 @@ where
     S: Store<M::Durable>,
     O: Observe<M::Event>,
 {
-    /// A machine without a link.
+    /// Wraps a machine without a link.
     ///
     /// # Errors
-    /// The system refuses.
+    /// A system call failed.
     pub fn new(driver: Driver<M>, store: S, observer: O) -> Result<Self, Failure> {
         let waiting = Waiting::new()?;
         Ok(Self {
@@ -62,18 +61,18 @@ where
         })
     }
 
-    /// Gives the machine a link, in place of the one it has, and tells it what the network is like now. The link's
-    /// descriptors are to be registered under [`LINK`](crate::wait::LINK).
+    /// Replaces the machine's link, and reports the network's new state to the machine. `register` adds the link's
+    /// descriptors under [`LINK`](crate::wait::LINK).
     ///
     /// # Errors
-    /// The system refuses.
+    /// A system call failed.
     pub fn set_link(
         &mut self,
         link: L,
         net: M::Net,
         register: impl FnOnce(&L, &Waiting) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        // The old one is closed first, and with that no longer waited for.
+        // Closing the old link also removes its descriptors from the wait.
         self.link = None;
         register(&link, &self.cycle.waiting)?;
         self.link = Some(link);
@@ -91,28 +90,30 @@ where
         (&mut self.cycle.driver, environment)
     }
 
-    /// Waits for a descriptor of the caller as well, until that is closed or [removed](Self::remove). A step reports under
-    /// this key that it is readable.
+    /// Waits for a descriptor of the caller as well, until it is closed or [removed](Self::remove). A step reports
+    /// with this key that it is readable.
     ///
     /// # Errors
-    /// The system refuses.
+    /// A system call failed.
     pub fn add(&self, fd: impl AsFd, key: u8) -> Result<(), Failure> {
-        self.cycle.waiting.add(fd, CALLER + u64::from(key))
+        self.cycle
+            .waiting
+            .add(fd, FIRST_CALLER_KEY + u64::from(key))
     }
 
-    /// Waits no longer for a descriptor of the caller.
+    /// Stops waiting for a descriptor of the caller.
     ///
     /// # Errors
-    /// The system refuses.
+    /// A system call failed.
     pub fn remove(&self, fd: impl AsFd) -> Result<(), Failure> {
         self.cycle.waiting.remove(fd)
     }
 
-    /// Waits until there is something to do, for the machine or the caller, and does the machine's part of it: what
-    /// has arrived, then its timeouts. Ends at `until` at the latest.
+    /// Waits for input of the machine or the caller, at most until `until`. Then handles the machine's messages and
+    /// timeouts.
     ///
     /// # Errors
-    /// The system refuses.
+    /// A system call failed.
     pub fn step(&mut self, until: Option<Instant>) -> Result<Step, Failure> {
         let (ready, now) = self.cycle.wait(self.link.as_mut(), until)?;
         let environment = &mut Environment {
@@ -131,7 +132,7 @@ where
         })
     }
 
-    /// Passes a command to the machine.
+    /// Gives the machine a command.
     pub fn command(&mut self, command: M::Command) {
         let (driver, environment) = self.parts();
         driver.command(clock::now(), command, &mut { environment });
@@ -142,7 +143,7 @@ where
         self.cycle.driver.machine()
     }
 
-    /// Returns what sees the machine's events.
+    /// Returns the observer of the machine's events.
     pub const fn observer(&mut self) -> &mut O {
         &mut self.observer
     }

@@ -1,7 +1,8 @@
-//! Runs the state machines of `ring-proto` on a Linux machine: the pump that drives one, its links and connections, the
-//! one wait for all of them, and the time.
+//! Runs the state machines of `ring-proto` on Linux: the driver, its links and connections, the one wait for all of
+//! them, and the clocks.
 //!
-//! Nothing here knows a word of any protocol. `unsafe` is denied; each file that needs it says so at its head.
+//! It contains no protocol. `unsafe` is denied; each file that needs it gives the reason at its head. Start with
+//! [`driver`].
 
 #![deny(unsafe_code)]
 

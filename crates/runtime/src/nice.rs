@@ -1,32 +1,30 @@
-//! The thread's share of a busy machine.
+//! The CPU share of a thread or session.
 
 use std::fs;
 use std::io;
 
 use rustix::process::{getpriority_process, setpriority_process};
 
-/// The nice value of what a busy machine must not keep waiting, where it may have one: an owner of the
-/// token that waits for the CPU for longer than it is trusted is replaced, and work under the token
-/// whose keeper does ends, though nothing is wrong with either or the network.
+/// The nice value for threads that a busy machine must not delay. If an owner of the token waits for the CPU longer
+/// than its lease, it is replaced. If the keeper of a lock waits that long, the work under the lock ends. Neither the
+/// machine nor the network is broken then.
 pub const URGENT: i32 = -10;
 
-/// Gives the calling process's session the share of CPU time among sessions that the nice value `nice`
-/// stands for. Many kernels share the CPU out to sessions first, and to the processes of each by their
-/// own nice values then (autogroup): a session that mostly sleeps may wait for seconds beside a busy one.
+/// Sets the CPU share of the calling process's session, compared with other sessions, to that of the nice value
+/// `nice`. Many kernels divide CPU time among sessions first, and then among the processes of a session by their nice
+/// values (autogroup). There, a session that mostly sleeps may wait for seconds while another one is busy.
 ///
 /// # Errors
-/// The kernel refused it: a larger share takes `CAP_SYS_NICE`, or a resource limit. Or it does not
-/// share the CPU out so.
+/// The kernel refused it: a larger share needs `CAP_SYS_NICE` or a resource limit. Or the kernel has no autogroups.
 pub fn of_session(nice: i32) -> io::Result<()> {
     fs::write("/proc/self/autogroup", nice.to_string())
 }
 
-/// Gives the calling thread at least the share of CPU time that the nice value `nice` stands for:
-/// -20 is the largest, 19 the smallest, 0 what processes have if nobody says otherwise. One that
-/// has a larger share keeps it.
+/// Raises the calling thread's CPU share to that of the nice value `nice`: -20 is the largest share, 19 the smallest,
+/// 0 the default. A thread with a larger share keeps it.
 ///
 /// # Errors
-/// The kernel refused it: a larger share takes `CAP_SYS_NICE` or a resource limit.
+/// The kernel refused it: a larger share needs `CAP_SYS_NICE` or a resource limit.
 pub fn at_most(nice: i32) -> io::Result<()> {
     if current()? <= nice {
         Ok(())
@@ -35,11 +33,11 @@ pub fn at_most(nice: i32) -> io::Result<()> {
     }
 }
 
-/// Gives the calling thread, and what it starts from now on, no more than the share of CPU time
-/// that the nice value `nice` stands for. One that has a smaller share keeps it.
+/// Lowers the CPU share of the calling thread, and of all that it starts later, to that of the nice value `nice`. A
+/// thread with a smaller share keeps it.
 ///
 /// # Errors
-/// The kernel refused it: a filter of system calls is in force.
+/// The kernel refused it: a filter of system calls is active.
 pub fn at_least(nice: i32) -> io::Result<()> {
     if current()? >= nice {
         Ok(())
@@ -48,7 +46,7 @@ pub fn at_least(nice: i32) -> io::Result<()> {
     }
 }
 
-// The calls are named for a process, and mean the thread that makes them where none is given.
+// Without a process id, both calls apply to the calling thread.
 fn current() -> io::Result<i32> {
     Ok(getpriority_process(None)?)
 }

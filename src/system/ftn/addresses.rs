@@ -1,4 +1,4 @@
-//! Where the servers of the list are: their names are resolved again, off the loop.
+//! The addresses of the servers in the list. Their names are resolved periodically, in a thread.
 
 use std::io;
 use std::mem;
@@ -12,32 +12,32 @@ use tracing::{info, warn};
 
 use crate::system::ftn::observe::Names;
 
-/// The addresses of the servers, and what is wrong with them.
+/// The addresses of the servers, and problems with their names.
 #[derive(Debug)]
 pub(super) struct Addresses {
     known: Box<[Option<SocketAddr>]>,
-    doubts: Vec<String>,
-    /// `None`: the list has no names.
+    warnings: Vec<String>,
+    /// The thread that resolves names; `None`: the list has no names.
     resolver: Option<Repeated<Resolution>>,
-    /// Whether the server uses the address of its own line.
-    follows_own: bool,
-    /// The machine has not heard of a change.
-    changed: bool,
+    /// Whether the server uses the address of its line.
+    uses_listed_address: bool,
+    /// Whether the machine does not know of a change yet.
+    has_changed: bool,
 }
 
 impl Addresses {
-    /// Begins with the addresses of a list that was just read.
+    /// Starts with the addresses of a list that was just read.
     ///
     /// # Errors
-    /// The process has too many files open, or threads.
+    /// The process has too many files open, or too many threads.
     pub(super) fn of(
         servers: &Servers,
         hosts: Hosts,
-        doubts: Vec<String>,
-        follows_own: bool,
+        warnings: Vec<String>,
+        uses_listed_address: bool,
     ) -> io::Result<Self> {
-        for doubt in &doubts {
-            warn!(event = "address_doubtful", "{doubt}");
+        for warning in &warnings {
+            warn!(event = "address_doubtful", "{warning}");
         }
         let resolver = hosts.has_names().then(|| {
             let resolve = move || hosts.resolve();
@@ -47,48 +47,53 @@ impl Addresses {
             known: (0..servers.len())
                 .map(|index| servers.address(index))
                 .collect(),
-            doubts,
+            warnings,
             resolver: resolver.transpose()?,
-            follows_own,
-            changed: false,
+            uses_listed_address,
+            has_changed: false,
         })
     }
 
-    /// Takes over what names were resolved to.
-    pub(super) fn look(&mut self, own: usize, names: &Names, link: &mut UdpSlot) {
+    /// Takes the result of the last resolution, if there is a new one.
+    pub(super) fn update(&mut self, own: usize, names: &Names, link: &mut UdpSlot) {
         let Some(Resolution {
-            addresses, doubts, ..
+            addresses,
+            doubts: warnings,
+            ..
         }) = self.resolver.as_ref().and_then(Repeated::take)
         else {
             return;
         };
-        for doubt in doubts.iter().filter(|doubt| !self.doubts.contains(doubt)) {
-            warn!(event = "address_doubtful", "{doubt}");
+        for warning in warnings
+            .iter()
+            .filter(|warning| !self.warnings.contains(warning))
+        {
+            warn!(event = "address_doubtful", "{warning}");
         }
-        self.doubts = doubts;
+        self.warnings = warnings;
         for (index, (known, found)) in self.known.iter_mut().zip(&addresses).enumerate() {
             let Some(address) = found.filter(|found| *known != Some(*found)) else {
                 continue;
             };
             *known = Some(address);
-            self.changed = true;
+            self.has_changed = true;
             if index == own {
-                if self.follows_own {
+                if self.uses_listed_address {
                     link.move_to(address);
                 }
             } else {
                 let server = names.server(index);
-                info!(event = "server_moved", server = index, %address, "{server} is at {address} from now on");
+                info!(event = "server_moved", server = index, %address, "{server} has moved to {address}");
             }
         }
     }
 
-    /// Takes the addresses, if they have changed.
+    /// Returns the addresses, if they have changed.
     pub(super) fn take_changed(&mut self) -> Option<Box<[Option<SocketAddr>]>> {
-        mem::take(&mut self.changed).then(|| self.known.clone())
+        mem::take(&mut self.has_changed).then(|| self.known.clone())
     }
 
-    /// What is wrong, as sentences: names without an address, and servers that cannot be sent to.
+    /// Describes all problems: names without an address, and servers that cannot be sent to.
     pub(super) fn troubles(&self, names: &Names, failures: &SendFailures) -> Vec<String> {
         let failures = failures.iter().filter_map(|(to, why)| {
             let server = self.known.iter().position(|known| *known == Some(to))?;
@@ -97,6 +102,6 @@ impl Addresses {
                 names.server(server)
             ))
         });
-        self.doubts.iter().cloned().chain(failures).collect()
+        self.warnings.iter().cloned().chain(failures).collect()
     }
 }

@@ -6,12 +6,9 @@ use ring_proto::ftn::server::{RoleKind, Standing};
 
 use crate::system::ftn::observe::state_name;
 
-/// A server's condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Condition {
-    /// Its address cannot be used.
     NoLink,
-    /// It is up.
     Up(Standing),
 }
 
@@ -37,7 +34,7 @@ mod tests {
     use super::Condition;
 
     #[test]
-    fn it_says_who_leads() {
+    fn it_names_the_leader() {
         let up = |role, leader, state| {
             let standing = Standing {
                 role,

@@ -1,4 +1,4 @@
-//! Why a server does not start, in words, each with an exit code: what other systems do not know of.
+//! Errors that stop a server at its start, each with an exit code.
 
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
@@ -10,56 +10,45 @@ use thiserror::Error;
 
 use crate::system;
 
-/// Why a server does not start. The text is a sentence for the operator: what failed, on what, what to do.
+/// The error that stops a server at its start. Its text is for the operator: the failure, the cause and a remedy.
 #[derive(Debug, Error)]
 pub(super) enum Error {
-    /// The list of servers is of no use.
-    #[error("{0}; give a list of HOST:PORT lines: --servers FILE")]
+    /// The list of servers cannot be used.
+    #[error("{0}; give a list of HOST:PORT lines with --servers FILE")]
     List(#[from] ServersError),
     /// The address of this server cannot be used.
     #[error("cannot use {address}, the address of server {index} in {}: {}", list.display(), hint(.source))]
     Bind {
-        /// The address.
         address: SocketAddr,
-        /// The server's index.
         index: usize,
-        /// The list.
         list: PathBuf,
-        /// What the system says.
+        /// The error of the system call.
         source: io::Error,
     },
-    /// Another daemon holds the state file.
+    /// Another daemon has locked the state file.
     #[error(
-        "another ringd holds {}: server {index} of this list or of another; give that of another list \
-         its own --state-dir DIR and --control PATH", path.display()
+        "cannot use {}: another ringd, server {index} of this list or another one, holds it; give the server of \
+         another list its own --state-dir DIR and --control PATH", path.display()
     )]
-    StateTaken {
-        /// The file.
-        path: PathBuf,
-        /// The server's index.
-        index: usize,
-    },
-    /// An earlier version has kept the state in another directory.
+    StateTaken { path: PathBuf, index: usize },
+    /// An earlier version has stored the state in another directory.
     #[error(
-        "the state of server {index} is still in {}, where earlier versions kept it: stop all servers of this machine, \
-         then mv {} {}", old.display(), old.display(), new.display()
+        "cannot start server {index}: its state is still in {}, the place of earlier versions; stop all servers of \
+         this machine, then mv {} {}", old.display(), old.display(), new.display()
     )]
     StateMoved {
         /// The file of the earlier version.
         old: PathBuf,
-        /// The file of this one.
         new: PathBuf,
-        /// The server's index.
         index: usize,
     },
-    /// What all systems have in common.
     #[error(transparent)]
     Common(system::Error),
 }
 
 impl Error {
-    /// For `map_err`: the state file of server `index` cannot be opened.
-    pub(super) fn of_state(index: usize) -> impl FnOnce(system::Error) -> Self {
+    /// Returns a function for `map_err`: the state file of server `index` cannot be opened.
+    pub(super) fn state_error(index: usize) -> impl FnOnce(system::Error) -> Self {
         move |error| match error {
             system::Error::StateLocked { path } => Self::StateTaken { path, index },
             other => Self::Common(other),
@@ -84,17 +73,17 @@ impl SystemError for Error {
     }
 }
 
-/// What is wrong with an address, and what to do.
+/// Describes the problem of an address, and a remedy.
 fn hint(source: &io::Error) -> String {
     let advice = match source.kind() {
         ErrorKind::AddrNotAvailable => {
-            "it is not this machine's: give the index of a line that names this machine, --index N"
+            "it is not this machine's; give the index of a line that names this machine with --index N"
         }
         ErrorKind::PermissionDenied => {
-            "ports below 1024 need a right: give the server another in the list, or CAP_NET_BIND_SERVICE"
+            "ports below 1024 need CAP_NET_BIND_SERVICE; grant it, or give the server another port in the list"
         }
         ErrorKind::AddrInUse => {
-            "another process has it, maybe this server already: ss -ulpn names it"
+            "another process has it, perhaps this server; find it with ss -ulpn"
         }
         _ => return source.to_string(),
     };
@@ -111,7 +100,7 @@ mod tests {
     use ring_host::SystemError;
 
     #[test]
-    fn each_says_what_to_do_and_has_its_code() {
+    fn each_error_says_what_to_do_and_has_its_exit_code() {
         let bind = |kind| Error::Bind {
             address: ([192, 0, 2, 1], 7301).into(),
             index: 2,
@@ -142,8 +131,8 @@ mod tests {
                 9,
                 "mv /nowhere/ftn-2.state /new/ftn-2.state",
             ),
-            (Error::of_state(2)(locked), 7, "--control PATH"),
-            (Error::of_state(2)(newer), 9, "run that one"),
+            (Error::state_error(2)(locked), 7, "--control PATH"),
+            (Error::state_error(2)(newer), 9, "run that version"),
         ];
         for (error, code, advice) in cases {
             assert_eq!(error.exit_code(), code, "{error}");

@@ -1,4 +1,4 @@
-//! The server's socket, with buffers for its clients.
+//! Opens the server's socket, with buffers that suit the number of clients.
 
 use std::io;
 use std::net::SocketAddr;
@@ -6,18 +6,18 @@ use std::net::SocketAddr;
 use ring_host::UdpSlot;
 use ring_runtime::net::UdpOptions;
 
-/// What the kernel is asked to keep for each client, in bytes: after a change of leader all of them send two
-/// datagrams at once. The kernel keeps twice what it is asked for, and counts 1,280 bytes for a short datagram.
-const A_CLIENT: usize = 1_280;
-/// The least that it is asked to keep.
-const LEAST: usize = 1 << 20;
+/// Requested buffer per client, in bytes: after a change of leader each client sends two datagrams at once. The
+/// kernel doubles the requested size, and counts 1,280 bytes for a short datagram.
+const BUFFER_PER_CLIENT: usize = 1_280;
+/// Minimum requested buffer, in bytes.
+const BUFFER_MIN: usize = 1 << 20;
 
-/// Binds an address, for so many clients.
+/// Binds an address, with buffers for this number of clients.
 pub(super) fn bind(address: SocketAddr, clients: usize) -> io::Result<UdpSlot> {
     let buffer = Some(
         clients
-            .saturating_mul(A_CLIENT)
-            .clamp(LEAST, i32::MAX as usize / 2),
+            .saturating_mul(BUFFER_PER_CLIENT)
+            .clamp(BUFFER_MIN, i32::MAX as usize / 2),
     );
     let options = UdpOptions {
         receive_buffer: buffer,

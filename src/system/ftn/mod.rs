@@ -1,14 +1,14 @@
-//! A server of the token service: many named tokens, on UDP.
+//! A server of the token service: many named tokens, over UDP. Start with `start.rs`.
 
 mod addresses;
-mod audience;
 mod condition;
-mod doubts;
 mod error;
 mod health;
 mod link;
 mod node;
 mod observe;
+mod observers;
+mod option_warnings;
 mod options;
 mod report;
 mod start;

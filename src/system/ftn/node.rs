@@ -1,4 +1,4 @@
-//! A server, as the host sees it.
+//! A server of the token service for the host: everything except its machine.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -17,20 +17,19 @@ use ring_runtime::wait::{LINK, Waiting};
 use tracing::info;
 
 use super::addresses::Addresses;
-use super::audience::Audience;
 use super::condition::Condition;
-use super::health::judge;
+use super::health::set_verdict;
+use super::observers::Observers;
 use super::report;
 use super::state_file::StateFile;
-use super::status::{Around, status};
-use crate::system::ftn::observe::{Names, other_options};
+use super::status::{StatusInputs, status};
+use crate::system::ftn::observe::{Names, describe_other_options};
 use crate::system::record_file::warn_unless_synced;
 use crate::system::write_warnings::WriteWarnings;
 
-/// The machine leaves within its own limit: the rest is for a loop that does not turn.
-const LEAVING: Duration = LEAVING_MAX.saturating_add(Duration::from_secs(1));
+/// The machine leaves within its own limit. The rest is for a loop that is stalled.
+const SHUTDOWN_TIMEOUT: Duration = LEAVING_MAX.saturating_add(Duration::from_secs(1));
 
-/// A server of the token service, but for its machine.
 #[derive(Debug)]
 pub(super) struct Node {
     pub started: Now,
@@ -38,48 +37,49 @@ pub(super) struct Node {
     pub addresses: Addresses,
     pub link: UdpSlot,
     pub store: StateFile,
-    pub audience: Audience,
+    pub observers: Observers,
     pub health: NodeHealth,
     pub write_warnings: WriteWarnings,
     pub onlookers: Onlookers,
-    /// What is to be known of its options.
-    pub doubts: Vec<String>,
+    pub option_warnings: Vec<String>,
     pub late_wake_ups: u64,
 }
 
 impl Node {
     fn status(&mut self, now: Now, machine: &Machine) -> Status {
-        let doubts = self.doubts.iter().cloned();
-        let mut troubles: Vec<Finding> = doubts.map(Finding::degraded).collect();
+        let option_warnings = self.option_warnings.iter().cloned();
+        let mut troubles: Vec<Finding> = option_warnings.map(Finding::degraded).collect();
         if !self.link.is_up() {
             let address = self.link.address();
             troubles.push(Finding::critical(format!(
-                "cannot use {address}: nothing is sent or received; is it an address of this machine?"
+                "cannot use {address}: it may not be an address of this machine; until it works, nothing is sent or \
+                 received"
             )));
         }
         troubles.extend(self.store.missing().map(Finding::degraded));
         if self.store.is_failing() {
             let path = self.store.path().display();
             troubles.push(Finding::critical(format!(
-                "cannot write {path}: this server says nothing until it can; look for a full or read-only disk"
+                "cannot write {path}: the disk may be full or read-only; until then this server sends nothing"
             )));
         }
         let differing = machine.differences();
         let differing = differing.iter();
-        let differing = differing.map(|(server, them)| other_options(&self.names, *server, them));
+        let differing =
+            differing.map(|(server, them)| describe_other_options(&self.names, *server, them));
         let addresses = self.addresses.troubles(&self.names, self.link.failures());
         let others = differing
             .chain(addresses)
             .chain(self.health.clock_trouble());
         troubles.extend(others.map(Finding::degraded));
-        let around = Around {
+        let around = StatusInputs {
             started: self.started,
             names: &self.names,
             link: &mut self.link,
             late_wake_ups: self.late_wake_ups,
         };
         let mut status = status(now, machine, around);
-        judge(&mut status, troubles);
+        set_verdict(&mut status, troubles);
         status
     }
 }
@@ -88,16 +88,16 @@ impl System for Node {
     type Machine = Machine;
     type Link = UdpSlot;
     type Store = StateFile;
-    type Observer = Audience;
+    type Observer = Observers;
     type Task = NoTask<Command>;
     type Request = NoRequest;
     type Condition = Condition;
 
-    fn environment(&mut self) -> Environment<'_, UdpSlot, StateFile, Audience> {
+    fn environment(&mut self) -> Environment<'_, UdpSlot, StateFile, Observers> {
         Environment {
             link: Some(&mut self.link).filter(|link| link.is_up()),
             store: &mut self.store,
-            observer: &mut self.audience,
+            observer: &mut self.observers,
         }
     }
 
@@ -105,7 +105,7 @@ impl System for Node {
         None
     }
 
-    /// The link comes with the first look at the network.
+    /// Registers nothing: the link is registered by `poll_network`.
     fn register(&mut self, _: &Waiting) -> Result<(), Error> {
         Ok(())
     }
@@ -139,7 +139,7 @@ impl System for Node {
         _: &mut Vec<OwnedFd>,
         machine: &Machine,
     ) -> Answer<Command> {
-        let recent = self.audience.history.recent();
+        let recent = self.observers.history.recent();
         let latest = recent.latest();
         let reaction = self.onlookers.answer(client.id, &request, recent);
         reaction.answer(latest, || NodeStatus::from(&self.status(now, machine)))
@@ -149,7 +149,7 @@ impl System for Node {
         if let Some(addresses) = self.addresses.take_changed() {
             return Some(Command::Addresses(addresses));
         }
-        let recent = self.audience.history.recent();
+        let recent = self.observers.history.recent();
         self.onlookers.serve(now, server, recent, |entry, number| {
             Reply::Event(entry.message(number))
         });
@@ -164,17 +164,17 @@ impl System for Node {
             names,
             link,
             store,
-            audience,
+            observers,
             health,
             write_warnings,
             ..
         } = self;
-        addresses.look(names.own(), names, link);
+        addresses.update(names.own(), names, link);
         health.look_at_drops(link.drops().kernel);
-        store.look();
+        store.check_place();
         let failures = store.take_failures();
-        write_warnings.look(now.monotonic, store.path(), failures);
-        health.look_at_clock(|event, text| audience.history.trouble(now, event, text));
+        write_warnings.on_failures(now.monotonic, store.path(), failures);
+        health.look_at_clock(|event, text| observers.history.trouble(now, event, text));
     }
 
     fn count_late_wake_up(&mut self) {
@@ -216,7 +216,7 @@ impl System for Node {
     fn shut_down(_: &Machine) -> ShutDown<Command> {
         ShutDown {
             command: Command::ShutDown,
-            patience: LEAVING,
+            patience: SHUTDOWN_TIMEOUT,
             last_word: Command::ShutDown,
         }
     }

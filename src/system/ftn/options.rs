@@ -14,15 +14,15 @@ use ring_text::{parse_bytes, parse_duration};
 use crate::system::values::parse_count;
 
 const EXAMPLES: &str = "\
-FILE lists the servers, one HOST:PORT a line, numbered from 0; blank lines do not count. All \
-servers and all clients are given the same lines: who has others is not answered. Names are \
-resolved at the start, and every 10 s: a name without an address is a server that is DOWN. Give all \
-servers the same --heartbeat, --server-timeout, --client-timeout, --grace and --quorum: a server \
-names those that have others.
+FILE lists the servers, one HOST:PORT per line, numbered from 0; blank lines do not count. Give all \
+servers and clients the same lines: a server ignores messages of a sender with other lines. Names are \
+resolved at the start and every 10 s. A server whose name has no address is DOWN. Give all servers \
+the same --heartbeat, --server-timeout, --client-timeout, --grace and --quorum: a server logs which \
+other servers have different ones.
 
-With a majority, the default of three and more servers, at most one side of a cut goes on: three \
-servers bear the loss of one, five that of two. With --quorum 1, the default of one and two servers, \
-both sides go on, and may grant the same token. Two servers with --quorum 2 grant nothing while one \
+With a majority, the default for three or more servers, at most one side of a split continues: three \
+servers tolerate the loss of one, five that of two. With --quorum 1, the default for one or two servers, \
+both sides continue and may grant the same token. Two servers with --quorum 2 grant nothing while one \
 of them is down.
 
 Examples:
@@ -33,12 +33,12 @@ Examples:
                                          the same in a container, behind the listed address
   ringd ftn --servers list --index 0 --state-dir ~/ftn --control ~/ftn/0.sock
                                          the same as an ordinary user
-  ringctl -i ftn-0 status                ask it who leads, and which servers are up
-  ringctl -i ftn-0 watch                 and what happens
+  ringctl -i ftn-0 status                show the leader and the servers that are up
+  ringctl -i ftn-0 watch                 print events as they happen
   sudo ringd -- ftn                      join the ring on an interface called ftn
 
-Two lists with a server 0 on one machine: give that of the second list its own --state-dir and \
---control.
+Two lists may have a server 0 on one machine. Then give the server of the second list its own \
+--state-dir and --control.
 
 Signals:
   SIGTERM, SIGINT  hand the tokens over to the other servers, within 5 s, then exit
@@ -49,118 +49,123 @@ Exit codes:
   1  unexpected error, or a second signal
   2  wrong usage, options that cannot work together, or an index that is not in the list
   3  the list of servers cannot be read, or the name of this server not resolved
-  4  the address of this server is not this machine's
+  4  the address of this server is not an address of this machine
   5  no permission to use its port (below 1024: CAP_NET_BIND_SERVICE)
   6  its address is in use
-  7  the state directory or file cannot be used, or another ringd has it
+  7  the state directory or file cannot be used, or another ringd uses it
   8  the control socket cannot be made
   9  the state file was written by a newer ringd, belongs to another user, or is
      not a state file";
 
-/// The most clients at a time, unless the options say otherwise or a list of so many does not fit.
-const MAX_CLIENTS: usize = 10_000;
-/// The directory of the state file, unless the options name another.
+/// The default maximum of clients, unless a list of that many does not fit.
+const CLIENTS_DEFAULT: usize = 10_000;
+/// The default directory of the state file.
 pub(super) const STATE_DIR: &str = "/var/lib/ringd-ftn";
 
 /// Run a server of the token service.
 ///
-/// A few servers keep named tokens, with data, for programs anywhere on the network. One of them leads:
-/// it keeps the list of clients and decides which servers are up. When one is lost the others serve its
-/// tokens.
+/// A few servers keep named tokens, with data, for programs anywhere on the network. One server leads: it keeps the
+/// list of clients and decides which servers are up. When a server is lost, the others serve its tokens.
 #[derive(Debug, Clone, Parser)]
 #[command(
     name = "ftn",
     args_override_self = true,
     after_long_help = EXAMPLES,
-    after_help = "--help says more."
+    after_help = "See --help for more."
 )]
 pub struct Options {
-    /// The list of servers: HOST:PORT a line.
+    /// Read the servers from FILE, one HOST:PORT per line
     #[arg(long, value_name = "FILE")]
     pub servers: PathBuf,
 
-    /// Which line of the list this server is, counted from 0. It uses the address of that line, unless --bind names another.
+    /// Run the server on line N of the list, counted from 0
+    ///
+    /// The server uses the address of that line, unless --bind names another.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = parse_count::<usize>)]
     pub index: usize,
 
-    /// Use this address of the machine: IP or IP:PORT [default: the address of the line]
+    /// Bind this IP or IP:PORT [default: the address of the line]
     ///
-    /// For a server that others reach at the listed address, but that has another one itself: behind a router that translates
-    /// addresses, or in a container. 0.0.0.0 is every address of the machine.
+    /// For a server that others reach at the listed address, but that has another one itself: behind a router that
+    /// translates addresses, or in a container. 0.0.0.0 is every address of the machine.
     #[arg(long, value_name = "ADDRESS", value_parser = parse_bind)]
     pub bind: Option<Bind>,
 
-    /// How often the leader tells the others that it is there.
+    /// Set how often the leader announces itself to the others
     #[arg(long, value_name = "DURATION", default_value = "1s", allow_hyphen_values = true, value_parser = parse_duration)]
     pub heartbeat: Duration,
 
-    /// How long a server may be silent before it is DOWN, or a leader before it is given up; at least three heartbeats.
+    /// Set the silence after which a server counts as DOWN
+    ///
+    /// A leader that is silent for this time is replaced. It must be at least three heartbeats.
     #[arg(long, value_name = "DURATION", default_value = "4s", allow_hyphen_values = true, value_parser = parse_duration)]
     pub server_timeout: Duration,
 
-    /// How long a client may be silent before it loses its tokens; at least 200ms.
+    /// Set the silence after which a client loses its tokens
     ///
-    /// Clients keep their tokens over a change of leader if client-timeout / 5 + server-timeout + 4 heartbeats
-    /// is less than 3/4 of client-timeout; the defaults satisfy this. A client with a longer one uses this.
+    /// At least 200ms. Clients keep their tokens over a change of leader if client-timeout / 5 + server-timeout + 4
+    /// heartbeats is less than 3/4 of client-timeout; the defaults satisfy this. A client with a longer timeout uses
+    /// this one.
     #[arg(long, value_name = "DURATION", default_value = "15s", allow_hyphen_values = true, value_parser = parse_duration)]
     pub client_timeout: Duration,
 
-    /// How long clients of an earlier run may come back, after all servers were down, before anything is
-    /// granted [default: as long as --client-timeout]
+    /// Wait for old clients before granting [default: as long as --client-timeout]
     ///
-    /// With less, tokens may be granted that a client of the earlier run still holds.
+    /// After all servers were down, clients of an earlier run have this time to come back. With less, a token may be
+    /// granted that a client of the earlier run still holds.
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = parse_duration)]
     pub grace: Option<Duration>,
 
-    /// How many servers, itself included, must hear a leader before it may serve: a number, or majority [default: majority of
-    /// three or more servers, 1 of fewer]
+    /// Set how many servers must hear a leader, or majority [default: majority of three or more servers, 1 of fewer]
+    ///
+    /// The number includes the leader. A leader that too few servers hear serves nothing.
     #[arg(long, value_name = "COUNT", allow_negative_numbers = true, value_parser = parse_quorum)]
     pub quorum: Option<Quorum>,
 
-    /// Maximum memory for tokens, with 256 bytes for each, for those that hold them or wait, and for clients.
+    /// Limit the memory for tokens, holders and clients
     ///
-    /// Tokens that nobody holds or waits for are dropped first; after that new ones are refused, and clients that would
-    /// wait. The process takes up to a quarter more, and some MiB for itself.
+    /// Each token counts 256 bytes in addition. Tokens that nobody holds or awaits are dropped first; after that new
+    /// tokens and waiting clients are refused. The process takes up to a quarter more, and some MiB for itself.
     #[arg(long, value_name = "SIZE", default_value = "256MiB", allow_hyphen_values = true, value_parser = parse_bytes)]
     pub max_memory: usize,
 
-    /// Maximum clients at a time [default: 10000, or fewer with more than 16 servers]
+    /// Limit the clients [default: 10000, or fewer with more than 16 servers]
     ///
-    /// Servers tell each other of all clients: at most 155000 with two servers, 77000 with three, 38000 with five.
+    /// Servers exchange their lists of clients: at most 155000 with two servers, 77000 with three, 38000 with five.
     #[arg(long, value_name = "COUNT", allow_negative_numbers = true, value_parser = parse_count::<usize>)]
     pub max_clients: Option<usize>,
 
-    /// The directory of ftn-N.state, which keeps the highest configuration number seen.
+    /// Keep the highest configuration number in DIR/ftn-N.state
     #[arg(long, value_name = "DIR", default_value = STATE_DIR)]
     pub state_dir: PathBuf,
 
-    /// The control socket for ringctl [default: /run/ringd-ftn/ftn-N.sock]
+    /// Make the socket for ringctl [default: /run/ringd-ftn/ftn-N.sock]
     #[arg(long, value_name = "PATH")]
     pub control: Option<PathBuf>,
 
-    /// The format of log lines.
+    /// Set the format of log lines
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = LogFormat::Text)]
     pub log_format: LogFormat,
 
-    /// Log the beginning and end of each session too, and why received datagrams are dropped.
+    /// Also log each session, and why datagrams are dropped
     #[arg(short, long)]
     pub verbose: bool,
 }
 
-/// How many servers a leader needs.
+/// The number of servers that a leader needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quorum {
-    /// So many, itself included.
+    /// This number, including itself.
     Count(usize),
-    /// More than half of them.
+    /// More than half of the servers.
     Majority,
 }
 
-/// The address that a server uses in place of the listed one.
+/// The address that a server binds instead of the listed one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bind {
     ip: IpAddr,
-    /// `None`: that of the line.
+    /// The port; `None`: that of the line.
     port: Option<u16>,
 }
 
@@ -179,12 +184,13 @@ fn parse_bind(text: &str) -> Result<Bind, String> {
     let address = text.parse().map(with_port);
     address
         .or_else(|_| text.parse().map(|ip| Bind { ip, port: None }))
-        .map_err(|_| "it is not an address: give IP, or IP:PORT".to_owned())
+        .map_err(|_| "not an address; give IP or IP:PORT".to_owned())
 }
 
 impl Quorum {
-    /// Returns the default for so many servers. Two would grant nothing without either of them.
-    const fn usual(servers: usize) -> Self {
+    /// Returns the default for this number of servers. With a majority, two servers would grant nothing without
+    /// either of them.
+    const fn default_for(servers: usize) -> Self {
         if servers < 3 {
             Self::Count(1)
         } else {
@@ -192,7 +198,7 @@ impl Quorum {
         }
     }
 
-    /// How many that are of `servers`.
+    /// Returns the number for a list of `servers`.
     pub const fn of(self, servers: usize) -> usize {
         match self {
             Self::Count(count) => count,
@@ -211,27 +217,30 @@ fn parse_quorum(text: &str) -> Result<Quorum, String> {
 }
 
 impl Options {
-    /// What the machine is told, as one of so many `servers`.
+    /// Returns the options of the machine, as one of `servers` servers.
     pub fn of_machine(&self, servers: usize) -> server::Options {
         server::Options {
             heartbeat: self.heartbeat,
             server_timeout: self.server_timeout,
             client_timeout: self.client_timeout,
             grace: self.grace.unwrap_or(self.client_timeout),
-            quorum: self.quorum.unwrap_or(Quorum::usual(servers)).of(servers),
+            quorum: self
+                .quorum
+                .unwrap_or(Quorum::default_for(servers))
+                .of(servers),
             max_memory: self.max_memory,
             max_clients: self
                 .max_clients
-                .unwrap_or_else(|| most_clients(servers).min(MAX_CLIENTS)),
+                .unwrap_or_else(|| most_clients(servers).min(CLIENTS_DEFAULT)),
         }
     }
 
-    /// The server's name on this machine.
+    /// Returns the server's name on this machine.
     pub fn name(&self) -> NodeName {
         NodeName::of(SYSTEM, &self.index.to_string())
     }
 
-    /// The control socket's path.
+    /// Returns the control socket's path.
     pub fn control_path(&self) -> PathBuf {
         match &self.control {
             Some(path) => path.clone(),
@@ -256,18 +265,13 @@ mod tests {
     }
 
     #[test]
-    fn the_declaration_is_sound() {
-        Options::command().debug_assert();
-    }
-
-    #[test]
-    fn a_list_and_an_index_get_the_defaults_of_the_machine() {
+    fn a_list_and_an_index_get_the_machines_defaults() {
         let options = parse(&[]).unwrap();
-        let usual = server::Options {
+        let default_for = server::Options {
             quorum: 2,
             ..server::Options::default()
         };
-        assert_eq!(options.of_machine(3), usual);
+        assert_eq!(options.of_machine(3), default_for);
         assert_eq!(
             options.control_path(),
             Path::new("/run/ringd-ftn/ftn-1.sock")
@@ -279,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quorum_is_a_number_or_a_majority_and_the_grace_as_long_as_clients_have() {
+    fn a_quorum_is_a_number_or_a_majority_and_the_grace_defaults_to_the_client_timeout() {
         let options = parse(&["--quorum", "majority", "--client-timeout", "30s"]).unwrap();
         assert_eq!(options.quorum, Some(Quorum::Majority));
         assert_eq!(
@@ -293,9 +297,9 @@ mod tests {
         assert_eq!(machine.max_memory, 1 << 30);
     }
 
-    /// The unit allows what the default of --max-memory needs.
+    /// The memory limit of the systemd unit must allow the default of --max-memory.
     #[test]
-    fn the_units_memory_is_a_quarter_more_than_the_default_and_some_for_the_process() {
+    fn the_units_memory_limit_fits_the_default() {
         let unit = include_str!("../../../systemd/ringd-ftn@.service");
         let max = unit
             .lines()
@@ -307,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn three_servers_and_more_need_a_majority_unless_the_operator_says_otherwise() {
+    fn three_or_more_servers_need_a_majority_by_default() {
         let quorums = |options: &[&str]| {
             let options = parse(options).unwrap();
             [1, 2, 3, 4, 5].map(|servers| options.of_machine(servers).quorum)
@@ -317,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn another_address_may_be_bound_with_the_listed_port_or_its_own() {
+    fn another_address_may_be_bound_with_the_listed_or_its_own_port() {
         let bound = |text| {
             parse(&["--bind", text])
                 .unwrap()
@@ -329,12 +333,12 @@ mod tests {
         assert_eq!(bound("192.0.2.1:7302"), ([192, 0, 2, 1], 7302).into());
         assert_eq!(bound("::1"), "[::1]:7301".parse().unwrap());
         let error = parse(&["--bind", "a:7301"]).unwrap_err();
-        assert!(error.contains("IP, or IP:PORT"), "{error}");
+        assert!(error.contains("IP or IP:PORT"), "{error}");
     }
 
     #[test]
-    fn a_wrong_value_is_told_of_in_plain_words() {
-        for (option, value, said) in [
+    fn a_wrong_value_is_explained() {
+        for (option, value, expected_text) in [
             ("--quorum", "most", "or majority"),
             ("--quorum", "-1", "or majority"),
             ("--index", "-1", "not a count"),
@@ -345,7 +349,7 @@ mod tests {
             ("--grace", "5", "no unit"),
         ] {
             let error = parse(&[option, value]).unwrap_err();
-            assert!(error.contains(said), "{option} {value}: {error}");
+            assert!(error.contains(expected_text), "{option} {value}: {error}");
         }
     }
 

@@ -1,16 +1,15 @@
-//! What the log says of the status.
+//! Logs the status.
 
 use ring_control::ftn::Status;
 use ring_control::harmless;
 
 use crate::system::status_lines;
 
-/// Logs the status.
 pub(super) fn log(status: &Status) {
-    status_lines::log(status, &standing(status), details(status));
+    status_lines::log(status, &state_line(status), details(status));
 }
 
-fn standing(status: &Status) -> String {
+fn state_line(status: &Status) -> String {
     let Status {
         index,
         role,
@@ -67,11 +66,11 @@ mod tests {
 
     use serde_json::json;
 
-    use super::{details, standing};
+    use super::{details, state_line};
     use ring_control::ftn::Status;
 
     #[test]
-    fn the_first_line_is_what_the_server_is_and_the_others_what_it_knows() {
+    fn the_first_line_is_the_servers_state_and_the_others_are_details() {
         let status: Status = serde_json::from_value(json!({
             "ringd": "0", "up_ns": 1, "index": 1, "ssig": -7, "quorum": 2, "role": "follower",
             "servers": [{"name": "a:1", "state": "READY"}, {"name": "b:1", "state": "READY"}],
@@ -82,7 +81,7 @@ mod tests {
         }))
         .unwrap();
         assert_eq!(
-            standing(&status),
+            state_line(&status),
             "server 1, follower, READY, serves its tokens; leader 0, configuration 12"
         );
         let expected = [

@@ -14,38 +14,38 @@ use tracing::{info, warn};
 
 use super::Options;
 use super::addresses::Addresses;
-use super::audience::Audience;
-use super::doubts::doubts;
 use super::error::Error;
 use super::link;
 use super::node::Node;
+use super::observers::Observers;
+use super::option_warnings::option_warnings;
 use super::options;
 use super::state_file::{Record, StateFile};
-use crate::system::ftn::observe::{Log, Names, News};
-use crate::system::record_file::Found;
+use crate::system::ftn::observe::{Describer, Log, Names};
+use crate::system::record_file::LoadedState;
 use crate::system::write_warnings::WriteWarnings;
 use crate::system::{PROGRAM, STATE_DIR};
 
-/// What is said to clients who ask for more than a server of tokens tells.
-const REFUSAL: &str = "a server of the token service is asked for its status and its events alone; for tokens ask by \
+/// The reply to clients that request anything but the status and events.
+const REFUSAL: &str = "a server of the token service answers only requests for its status and events; for tokens use \
                        ringctl token";
 
 /// Runs a server until it has shut down on request.
 ///
 /// # Errors
-/// It could not start, or a system call failed that does not fail on a healthy system.
+/// It cannot start, or a system call failed that does not fail on a healthy system.
 pub fn run(options: &Options) -> Result<(), ring_host::Error> {
     let index = options.index;
     let ServerList {
         names,
         servers,
         hosts,
-        doubts: address_doubts,
+        doubts: address_warnings,
     } = read_list(&options.servers).map_err(Error::List)?;
     let (count, ssig) = (servers.len(), servers.signature());
     let own = options.of_machine(count);
     own.check(count).map_err(|error| unusable(&error))?;
-    let address = own_address(options, &names, &servers, &address_doubts)?;
+    let address = own_address(options, &names, &servers, &address_warnings)?;
     let link = link::bind(address, own.max_clients).map_err(|source| Error::Bind {
         address,
         index,
@@ -53,7 +53,7 @@ pub fn run(options: &Options) -> Result<(), ring_host::Error> {
         source,
     })?;
     let name = options.name();
-    check_moved(options)?;
+    check_old_state(options)?;
     let (store, found) = StateFile::open(&options.state_dir, (&name, index), ssig)?;
     let fresh = Record {
         configuration: 0,
@@ -72,26 +72,26 @@ pub fn run(options: &Options) -> Result<(), ring_host::Error> {
         options.log_format,
         options.verbose,
     )?;
-    let mut doubts = doubts(&own, count);
+    let mut warnings = option_warnings(&own, count);
     let names = Names::new(names, index);
-    let addresses = Addresses::of(&servers, hosts, address_doubts, options.bind.is_none());
+    let addresses = Addresses::of(&servers, hosts, address_warnings, options.bind.is_none());
     let addresses = addresses.map_err(ring_host::Error::system("start a thread for names"))?;
-    say_start(&names, index, &link);
-    say_stored(&store, found, ssig);
-    for doubt in &doubts {
-        warn!(event = "options_doubtful", "{doubt}");
+    log_start(&names, index, &link);
+    log_list_change(&store, found, ssig);
+    for warning in &warnings {
+        warn!(event = "options_doubtful", "{warning}");
     }
     if let Some(loss) = found.loss(store.path()) {
-        let loss = format!("{loss}; the numbers of configurations go on by the clock");
+        let loss = format!("{loss}; configuration numbers continue by the clock");
         warn!(event = "state_corrupt", "{loss}");
-        doubts.push(loss);
+        warnings.push(loss);
     }
     let node = Node {
         started: host.started(),
         link,
         store,
-        audience: Audience {
-            news: News::new(names.clone()),
+        observers: Observers {
+            describer: Describer::new(names.clone()),
             log: Log::new(options.verbose),
             history: History::new(host.started()),
         },
@@ -99,10 +99,10 @@ pub fn run(options: &Options) -> Result<(), ring_host::Error> {
         addresses,
         health: NodeHealth::new(PROGRAM, "datagrams"),
         write_warnings: WriteWarnings::new(
-            "this server says nothing until it can, as if it were cut off",
+            "this server sends nothing until it can, as if it were split from the others",
         ),
         onlookers: Onlookers::new(REFUSAL),
-        doubts,
+        option_warnings: warnings,
         late_wake_ups: 0,
     };
     let received = datagrams::receive_batch(LONGEST);
@@ -110,8 +110,8 @@ pub fn run(options: &Options) -> Result<(), ring_host::Error> {
     host.run(Driver::with_batches(machine, received, transmit), node)
 }
 
-/// Numbers would go back without the state of an earlier version.
-fn check_moved(options: &Options) -> Result<(), Error> {
+/// Checks that the state of an earlier version is not left in its old place. Without it, numbers would go back.
+fn check_old_state(options: &Options) -> Result<(), Error> {
     let [old, new] =
         [STATE_DIR, options::STATE_DIR].map(|place| options.name().state(Path::new(place)));
     let is_default = options.state_dir == Path::new(options::STATE_DIR);
@@ -122,12 +122,11 @@ fn check_moved(options: &Options) -> Result<(), Error> {
     Ok(())
 }
 
-/// The address to bind.
 fn own_address(
     options: &Options,
     names: &[Box<str>],
     servers: &Servers,
-    doubts: &[String],
+    warnings: &[String],
 ) -> Result<SocketAddr, ring_host::Error> {
     let (index, count) = (options.index, servers.len());
     let name = names.get(index).ok_or_else(|| {
@@ -142,26 +141,27 @@ fn own_address(
         let own = bind.with_port(port.unwrap_or_default());
         return same_family(own, servers).map_err(|why| unusable_bind(options, &why));
     }
-    let doubt = || {
-        let is_own = |doubt: &&String| doubt.starts_with(&format!("server {index} "));
-        doubts.iter().find(is_own).cloned().unwrap_or_default()
+    let warning = || {
+        let is_own = |warning: &&String| warning.starts_with(&format!("server {index} "));
+        warnings.iter().find(is_own).cloned().unwrap_or_default()
     };
     servers.address(index).ok_or_else(|| {
         let error = ServersError::OwnUnresolved {
             path: options.servers.clone(),
-            doubt: doubt(),
+            doubt: warning(),
         };
         Error::List(error).into()
     })
 }
 
-/// Refuses an address of another family than that of the servers: its socket could send to none of them.
+/// Checks that the address is of the servers' family: otherwise its socket could send to none of them.
 fn same_family(own: SocketAddr, servers: &Servers) -> Result<SocketAddr, String> {
     let mut known = (0..servers.len()).filter_map(|index| servers.address(index));
     let family = |address: SocketAddr| if address.is_ipv4() { "IPv4" } else { "IPv6" };
     match known.find(|listed| listed.is_ipv4() != own.is_ipv4()) {
         Some(listed) => Err(format!(
-            "--bind {} is an address of {}, but the servers have addresses of {}, as {listed}: give one of {}",
+            "cannot use --bind {}: it is an {} address, but the servers have {} addresses, as {listed}; give an {} \
+             address",
             own.ip(),
             family(own),
             family(listed),
@@ -173,14 +173,14 @@ fn same_family(own: SocketAddr, servers: &Servers) -> Result<SocketAddr, String>
 
 fn unusable_bind(options: &Options, why: &str) -> ring_host::Error {
     let list = options.servers.display();
-    ring_host::Error::Usage(format!("{why}; the servers are those of {list}"))
+    ring_host::Error::Usage(format!("{why}; {list} lists the servers"))
 }
 
 fn unusable(error: &OptionsError) -> ring_host::Error {
-    ring_host::Error::Usage(format!("{error}; ringd ftn --help says more"))
+    ring_host::Error::Usage(format!("{error}; see ringd ftn --help"))
 }
 
-fn say_start(names: &Names, index: usize, link: &UdpSlot) {
+fn log_start(names: &Names, index: usize, link: &UdpSlot) {
     let (version, address, count) = (
         env!("CARGO_PKG_VERSION"),
         link.address(),
@@ -195,20 +195,22 @@ fn say_start(names: &Names, index: usize, link: &UdpSlot) {
             event = "small_buffer",
             has,
             asked,
-            "the kernel keeps {has} bytes of datagrams for this server, not {asked}: if all of many clients speak at \
-             once some must repeat themselves; sysctl net.core.rmem_max={asked} lets it keep more"
+            "the kernel keeps {has} bytes of datagrams for this server, not {asked}: if very many clients send at \
+             once, some must send again; set sysctl net.core.rmem_max={asked}"
         );
     }
 }
 
-fn say_stored(store: &StateFile, found: Found<Record>, ssig: i32) {
-    let Found::Stored(record) = found else { return };
+fn log_list_change(store: &StateFile, found: LoadedState<Record>, ssig: i32) {
+    let LoadedState::Stored(record) = found else {
+        return;
+    };
     if record.ssig != ssig && record.configuration > 0 {
         let (path, configuration) = (store.path().display(), record.configuration);
         info!(
             event = "list_changed",
             configuration,
-            "{path} is from another list of servers: configurations count on from {configuration}"
+            "{path} belongs to another list of servers: configurations continue from {configuration}"
         );
     }
 }
@@ -221,7 +223,7 @@ mod tests {
 
     use super::same_family;
 
-    /// Its socket could send to none of the servers, and each send failed.
+    /// Otherwise its socket could send to none of the servers.
     #[test]
     fn an_address_of_another_family_than_the_servers_is_refused() {
         let v4: SocketAddr = ([192, 0, 2, 1], 7301).into();
@@ -236,7 +238,7 @@ mod tests {
             let outcome = same_family(own, &list(listed));
             assert_eq!(outcome.is_ok(), fits, "{own} {listed}");
             if let Err(why) = outcome {
-                assert!(why.contains(&format!("--bind {}", own.ip())), "{why}");
+                assert!(why.contains(&format!("--bind {}:", own.ip())), "{why}");
                 assert!(why.contains(&listed.to_string()), "{why}");
             }
         }

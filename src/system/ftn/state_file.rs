@@ -1,6 +1,6 @@
-//! The highest configuration number that a server has seen, which survives a restart. One file serves whatever
-//! list: a larger number than one's own list has reached does no harm, and after a change of the list numbers,
-//! and with them fencing numbers, go on from where they were.
+//! Stores the highest configuration number that a server has seen, which survives a restart. One file serves any
+//! list: a number that is larger than the list needs does no harm. After a change of the list, configuration and
+//! fencing numbers continue from the stored number.
 //!
 //! A record has 64 bytes, kept twice ([`TwoSlots`](ring_host::TwoSlots)):
 //!
@@ -9,7 +9,7 @@
 //! 24  ssig            i32   of the list that it was stored for
 //! 28  zero            28 bytes
 //! ```
-//! A file of format 01 has a configuration of 32 bits, and ssig behind it. It is read as well.
+//! A file of format 01 has a configuration of 32 bits, followed by ssig. It can be read as well.
 //! All integers are big-endian.
 
 use std::io;
@@ -23,7 +23,7 @@ use ring_proto::ftn::server::Durable;
 use ring_runtime::driver::Store;
 
 use super::error::Error;
-use crate::system::record_file::{Format, Found, RecordFile, WriteFailures};
+use crate::system::record_file::{Format, LoadedState, RecordFile, WriteFailures};
 
 const LEN: usize = 64;
 
@@ -33,12 +33,12 @@ const FORMAT: Format<Record, LEN> = Format {
     decode,
 };
 
-/// What is stored.
+/// The stored values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Record {
     /// The highest configuration number seen.
     pub configuration: u64,
-    /// The signature of the list.
+    /// The signature of the list of servers.
     pub ssig: i32,
 }
 
@@ -65,19 +65,19 @@ fn decode(bytes: &[u8; LEN]) -> Option<Record> {
     })
 }
 
-/// The state file of one server, locked for as long as this lives.
+/// The state file of one server. It is locked while this value exists.
 #[derive(Debug)]
 pub(super) struct StateFile {
     record: RecordFile<Record, LEN>,
     ssig: i32,
     failed: Option<WriteFailures>,
-    /// The last write has failed.
+    /// Whether the last write failed.
     is_failing: bool,
 }
 
 impl StateFile {
-    /// Opens and locks the file of server `index` in `directory`, and makes both if they are missing. What is
-    /// stored is for the list with this signature from now on.
+    /// Opens and locks the file of server `index` in `directory`, and makes both if they are missing. Later records
+    /// are for the list with this signature.
     ///
     /// # Errors
     /// The directory or the file cannot be used, the file is another user's or a newer ringd's, or another
@@ -86,13 +86,13 @@ impl StateFile {
         directory: &Path,
         (name, index): (&NodeName, usize),
         ssig: i32,
-    ) -> Result<(Self, Found<Record>), Error> {
+    ) -> Result<(Self, LoadedState<Record>), Error> {
         let fresh = Record {
             configuration: 0,
             ssig,
         };
         let opened = RecordFile::open(name.state(directory), &FORMAT, &fresh);
-        let (record, found) = opened.map_err(Error::of_state(index))?;
+        let (record, found) = opened.map_err(Error::state_error(index))?;
         let file = Self {
             record,
             ssig,
@@ -102,32 +102,31 @@ impl StateFile {
         Ok((file, found))
     }
 
-    /// The file's path.
     pub(super) fn path(&self) -> &Path {
         self.record.path()
     }
 
-    /// Whether what is to be stored cannot be, for now.
+    /// Whether the last write failed.
     pub(super) const fn is_failing(&self) -> bool {
         self.is_failing
     }
 
-    /// Looks whether the file is in its place.
-    pub(super) fn look(&mut self) {
-        self.record.look();
+    /// Checks that the file is in its place, and makes it again if it is not.
+    pub(super) fn check_place(&mut self) {
+        self.record.check_place();
     }
 
-    /// Why nothing can be stored, as a sentence, if the file is not in its place.
+    /// Describes why nothing can be stored, if the file is not in its place.
     pub(super) fn missing(&self) -> Option<&str> {
-        self.record.trouble()
+        self.record.problem()
     }
 
-    /// The writes that have failed since the last call.
+    /// Returns the writes that have failed since the last call.
     pub(super) const fn take_failures(&mut self) -> Option<WriteFailures> {
         self.failed.take()
     }
 
-    /// Makes sure that the disk has it, for a clean exit.
+    /// Syncs the file to the disk, for a clean exit.
     pub(super) fn sync(&self) -> io::Result<()> {
         self.record.sync()
     }
@@ -152,19 +151,19 @@ mod tests {
     use ring_proto::ftn::server::Durable;
 
     use super::{Error, FORMAT, MAX_NUMBER, Record, StateFile, decode, encode};
-    use crate::system::record_file::Found;
+    use crate::system::record_file::LoadedState;
     use ring_control::NodeName;
     use ring_runtime::driver::Store;
 
-    fn open(directory: &Path, ssig: i32) -> Result<(StateFile, Found<Record>), Error> {
+    fn open(directory: &Path, ssig: i32) -> Result<(StateFile, LoadedState<Record>), Error> {
         StateFile::open(directory, (&NodeName::of("ftn", "2"), 2), ssig)
     }
 
     #[test]
-    fn what_was_stored_last_is_found_again_with_its_list() {
+    fn the_last_record_is_found_again_with_its_list() {
         let directory = tempfile::tempdir().unwrap();
         let (mut file, found) = open(directory.path(), -7).unwrap();
-        assert_eq!(found, Found::Nothing);
+        assert_eq!(found, LoadedState::Nothing);
         assert_eq!(file.path(), directory.path().join("ftn-2.state"));
         for configuration in [3, 6, 9] {
             let stored = file.store(&Durable { configuration });
@@ -176,7 +175,7 @@ mod tests {
             configuration: 9,
             ssig: -7,
         };
-        assert_eq!(found, Found::Stored(record));
+        assert_eq!(found, LoadedState::Stored(record));
     }
 
     #[test]
@@ -191,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_that_fails_is_told_of_and_is_no_end() {
+    fn a_failed_write_is_reported_and_the_server_continues() {
         let directory = tempfile::tempdir().unwrap();
         let (mut file, _) = open(directory.path(), 1).unwrap();
         assert!(file.take_failures().is_none());
@@ -211,19 +210,19 @@ mod tests {
         let place = directory.path().join("place");
         let (mut file, _) = open(&place, 1).unwrap();
         std::fs::remove_dir_all(&place).unwrap();
-        file.look();
+        file.check_place();
         assert!(file.missing().is_some());
         let stored = file.store(&Durable { configuration: 3 });
         assert_eq!(stored, Stored::Failed);
         std::fs::create_dir(&place).unwrap();
-        file.look();
+        file.check_place();
         assert!(file.missing().is_none());
         let stored = file.store(&Durable { configuration: 4 });
         assert_eq!((stored, file.is_failing()), (Stored::Done, false));
     }
 
     #[test]
-    fn a_number_that_no_configuration_has_is_refused() {
+    fn a_number_that_is_too_large_is_refused() {
         let record = |configuration| Record {
             configuration,
             ssig: i32::MIN,
@@ -235,7 +234,7 @@ mod tests {
         }
     }
 
-    /// A file of the version before this one, with 32 bits, is read, and written anew in the present format.
+    /// Reads a file of the previous format, with 32 bits, and writes it in the current format.
     #[test]
     fn a_file_of_format_01_is_read() {
         let directory = tempfile::tempdir().unwrap();
@@ -254,7 +253,7 @@ mod tests {
                 configuration: 5_329_840,
                 ssig: 7,
             };
-            assert_eq!(found, Found::Stored(record));
+            assert_eq!(found, LoadedState::Stored(record));
         }
         assert_eq!(&std::fs::read(&path).unwrap()[..8], b"RINGFT02");
     }

@@ -1,4 +1,4 @@
-//! Makes the status from the machine and its surroundings.
+//! Makes the status from the machine and its environment.
 
 use ring_control::Health;
 use ring_control::ftn::{ServerStatus, SessionStatus, Status};
@@ -8,18 +8,18 @@ use ring_proto::time::{Now, nanos};
 
 use crate::system::ftn::observe::{Names, state_name};
 
-/// What a status tells of a server's surroundings.
+/// The values of a status that do not come from the machine.
 #[derive(Debug)]
-pub(super) struct Around<'a> {
+pub(super) struct StatusInputs<'a> {
     pub started: Now,
     pub names: &'a Names,
     pub link: &'a mut UdpSlot,
     pub late_wake_ups: u64,
 }
 
-/// The server as it sees itself and the others at `now`.
-pub(super) fn status(now: Now, machine: &Server, around: Around<'_>) -> Status {
-    let Around {
+/// Returns the server's view of itself and the other servers at `now`.
+pub(super) fn status(now: Now, machine: &Server, around: StatusInputs<'_>) -> Status {
+    let StatusInputs {
         started,
         names,
         link,

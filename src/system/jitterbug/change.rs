@@ -2,10 +2,9 @@
 
 use ring_host::hooks::{self, Head};
 
-/// A change, and how things were after it. Small: each turn of the token is two.
+/// A change, and the state after it. It is small: each turn of the token is two changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Change {
-    /// The event's number.
     pub number: u64,
     /// The time of the event, in milliseconds since 1970.
     pub time_ms: u64,
@@ -13,11 +12,11 @@ pub(super) struct Change {
     pub event: &'static str,
     /// The state before; `None`: the daemon did not run.
     pub from: Option<&'static str>,
-    /// The state since; `None`: the daemon does not run.
+    /// The state after; `None`: the daemon does not run.
     pub state: Option<&'static str>,
-    /// The absolute `token_id` since.
+    /// The absolute `token_id` after the change.
     pub token_id: u32,
-    /// How many earlier changes are merged into this one.
+    /// Number of earlier changes that are merged into this one.
     pub merged: u64,
 }
 
@@ -41,7 +40,7 @@ impl hooks::Change for Change {
         }
     }
 
-    fn own_environment(&self) -> impl IntoIterator<Item = (&'static str, String)> {
+    fn system_environment(&self) -> impl IntoIterator<Item = (&'static str, String)> {
         let token_id = match self.token_id {
             0 => String::new(),
             id => id.to_string(),
@@ -70,7 +69,7 @@ mod tests {
         };
         let first = change(1, "orphan", "waiter");
         let second = change(2, "waiter", "leader");
-        let told: BTreeMap<_, _> = second.after(first).environment().collect();
+        let variables: BTreeMap<_, _> = second.after(first).environment().collect();
         for (name, value) in [
             ("RINGD_OLD_STATE", "orphan"),
             ("RINGD_STATE", "leader"),
@@ -78,7 +77,11 @@ mod tests {
             ("RINGD_EVENT_NUMBER", "2"),
             ("RINGD_TOKEN_ID", "7"),
         ] {
-            assert_eq!(told.get(name).map(String::as_str), Some(value), "{name}");
+            assert_eq!(
+                variables.get(name).map(String::as_str),
+                Some(value),
+                "{name}"
+            );
         }
     }
 }

@@ -1,16 +1,16 @@
-//! Whether the commands of `--compute` and `--decide` exist, before a node starts with them.
+//! Checks that the commands of `--compute` and `--decide` exist, before a node starts.
 
 use std::process::{Command, Stdio};
 
-/// Checks the commands. A line whose first word the shell has to work out is not judged.
+/// Checks the commands. A line whose first word needs the shell's expansion is accepted.
 ///
 /// # Errors
-/// Names the option, the command that the shell does not find, and what to do.
+/// A text that names the option, the missing command, and a remedy.
 pub(super) fn check(compute: Option<&str>, decide: &str) -> Result<(), String> {
     if let Some(word) = compute.and_then(missing) {
         return Err(format!(
-            "cannot use --compute {word}: there is no such command; give the path of a program, or leave the option out for a \
-             counter"
+            "cannot use --compute {word}: there is no such command; give the path of a program, or omit the option \
+             for a counter"
         ));
     }
     let is_built_in = matches!(decide, "greater" | "longer");
@@ -22,7 +22,7 @@ pub(super) fn check(compute: Option<&str>, decide: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The first word of a line, if it is a plain one and the shell does not find it.
+/// Returns the first word of a line, if it is a plain word that the shell does not find.
 fn missing(line: &str) -> Option<&str> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./+:@%,".contains(c);
     let word = line.split_whitespace().next()?;
@@ -35,7 +35,7 @@ fn missing(line: &str) -> Option<&str> {
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .status();
-    // Without a shell each run fails, and says so.
+    // Without a shell each run fails and logs that.
     found.is_ok_and(|status| !status.success()).then_some(word)
 }
 
@@ -44,7 +44,7 @@ mod tests {
     use super::check;
 
     #[test]
-    fn a_command_that_is_not_there_is_named_with_what_to_give() {
+    fn a_missing_command_is_named_with_what_to_give() {
         let error = check(None, "biggest").unwrap_err();
         assert!(
             error.contains("--decide biggest") && error.contains("greater, longer"),
@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn built_in_functions_commands_and_what_only_the_shell_knows_are_taken() {
+    fn built_in_functions_existing_commands_and_shell_syntax_are_accepted() {
         for (compute, decide) in [
             (None, "greater"),
             (Some("cat"), "longer"),

@@ -4,19 +4,15 @@ use std::fmt;
 
 use ring_proto::jitterbug::{Standing, State};
 
-/// A node's condition. It does not change with the turns of the token.
+/// A node's condition. It does not change with each turn of the token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Condition {
-    /// It has no address.
     NoLink,
-    /// It has no ring.
     Orphan,
-    /// It is in one.
     InRing,
 }
 
 impl Condition {
-    /// That of a node with an address or none.
     pub(super) fn of(is_up: bool, standing: Standing) -> Self {
         match standing.state {
             _ if !is_up => Self::NoLink,

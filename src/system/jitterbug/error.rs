@@ -1,30 +1,28 @@
-//! Why a node does not start, in words, each with an exit code: what other systems do not know of.
+//! Errors that stop a node at its start, each with an exit code.
 
 use std::io::{self, ErrorKind};
 
 use ring_host::SystemError;
 use thiserror::Error;
 
-/// Why a node does not start. The text is a sentence for the operator: what failed, on what, what to do.
+/// The error that stops a node at its start. Its text is for the operator: the failure, the cause and a remedy.
 #[derive(Debug, Error)]
 pub(super) enum Error {
     /// A socket cannot be bound.
-    #[error("cannot use {what} {port} on {interface}: {}", hint(.source, what))]
+    #[error("cannot use {port_kind} {port} on {interface}: {}", hint(.source, port_kind))]
     Bind {
-        /// The interface.
         interface: String,
         /// `UDP port` or `TCP port`.
-        what: &'static str,
-        /// The port.
+        port_kind: &'static str,
         port: u16,
-        /// What the system says.
+        /// The error of the system call.
         source: io::Error,
     },
 }
 
 impl Error {
-    /// Whether another try may do: the address is not there yet, or no longer.
-    pub(super) fn may_pass(&self) -> bool {
+    /// Whether a later attempt may succeed, because the address may be missing only for now.
+    pub(super) fn may_succeed_later(&self) -> bool {
         let Self::Bind { source, .. } = self;
         !matches!(
             source.kind(),
@@ -44,9 +42,9 @@ impl SystemError for Error {
     }
 }
 
-/// What is wrong with a port, and what to do.
-fn hint(source: &io::Error, what: &str) -> String {
-    let (option, list) = if what == "UDP port" {
+/// Describes the problem of a port, and a remedy.
+fn hint(source: &io::Error, port_kind: &str) -> String {
+    let (option, list) = if port_kind == "UDP port" {
         ("--udp-port, the same on all nodes", "ss -ulpn")
     } else {
         ("--tcp-port", "ss -tlpn")
@@ -54,11 +52,12 @@ fn hint(source: &io::Error, what: &str) -> String {
     match source.kind() {
         ErrorKind::PermissionDenied => {
             format!(
-                "ports below 1024 need a right: give another one, {option}, or CAP_NET_BIND_SERVICE"
+                "ports below 1024 need CAP_NET_BIND_SERVICE; grant it, or choose another port with {option}"
             )
         }
         ErrorKind::AddrInUse => format!(
-            "another process has it, maybe a ringd jitterbug already: {list} names it; or give another, {option}"
+            "another process has it, perhaps another ringd jitterbug; find it with {list}, or choose another port \
+             with {option}"
         ),
         _ => source.to_string(),
     }
@@ -72,10 +71,10 @@ mod tests {
     use ring_host::SystemError;
 
     #[test]
-    fn each_says_what_to_do_and_has_its_code() {
-        let bind = |what, kind| Error::Bind {
+    fn each_error_says_what_to_do_and_has_its_exit_code() {
+        let bind = |port_kind, kind| Error::Bind {
             interface: "eth0".to_owned(),
-            what,
+            port_kind,
             port: 57_700,
             source: io::Error::from(kind),
         };
@@ -102,7 +101,7 @@ mod tests {
         ];
         for (error, code, advice, passes) in cases {
             assert_eq!(
-                (error.exit_code(), error.may_pass()),
+                (error.exit_code(), error.may_succeed_later()),
                 (code, passes),
                 "{error}"
             );

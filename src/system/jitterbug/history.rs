@@ -1,10 +1,10 @@
-//! The latest events, numbered, for watchers and for hooks.
+//! The latest events, numbered, for watchers and hooks.
 
 use std::net::IpAddr;
 
 use ring_host::hooks::{Changes, event};
 use ring_host::observe::Line;
-use ring_host::{Entry, Priority, Recent};
+use ring_host::{HistoryEntry, Priority, Recent};
 use ring_proto::jitterbug::State;
 use ring_proto::time::Now;
 use serde::Serialize;
@@ -12,10 +12,10 @@ use serde::Serialize;
 use super::change::Change;
 use super::observe::Keys as LineKeys;
 
-/// The keys of an event that are this system's own, with the node's state after it.
+/// The keys of an event that only this system has, with the node's state after it.
 #[derive(Debug, Serialize)]
 pub(super) struct Keys {
-    /// The state before, if it is a change of that.
+    /// The state before, if the event is a change of state.
     #[serde(skip_serializing_if = "Option::is_none")]
     from: Option<&'static str>,
     state: &'static str,
@@ -28,7 +28,7 @@ pub(super) struct Keys {
     reason: Option<&'static str>,
 }
 
-/// Retains events and the node's state after the latest.
+/// The retained events, and the node's state after the latest.
 #[derive(Debug)]
 pub(super) struct History {
     events: ring_host::History<Keys>,
@@ -37,7 +37,7 @@ pub(super) struct History {
 }
 
 impl History {
-    /// No events yet.
+    /// Makes an empty history.
     pub(super) fn new(now: Now) -> Self {
         Self {
             events: ring_host::History::new(now),
@@ -46,18 +46,17 @@ impl History {
         }
     }
 
-    /// The events, by number.
-    pub(super) const fn recent(&self) -> &Recent<Entry<Keys>> {
+    pub(super) const fn recent(&self) -> &Recent<HistoryEntry<Keys>> {
         self.events.recent()
     }
 
-    /// The state after the latest event.
+    /// Returns the state after the latest event.
     pub(super) const fn state(&self) -> State {
         self.state
     }
 
-    /// The node has entered a state.
-    pub(super) fn enter(
+    /// Adds a change of state.
+    pub(super) fn add_state_change(
         &mut self,
         now: Now,
         to: (State, u32),
@@ -75,8 +74,8 @@ impl History {
             .remember(now, (line.event, line.text), keys, priority);
     }
 
-    /// Something else happened.
-    pub(super) fn remember(&mut self, now: Now, line: Line<LineKeys>, priority: Priority) {
+    /// Adds another event.
+    pub(super) fn add(&mut self, now: Now, line: Line<LineKeys>, priority: Priority) {
         let keys = Keys {
             node: line.keys.node,
             ..self.keys()
@@ -85,8 +84,8 @@ impl History {
             .remember(now, (line.event, line.text), keys, priority);
     }
 
-    /// A local lock was granted, refused or lost, for a reason.
-    pub(super) fn lock(
+    /// Adds an event about a local lock, with the reason if it was refused or lost.
+    pub(super) fn add_lock_event(
         &mut self,
         now: Now,
         event: &'static str,
@@ -99,7 +98,7 @@ impl History {
         };
         let priority = match event {
             "lock_lost" => Priority::News,
-            // Thousands in a second would displace all news.
+            // Thousands per second would displace all news.
             _ => Priority::Passing,
         };
         let keys = Keys {
@@ -110,14 +109,14 @@ impl History {
         self.events.remember(now, (event, text), keys, priority);
     }
 
-    /// Something is wrong with this machine, or no longer is.
-    pub(super) fn trouble(&mut self, now: Now, event: &'static str, text: String) {
+    /// Adds an event about a problem of this machine, or its end.
+    pub(super) fn add_problem(&mut self, now: Now, event: &'static str, text: String) {
         let keys = self.keys();
         self.events
             .remember(now, (event, text), keys, Priority::News);
     }
 
-    /// Those of an event that is about nothing in particular.
+    /// Returns the keys of an event without details.
     fn keys(&self) -> Keys {
         Keys {
             from: None,
@@ -129,8 +128,8 @@ impl History {
         }
     }
 
-    /// The state as a change that changes nothing.
-    fn standing(&self, now: Now) -> Change {
+    /// Returns the current state as a change that changes nothing.
+    fn ring_state(&self, now: Now) -> Change {
         Change {
             number: self.latest(),
             time_ms: now.wall / 1_000_000,
@@ -164,26 +163,26 @@ impl Changes for History {
         })
     }
 
-    fn change_since(&self, number: u64) -> Option<Change> {
+    fn merged_change_since(&self, number: u64) -> Option<Change> {
         use ring_host::hooks::Change as _;
         let changes = (number..=self.latest()).filter_map(|number| self.change(number));
         changes.reduce(|earlier, later| later.after(earlier))
     }
 
-    fn started(&self, now: Now) -> Change {
+    fn start_change(&self, now: Now) -> Change {
         Change {
             event: event::STARTED,
             from: None,
-            ..self.standing(now)
+            ..self.ring_state(now)
         }
     }
 
-    fn stopped(&self, now: Now) -> Change {
+    fn stop_change(&self, now: Now) -> Change {
         Change {
             number: self.latest() + 1,
             event: event::STOPPED,
             state: None,
-            ..self.standing(now)
+            ..self.ring_state(now)
         }
     }
 }
@@ -205,14 +204,14 @@ mod tests {
 
     fn enter(history: &mut History, state: State) {
         let line = describe(&Event::StateChanged { state, token_id: 7 }, history.state());
-        history.enter(NOW, (state, 7), line, Priority::News);
+        history.add_state_change(NOW, (state, 7), line, Priority::News);
     }
 
     #[test]
-    fn an_event_has_its_sentence_the_state_and_what_it_is_about() {
+    fn an_event_has_its_sentence_state_and_keys() {
         let mut history = History::new(NOW);
         enter(&mut history, State::Waiter);
-        history.lock(NOW, "lock_lost", "backup", Some("yield"));
+        history.add_lock_event(NOW, "lock_lost", "backup", Some("yield"));
         let number = history.recent().latest();
         let text = |number| {
             let entry = history.recent().get(number).unwrap();
@@ -230,14 +229,14 @@ mod tests {
     }
 
     #[test]
-    fn hooks_are_told_of_changes_of_state_alone_and_of_many_as_one() {
+    fn hooks_get_only_changes_of_state_and_merge_many() {
         let mut history = History::new(NOW);
         let first = history.latest() + 1;
         enter(&mut history, State::Waiter);
-        history.lock(NOW, "lock_granted", "backup", None);
+        history.add_lock_event(NOW, "lock_granted", "backup", None);
         enter(&mut history, State::Leader);
         assert!(history.change(first + 1).is_none());
-        let one = history.change_since(first).unwrap();
+        let one = history.merged_change_since(first).unwrap();
         assert_eq!((one.from, one.state), (Some("orphan"), Some("leader")));
         assert_eq!(one.merged, 1);
     }

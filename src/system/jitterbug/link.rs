@@ -1,9 +1,9 @@
-//! The node's place on its segment: an address of the interface, and the sockets at it, found, lost and found again.
+//! The node's network: an address of the interface and the sockets at it, which may be lost and opened again.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
-use ring_host::{Complaints, Drops, REBIND_PAUSE, WorkBudget};
+use ring_host::{Drops, LastFailure, REBIND_PAUSE, WorkBudget};
 use ring_proto::jitterbug::{Net, Network};
 use ring_proto::time::Instant;
 use ring_runtime::clock;
@@ -16,26 +16,24 @@ use tracing::{info, warn};
 use super::error::Error;
 use crate::system;
 
-/// 16 inbound connections, what replaces them, the own pass, and those whose last bytes are still to be written.
-const CONNECTIONS: u16 = 64;
+/// Maximum connections: 16 inbound ones, their replacements, this node's pass, and connections whose last bytes are
+/// not written yet.
+const CONNECTIONS_MAX: u16 = 64;
 
-/// Datagrams and connections.
 pub(super) type Sockets = Joined<UdpLink, Connections<TcpNetwork, SocketAddr>>;
 
-/// Where the node is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Place {
+struct NodeAddress {
     address: Address,
-    /// The interface's number.
     index: u32,
 }
 
-/// A change that the machine must be told of.
+/// A change of the network for the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct News {
-    /// What the network is like now.
+pub(super) struct LinkChange {
+    /// The network's new state.
     pub net: Net,
-    /// The loop has to wait for new sockets.
+    /// Whether the loop has to wait for new sockets.
     pub are_sockets_new: bool,
 }
 
@@ -44,26 +42,25 @@ pub(super) struct News {
 pub(super) struct SegmentLink {
     name: String,
     udp_port: u16,
-    /// 0 until the system has chosen one, which is kept from then on.
+    /// The TCP port; 0 until the system has chosen one, which is then kept.
     tcp_port: u16,
     watch: InterfaceWatch,
     sockets: Option<Sockets>,
-    place: Option<Place>,
-    /// The machine does not know yet of the place.
+    node_address: Option<NodeAddress>,
+    /// Whether the machine does not know the address yet.
     is_new: bool,
-    /// Nor the loop of the sockets.
+    /// Whether the loop does not wait for the sockets yet.
     are_sockets_new: bool,
-    /// The kernel may have reported changes that were not looked at yet.
-    stale: bool,
+    /// Whether the kernel may have reported changes that were not looked up yet.
+    has_unseen_changes: bool,
     budget: WorkBudget,
     retry: Option<Instant>,
-    complaints: Complaints,
-    /// What sockets before these have dropped.
+    last_failure: LastFailure,
     earlier: Drops,
 }
 
 impl SegmentLink {
-    /// Finds the interface, and opens the sockets if there is an address.
+    /// Finds the interface, and opens the sockets if it has an address.
     ///
     /// # Errors
     /// There is no such interface, or a port cannot be used.
@@ -82,31 +79,30 @@ impl SegmentLink {
             tcp_port,
             watch,
             sockets: None,
-            place: None,
+            node_address: None,
             is_new: false,
             are_sockets_new: false,
-            stale: true,
+            has_unseen_changes: true,
             budget: WorkBudget::default(),
             retry: None,
-            complaints: Complaints::default(),
+            last_failure: LastFailure::default(),
             earlier: Drops::default(),
         };
-        if let Some(place) = place(&interface, None) {
-            match link.bind(place) {
-                Err(error) if !error.may_pass() => return Err(error.into()),
-                // The first look tries again.
+        if let Some(node_address) = node_address(&interface, None) {
+            match link.bind(node_address) {
+                Err(error) if !error.may_succeed_later() => return Err(error.into()),
+                // `poll_change` tries again.
                 _ => {}
             }
         }
         Ok(link)
     }
 
-    /// The watch, for a poller.
     pub(super) const fn watch(&self) -> &InterfaceWatch {
         &self.watch
     }
 
-    /// The sockets, while there is an address.
+    /// Returns the sockets, while there is an address.
     pub(super) const fn sockets(&mut self) -> Option<&mut Sockets> {
         self.sockets.as_mut()
     }
@@ -116,149 +112,154 @@ impl SegmentLink {
         self.sockets.is_some()
     }
 
-    /// The port of the listener, once it is known.
+    /// Returns the listener's port, once it is known.
     pub(super) fn tcp_port(&self) -> Option<u16> {
         (self.tcp_port != 0).then_some(self.tcp_port)
     }
 
-    /// What was dropped before the machine saw it.
+    /// Returns the numbers of dropped datagrams.
     pub(super) fn drops(&mut self) -> Drops {
         let sockets = self.sockets.as_mut();
         let now = sockets.map(|sockets| Drops::of(&mut sockets.datagrams));
         self.earlier + now.unwrap_or_default()
     }
 
-    /// When to call [`look`](Self::look) at the latest.
+    /// Returns when to call [`poll_change`](Self::poll_change) at the latest.
     pub(super) fn deadline(&self) -> Option<Instant> {
-        if self.stale || self.is_new {
+        if self.has_unseen_changes || self.is_new {
             Some(self.budget.resume().unwrap_or_default())
         } else {
             self.retry
         }
     }
 
-    /// The watch is readable.
-    pub(super) fn heard(&mut self) -> io::Result<()> {
-        self.stale |= self.watch.drain()?;
+    /// Takes the watch's messages.
+    pub(super) fn drain_watch(&mut self) -> io::Result<()> {
+        self.has_unseen_changes |= self.watch.drain()?;
         Ok(())
     }
 
-    /// Receiving has failed: the sockets are closed, to be opened anew after a pause.
+    /// Closes the sockets, which cannot receive. They are opened again after a pause.
     pub(super) fn fail(&mut self, now: Instant, error: &io::Error) -> Net {
         warn!(
             event = "link_failed",
-            "cannot receive on {}: {error}; trying again every {REBIND_PAUSE:?}", self.name
+            "cannot receive on {}: {error}; ringd retries every {REBIND_PAUSE:?}", self.name
         );
         self.close();
         self.retry = Some(now + REBIND_PAUSE);
         Net::Down
     }
 
-    /// Looks the interface up if it may have changed, and returns what has.
-    pub(super) fn look(&mut self, now: Instant) -> Option<News> {
+    /// Looks the interface up if it may have changed, and returns the change.
+    pub(super) fn poll_change(&mut self, now: Instant) -> Option<LinkChange> {
         let retry = self.retry.is_some_and(|retry| retry <= now);
-        if (retry || self.stale) && self.budget.is_due(now) {
-            self.stale = false;
+        if (retry || self.has_unseen_changes) && self.budget.end_pause(now) {
+            self.has_unseen_changes = false;
             self.retry = None;
             let start = clock::now().monotonic;
             let found = Interface::find(&self.name);
             self.budget.charge(start, clock::now().monotonic);
             match found {
                 Ok(found) => {
-                    let kept = self.place.map(|place| place.address.ip);
-                    let place = found.and_then(|found| place(&found, kept));
-                    if self.compare(now, place) {
-                        return Some(News {
+                    let kept = self
+                        .node_address
+                        .map(|node_address| node_address.address.ip);
+                    let node_address = found.and_then(|found| node_address(&found, kept));
+                    if self.apply_lookup(now, node_address) {
+                        return Some(LinkChange {
                             net: Net::Down,
                             are_sockets_new: false,
                         });
                     }
                 }
-                Err(error) => self.complain(
+                Err(error) => self.retry_later(
                     now,
                     "look_up_failed",
                     &format!("cannot look up {}: {error}", self.name),
                 ),
             }
         }
-        std::mem::take(&mut self.is_new).then(|| News {
+        std::mem::take(&mut self.is_new).then(|| LinkChange {
             net: self.net(),
             are_sockets_new: std::mem::take(&mut self.are_sockets_new),
         })
     }
 
-    /// Moves to this place. Returns whether the network is lost.
-    fn compare(&mut self, now: Instant, place: Option<Place>) -> bool {
+    /// Switches to this address. Returns whether the network is lost.
+    fn apply_lookup(&mut self, now: Instant, node_address: Option<NodeAddress>) -> bool {
         let was_up = self.is_up();
-        let Some(place) = place else {
-            if was_up || self.complaints.is_new("no address") {
+        let Some(node_address) = node_address else {
+            if was_up || self.last_failure.record("no address") {
                 warn!(
                     event = "no_address",
-                    "{} is down, or has neither an IPv4 nor a link-local IPv6 address: waiting for one",
+                    "no address on {}: it is down, or has neither an IPv4 nor a link-local IPv6 address; ringd waits \
+                     for one",
                     self.name
                 );
             }
             self.close();
             return was_up;
         };
-        match self.place {
-            Some(known) if known == place => return false,
-            Some(known) if (known.address.ip, known.index) == (place.address.ip, place.index) => {
-                self.place = Some(place);
+        match self.node_address {
+            Some(known) if known == node_address => return false,
+            Some(known)
+                if (known.address.ip, known.index)
+                    == (node_address.address.ip, node_address.index) =>
+            {
+                self.node_address = Some(node_address);
                 self.is_new = true;
                 return false;
             }
             _ => {}
         }
         self.close();
-        match self.bind(place) {
+        match self.bind(node_address) {
             Ok(()) => {
-                self.complaints.forget();
+                self.last_failure.clear();
                 false
             }
             Err(error) => {
-                self.complain(now, "bind_failed", &error.to_string());
+                self.retry_later(now, "bind_failed", &error.to_string());
                 was_up
             }
         }
     }
 
-    fn complain(&mut self, now: Instant, event: &'static str, text: &str) {
+    fn retry_later(&mut self, now: Instant, event: &'static str, text: &str) {
         self.retry = Some(now + REBIND_PAUSE);
-        if self.complaints.is_new(text) {
-            warn!(event, "{text}; trying again every {REBIND_PAUSE:?}");
+        if self.last_failure.record(text) {
+            warn!(event, "{text}; ringd retries every {REBIND_PAUSE:?}");
         }
     }
 
     fn close(&mut self) {
         self.earlier = self.drops();
         self.sockets = None;
-        self.place = None;
+        self.node_address = None;
         self.is_new = false;
     }
 
-    /// Opens the sockets at an address.
-    fn bind(&mut self, place: Place) -> Result<(), Error> {
-        let failed = |what, port| {
+    fn bind(&mut self, node_address: NodeAddress) -> Result<(), Error> {
+        let failed = |port_kind, port| {
             let interface = self.name.clone();
             move |source| Error::Bind {
                 interface,
-                what,
+                port_kind,
                 port,
                 source,
             }
         };
         let udp = UdpOptions {
-            interface: Some((self.name.clone(), place.index)),
-            // Others know a node by where its datagrams come from.
-            source: Some(place.address.ip),
+            interface: Some((self.name.clone(), node_address.index)),
+            // Other nodes identify a node by the source address of its datagrams.
+            source: Some(node_address.address.ip),
             ..UdpOptions::default()
         };
-        let any: IpAddr = match place.address.ip {
+        let any: IpAddr = match node_address.address.ip {
             IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
             IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
         };
-        // What goes to all is for no single address.
+        // A broadcast reaches no socket that is bound to one address.
         let datagrams = UdpLink::bind(SocketAddr::new(any, self.udp_port), &udp)
             .map_err(failed("UDP port", self.udp_port))?;
         let tcp = TcpOptions {
@@ -267,9 +268,9 @@ impl SegmentLink {
             own_address: true,
             liveness: None,
         };
-        let own = match place.address.ip {
+        let own = match node_address.address.ip {
             IpAddr::V4(ip) => SocketAddr::from((ip, self.tcp_port)),
-            IpAddr::V6(ip) => SocketAddrV6::new(ip, self.tcp_port, 0, place.index).into(),
+            IpAddr::V6(ip) => SocketAddrV6::new(ip, self.tcp_port, 0, node_address.index).into(),
         };
         let (network, port) = TcpNetwork::listen(own, tcp)
             .and_then(|network| network.address().map(|own| (network, own.port())))
@@ -277,32 +278,32 @@ impl SegmentLink {
         self.tcp_port = port;
         self.sockets = Some(Joined {
             datagrams,
-            streams: Connections::new(network, CONNECTIONS),
+            streams: Connections::new(network, CONNECTIONS_MAX),
         });
-        self.place = Some(place);
+        self.node_address = Some(node_address);
         self.is_new = true;
         self.are_sockets_new = true;
         info!(
-            event = "link_up", address = %place.address.ip, port,
-            "{} has the address {}; the token is taken at its TCP port {port}", self.name, place.address.ip
+            event = "link_up", address = %node_address.address.ip, port,
+            "{} has the address {}; this node takes the token at TCP port {port}", self.name, node_address.address.ip
         );
         Ok(())
     }
 
     fn net(&self) -> Net {
-        self.place.map_or(Net::Down, |place| {
+        self.node_address.map_or(Net::Down, |node_address| {
             Net::Up(Network {
-                address: place.address.ip,
-                prefix: place.address.prefix,
-                scope: place.index,
+                address: node_address.address.ip,
+                prefix: node_address.address.prefix,
+                scope: node_address.index,
                 tcp_port: self.tcp_port,
             })
         })
     }
 }
 
-/// Where an interface puts a node, if it can send: at the address that is `kept`, if it is still there, else at its first.
-fn place(interface: &Interface, kept: Option<IpAddr>) -> Option<Place> {
+/// Chooses an interface's address for the node, if it can send: `kept`, if it is still there, else the first.
+fn node_address(interface: &Interface, kept: Option<IpAddr>) -> Option<NodeAddress> {
     let is_usable = |address: &&Address| match address.ip {
         IpAddr::V4(ip) => !ip.is_loopback() && !ip.is_unspecified(),
         IpAddr::V6(ip) => ip.is_unicast_link_local(),
@@ -310,7 +311,7 @@ fn place(interface: &Interface, kept: Option<IpAddr>) -> Option<Place> {
     let usable = || interface.addresses.iter().filter(is_usable);
     let rank = |address: &&Address| (address.ip.is_ipv6(), Some(address.ip) != kept);
     let address = usable().min_by_key(rank)?;
-    (interface.up && interface.carrier).then_some(Place {
+    (interface.up && interface.carrier).then_some(NodeAddress {
         address: *address,
         index: interface.index,
     })
@@ -320,7 +321,7 @@ fn place(interface: &Interface, kept: Option<IpAddr>) -> Option<Place> {
 mod tests {
     use ring_codec::MacAddr;
 
-    use super::{Address, Interface, place};
+    use super::{Address, Interface, node_address};
 
     fn interface(addresses: &[&str]) -> Interface {
         let address = |text: &&str| Address {
@@ -343,12 +344,12 @@ mod tests {
 
     fn found(addresses: &[&str], kept: Option<&str>) -> Option<String> {
         let kept = kept.map(|kept| kept.parse().expect("an address"));
-        let place = place(&interface(addresses), kept)?;
-        Some(place.address.ip.to_string())
+        let node_address = node_address(&interface(addresses), kept)?;
+        Some(node_address.address.ip.to_string())
     }
 
     #[test]
-    fn an_ipv4_address_comes_first_and_the_one_that_is_kept_before_others() {
+    fn an_ipv4_address_comes_first_and_the_kept_one_before_others() {
         let all = ["fe80::1", "2001:db8::1", "192.0.2.1", "192.0.2.2"];
         assert_eq!(found(&all, None).as_deref(), Some("192.0.2.1"));
         assert_eq!(found(&all, Some("192.0.2.2")).as_deref(), Some("192.0.2.2"));
@@ -360,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn without_an_address_of_the_segment_there_is_no_place() {
+    fn without_a_usable_address_there_is_none() {
         for none in [&[][..], &["127.0.0.1"], &["2001:db8::1"], &["::1"]] {
             assert_eq!(found(none, None), None, "{none:?}");
         }
@@ -368,6 +369,6 @@ mod tests {
             carrier: false,
             ..interface(&["192.0.2.1"])
         };
-        assert!(place(&down, None).is_none());
+        assert!(node_address(&down, None).is_none());
     }
 }

@@ -1,88 +1,84 @@
-//! The queue of this machine's clients for the token, and the one that holds it: no sockets, no clock.
+//! The queue of this machine's clients for the token, and its holder. No sockets, no clock.
 //!
-//! Everything goes through [`Locks::update`]: it gets the machine's state, notifies each client of its outcome, and
-//! returns what the machine has to do. One client is granted the token in each turn of this node, so that the other nodes have
-//! their turns.
+//! [`Locks::update`] does everything: it gets the machine's state, notifies clients, and returns the machine's next
+//! command. In each turn of this node only one client is granted the token, so that the other nodes get their turns.
 
 use std::time::Duration;
 
 use ring_control::jitterbug::{LockRequest, LossReason, RefusalReason};
-use ring_host::{LockQueue, NOTICE, NotQueued};
+use ring_host::{ENDING_NOTICE, LockQueue, NotQueued};
 use ring_process::{Client, ClientId};
 use ring_proto::jitterbug::Command;
 use ring_proto::time::Instant;
 
-/// The machine's state, as far as the queue depends on it.
+/// The part of the machine's state that the queue depends on.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct MachineState {
-    /// Local work may use the token now.
+    /// Whether local work may use the token.
     pub may_use: bool,
-    /// Which turn of this node it is: another number in each.
     pub turn: u64,
-    /// How often local work has lost the token so far.
+    /// How often local work has lost the token.
     pub ends: u64,
-    /// Why, if it has now.
+    /// The reason if it has just lost it.
     pub loss: LossReason,
-    /// Nobody else leads before then, unless messages are lost.
+    /// No other node leads before this time, unless messages are lost.
     pub lease_until: Instant,
-    /// A lease that would grow by less is not renewed.
+    /// The minimum growth of a lease for a renewal.
     pub step: Duration,
 }
 
-/// What a client is told.
+/// A message for a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Notice {
-    /// It has the token: the number of this grant, and the end of its lease.
+    /// It holds the token: the number of the grant, and the end of its lease.
     Granted(u64, Instant),
-    /// It has it for longer.
+    /// Its lease is extended to this time.
     Renewed(Instant),
-    /// It does not get it.
+    /// It does not get the token.
     Refused(RefusalReason),
-    /// It has it no more; when its work must have ended.
+    /// It has lost the token; its work must have ended by this time.
     Lost(LossReason, Instant),
 }
 
-/// What a client was granted.
+/// A granted token.
 #[derive(Debug)]
 struct Tenure {
-    /// The number of the grant.
     number: u64,
-    /// [`MachineState::ends`] as it was then.
+    /// [`MachineState::ends`] at the time of the grant.
     ends: u64,
-    /// The machine has the token no more.
+    /// Whether the machine has lost the token since.
     is_lost: bool,
 }
 
-/// The local holder and the local queue.
 #[derive(Debug, Default)]
 pub(super) struct Locks {
     queue: LockQueue<String, (), Tenure>,
-    /// What the machine was told last of whether there is work.
+    /// Whether the machine was told last that there is work.
     has_work: bool,
-    /// The turn in which a client was granted the token last, or in which it is to go on.
-    served: Option<u64>,
+    /// The turn in which the last client was granted the token, or which is to end.
+    served_turn: Option<u64>,
     is_yielding: bool,
     is_leaving: bool,
     grants: u64,
 }
 
 impl Locks {
-    /// A client wants the token, whose way here takes so long at most if nobody works with it. It is told of the outcome
-    /// by [`update`](Self::update), unless it is refused at once.
+    /// Queues a client for the token. Fetching it takes at most `fetch_timeout` if nobody works with it.
+    /// [`update`](Self::update) reports the outcome, unless the client is refused at once.
     pub(super) fn request(
         &mut self,
         now: Instant,
         client: Client,
         request: LockRequest,
-        way: Duration,
+        fetch_timeout: Duration,
     ) -> Result<(), RefusalReason> {
         if self.is_leaving {
             return Err(RefusalReason::Leaving);
         }
-        let queued = self.queue.push(now, client, request, way, ());
+        let queued = self.queue.push(now, client, request, fetch_timeout, ());
         queued.map_err(|why| match why {
             NotQueued::Busy => RefusalReason::Busy,
-            NotQueued::Crowded => RefusalReason::Crowded,
+            NotQueued::QueueFull => RefusalReason::Crowded,
         })
     }
 
@@ -91,78 +87,75 @@ impl Locks {
         self.queue.is_empty() && !self.has_work && !self.is_yielding
     }
 
-    /// Whether a client of this machine holds the token.
     pub(super) const fn is_held(&self) -> bool {
         self.queue.holder.is_some()
     }
 
-    /// The number of the grant under which a client works now.
-    pub(super) fn held(&self) -> Option<u64> {
-        self.queue.held().map(|tenure| tenure.number)
+    /// Returns the number of the grant under which a client works.
+    pub(super) fn held_grant(&self) -> Option<u64> {
+        self.queue.held_token().map(|tenure| tenure.number)
     }
 
-    /// What the holder is called.
+    /// Returns the holder's name for itself.
     pub(super) fn label(&self) -> Option<&str> {
-        Some(&self.queue.holder.as_ref()?.asked.request.label)
+        Some(&self.queue.holder.as_ref()?.waiter.request.label)
     }
 
-    /// Whether a client holds the token.
     pub(super) fn holds(&self, client: ClientId) -> bool {
         self.queue.holds(client)
     }
 
-    /// Whether a client holds the token or waits for it.
-    pub(super) fn concerns(&self, client: ClientId) -> bool {
-        self.queue.concerns(client)
+    pub(super) fn involves(&self, client: ClientId) -> bool {
+        self.queue.involves(client)
     }
 
-    /// A client wants the token no more. Whether it had it or waited for it.
+    /// Removes a client that holds the token or waits for it. Returns whether it did.
     pub(super) fn release(&mut self, client: ClientId) -> bool {
         self.queue.release(client)
     }
 
-    /// A client is gone. Whose lock this has ended, unless that was over already: the work may go on for as long as it
-    /// was told.
-    pub(super) fn leave_behind(
+    /// Handles a client that has disconnected. Returns the client whose lock this has ended, unless it was ending
+    /// before. Its work may continue until the end of its lease.
+    pub(super) fn on_client_gone(
         &mut self,
         now: Instant,
         client: ClientId,
     ) -> Option<(Client, String)> {
-        let left = self.queue.leave_behind(now, client)?;
+        let left = self.queue.on_client_gone(now, client)?;
         Some((left.client, left.request.label.clone()))
     }
 
-    /// The token is to go on as soon as its holder here has let go.
+    /// Hands the token over as soon as its local holder has released it.
     pub(super) const fn yield_token(&mut self) {
         self.is_yielding = true;
     }
 
-    /// The daemon shuts down: nobody is granted the token from now on.
-    pub(super) const fn leave(&mut self) {
+    /// Stops granting the token, because the daemon shuts down.
+    pub(super) const fn stop_granting(&mut self) {
         self.is_leaving = true;
     }
 
-    /// When [`update`](Self::update) is to be called at the latest. A machine that leads wakes the loop often enough for
-    /// renewals.
+    /// Returns when to call [`update`](Self::update) at the latest. A machine that leads wakes the loop often enough
+    /// for renewals.
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.queue.deadline()
     }
 
-    /// Tells the clients what has become of what they asked for, and returns what the machine is to do. To be called
-    /// again, with what the machine knows then, until it returns nothing.
+    /// Notifies clients, and returns the machine's next command. Call it again with the machine's new state until it
+    /// returns `None`.
     pub(super) fn update(
         &mut self,
         now: Instant,
         machine: &MachineState,
         tell: &mut impl FnMut(ClientId, &LockRequest, Notice),
     ) -> Option<Command> {
-        self.look_after_holder(now, machine, tell);
-        self.refuse_the_impatient(now, tell);
+        self.update_holder(now, machine, tell);
+        self.refuse_expired(now, tell);
         let is_yielding = self.is_yielding && self.queue.holder.is_none();
         if is_yielding {
-            self.served = Some(machine.turn);
+            self.served_turn = Some(machine.turn);
         }
-        let is_served = machine.may_use && self.served == Some(machine.turn);
+        let is_served = machine.may_use && self.served_turn == Some(machine.turn);
         let has_work = match &self.queue.holder {
             Some(holder) => !holder.token.is_lost || !self.queue.waiting.is_empty(),
             None => !self.queue.waiting.is_empty() && !is_served,
@@ -189,7 +182,7 @@ impl Locks {
         let Some(waiter) = self.queue.waiting.pop_front() else {
             return;
         };
-        self.served = Some(machine.turn);
+        self.served_turn = Some(machine.turn);
         self.grants += 1;
         let (number, until) = (self.grants, machine.lease_until);
         tell(
@@ -205,7 +198,7 @@ impl Locks {
         self.queue.hold(now, waiter, tenure, until);
     }
 
-    fn look_after_holder(
+    fn update_holder(
         &mut self,
         now: Instant,
         machine: &MachineState,
@@ -214,19 +207,19 @@ impl Locks {
         let Some(holder) = &mut self.queue.holder else {
             return;
         };
-        let client = holder.asked.client.id;
+        let client = holder.waiter.client.id;
         holder.token.is_lost |= machine.ends != holder.token.ends;
         if holder.ends_by.is_some() {
-            if holder.gone_at() <= Some(now) {
+            if holder.ended_at() <= Some(now) {
                 self.queue.holder = None;
             }
             return;
         }
-        // Who ends it by choice must not promise more than the lease does.
-        let soon = (now + NOTICE).min(machine.lease_until);
+        // A voluntary end must not promise more than the lease.
+        let soon = (now + ENDING_NOTICE).min(machine.lease_until);
         let ending = if holder.token.is_lost {
             let until = match machine.loss {
-                // Its new holder may have it already.
+                // The new holder may have it already.
                 LossReason::StrongerToken => now,
                 _ => holder.until.max(now),
             };
@@ -236,19 +229,23 @@ impl Locks {
         } else if self.is_yielding {
             Some((LossReason::Yield, soon))
         } else {
-            let end = holder.overdue(now);
+            let end = holder.due_notice(now);
             end.map(|end| (LossReason::MaxHold, end.min(machine.lease_until)))
         };
         if let Some((why, until)) = ending {
             holder.ends_by = Some(until);
-            tell(client, &holder.asked.request, Notice::Lost(why, until));
+            tell(client, &holder.waiter.request, Notice::Lost(why, until));
         } else if machine.lease_until.since(holder.until) >= machine.step {
             holder.until = machine.lease_until;
-            tell(client, &holder.asked.request, Notice::Renewed(holder.until));
+            tell(
+                client,
+                &holder.waiter.request,
+                Notice::Renewed(holder.until),
+            );
         }
     }
 
-    fn refuse_the_impatient(
+    fn refuse_expired(
         &mut self,
         now: Instant,
         tell: &mut impl FnMut(ClientId, &LockRequest, Notice),
@@ -257,7 +254,7 @@ impl Locks {
         self.queue.waiting.retain(|waiter| {
             let why = if is_leaving {
                 RefusalReason::Leaving
-            } else if waiter.is_patient(now) {
+            } else if waiter.still_waits(now) {
                 return true;
             } else {
                 RefusalReason::Timeout

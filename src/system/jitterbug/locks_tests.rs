@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use ring_control::jitterbug::{LockRequest, LossReason, RefusalReason};
-use ring_host::{MAX_WAITING, NOTICE};
+use ring_host::{ENDING_NOTICE, WAITING_CLIENTS_MAX};
 use ring_process::{Client, ClientId};
 use ring_proto::jitterbug::Command;
 use ring_proto::time::Instant;
@@ -9,18 +9,17 @@ use ring_proto::time::Instant;
 use super::{Locks, MachineState, Notice};
 
 const LEASE: Duration = Duration::from_millis(500);
-const WAY: Duration = Duration::from_secs(3);
+const FETCH_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// The queue, the clock, and the machine that it is beside.
+/// The queue, a clock, and the state of its machine.
 struct Rig {
     locks: Locks,
     now: Instant,
     machine: MachineState,
-    told: Vec<(ClientId, Notice)>,
+    notices: Vec<(ClientId, Notice)>,
 }
 
 impl Rig {
-    /// A node that leads.
     fn new() -> Self {
         let now = Instant::from_nanos(1_000_000_000);
         Self {
@@ -34,18 +33,18 @@ impl Rig {
                 lease_until: now + LEASE,
                 step: LEASE / 8,
             },
-            told: Vec::new(),
+            notices: Vec::new(),
         }
     }
 
-    /// A node that leads, with these clients, of which the first works with the token.
+    /// Makes a leading node with these clients, of which the first holds the token.
     fn with_clients(clients: &[ClientId]) -> Self {
         let mut rig = Self::new();
         for &client in clients {
             rig.ask(client, plain()).unwrap();
         }
         rig.update();
-        rig.take_told();
+        rig.take_notices();
         rig
     }
 
@@ -55,17 +54,17 @@ impl Rig {
             pid: None,
             uid: None,
         };
-        self.locks.request(self.now, client, request, WAY)
+        self.locks.request(self.now, client, request, FETCH_TIMEOUT)
     }
 
-    /// Updates until there is nothing more to do. Returns the commands.
+    /// Updates until there is no command. Returns the commands.
     fn update(&mut self) -> Vec<Command> {
         if self.machine.may_use {
             self.machine.lease_until = self.now + LEASE;
         }
         let mut commands = Vec::new();
-        let told = &mut self.told;
-        let mut tell = |client, _: &LockRequest, notice| told.push((client, notice));
+        let notices = &mut self.notices;
+        let mut tell = |client, _: &LockRequest, notice| notices.push((client, notice));
         while let Some(command) = self.locks.update(self.now, &self.machine, &mut tell) {
             commands.push(command);
             assert!(commands.len() < 5, "{commands:?}");
@@ -78,19 +77,17 @@ impl Rig {
         self.update()
     }
 
-    fn take_told(&mut self) -> Vec<(ClientId, Notice)> {
-        std::mem::take(&mut self.told)
+    fn take_notices(&mut self) -> Vec<(ClientId, Notice)> {
+        std::mem::take(&mut self.notices)
     }
 
-    /// The token has gone on.
-    fn go_on(&mut self) {
+    fn lose_token(&mut self) {
         self.machine.may_use = false;
         self.machine.ends += 1;
         self.machine.lease_until = self.now;
     }
 
-    /// The token has come again.
-    fn come_again(&mut self) {
+    fn regain_token(&mut self) {
         self.machine.may_use = true;
         self.machine.turn += 1;
     }
@@ -108,23 +105,23 @@ fn waiting(ms: u64) -> LockRequest {
 }
 
 #[test]
-fn a_client_is_granted_the_token_and_the_next_one_in_the_next_turn() {
+fn each_turn_grants_the_token_to_one_client() {
     let mut rig = Rig::new();
     rig.ask(1, plain()).unwrap();
     rig.ask(2, plain()).unwrap();
     assert_eq!(rig.update(), [Command::Work(true)]);
     let until = rig.now + LEASE;
-    assert_eq!(rig.take_told(), [(1, Notice::Granted(1, until))]);
-    assert!(rig.locks.holds(1) && !rig.locks.holds(2) && rig.locks.concerns(2));
+    assert_eq!(rig.take_notices(), [(1, Notice::Granted(1, until))]);
+    assert!(rig.locks.holds(1) && !rig.locks.holds(2) && rig.locks.involves(2));
     assert!(rig.locks.release(1));
-    // The other nodes have their turns first.
+    // The other nodes get their turns first.
     assert_eq!(rig.update(), [Command::Work(false)]);
-    rig.go_on();
+    rig.lose_token();
     assert_eq!(rig.update(), [Command::Work(true)]);
-    assert_eq!(rig.take_told(), []);
-    rig.come_again();
+    assert_eq!(rig.take_notices(), []);
+    rig.regain_token();
     assert_eq!(rig.update(), []);
-    assert_eq!(rig.take_told(), [(2, Notice::Granted(2, until))]);
+    assert_eq!(rig.take_notices(), [(2, Notice::Granted(2, until))]);
     rig.locks.release(2);
     assert_eq!(rig.update(), [Command::Work(false)]);
     assert!(rig.locks.is_idle());
@@ -134,76 +131,76 @@ fn a_client_is_granted_the_token_and_the_next_one_in_the_next_turn() {
 fn a_lease_is_renewed_in_steps() {
     let mut rig = Rig::with_clients(&[1]);
     rig.pass(LEASE / 16);
-    assert_eq!(rig.take_told(), []);
+    assert_eq!(rig.take_notices(), []);
     rig.pass(LEASE / 16);
     let until = rig.now + LEASE;
-    assert_eq!(rig.take_told(), [(1, Notice::Renewed(until))]);
+    assert_eq!(rig.take_notices(), [(1, Notice::Renewed(until))]);
 }
 
 #[test]
-fn who_has_lost_the_token_is_told_why_even_if_it_has_come_back_meanwhile() {
+fn a_loss_is_reported_with_its_reason_even_if_the_token_has_returned() {
     for (loss, is_at_once) in [
         (LossReason::Lease, false),
         (LossReason::StrongerToken, true),
     ] {
         let mut rig = Rig::with_clients(&[1]);
         let until = rig.now + LEASE;
-        rig.go_on();
+        rig.lose_token();
         rig.machine.loss = loss;
-        rig.come_again();
+        rig.regain_token();
         rig.ask(2, plain()).unwrap();
         rig.update();
         let ends_by = if is_at_once { rig.now } else { until };
-        assert_eq!(rig.take_told(), [(1, Notice::Lost(loss, ends_by))]);
-        // It may not have heard that: nobody else is granted the token before its lease is over.
+        assert_eq!(rig.take_notices(), [(1, Notice::Lost(loss, ends_by))]);
+        // The holder may not have read that: no other client gets the token before its lease ends.
         rig.pass(LEASE / 2);
-        assert_eq!(rig.take_told(), []);
+        assert_eq!(rig.take_notices(), []);
         rig.pass(LEASE / 2);
-        assert_eq!(rig.take_told().len(), 1, "the other one has it");
+        assert_eq!(rig.take_notices().len(), 1, "the other one has it");
         assert!(rig.locks.holds(2));
     }
 }
 
 #[test]
-fn who_is_gone_keeps_others_out_until_its_lease_is_over() {
+fn a_disconnected_holder_keeps_others_out_until_its_lease_ends() {
     let mut rig = Rig::with_clients(&[1]);
-    let left = rig.locks.leave_behind(rig.now, 1);
-    assert!(left.is_some() && rig.locks.is_held() && rig.locks.held().is_none());
+    let left = rig.locks.on_client_gone(rig.now, 1);
+    assert!(left.is_some() && rig.locks.is_held() && rig.locks.held_grant().is_none());
     assert!(
-        rig.locks.leave_behind(rig.now, 1).is_none(),
-        "it is told once"
+        rig.locks.on_client_gone(rig.now, 1).is_none(),
+        "reported once"
     );
     rig.pass(LEASE);
     assert!(!rig.locks.is_held());
     rig.ask(2, plain()).unwrap();
-    assert!(rig.locks.leave_behind(rig.now, 2).is_none());
-    assert!(!rig.locks.concerns(2));
+    assert!(rig.locks.on_client_gone(rig.now, 2).is_none());
+    assert!(!rig.locks.involves(2));
 }
 
 #[test]
-fn who_does_not_want_to_wait_is_refused_at_once_or_when_the_token_could_have_come() {
+fn an_impatient_client_is_refused_at_once_or_after_the_fetch_timeout() {
     let mut rig = Rig::new();
-    rig.go_on();
+    rig.lose_token();
     rig.ask(1, waiting(0)).unwrap();
     assert_eq!(rig.ask(2, waiting(0)), Err(RefusalReason::Busy));
     rig.ask(3, waiting(100)).unwrap();
     rig.pass(Duration::from_millis(100));
     let timeout = Notice::Refused(RefusalReason::Timeout);
-    assert_eq!(rig.take_told(), [(3, timeout)]);
+    assert_eq!(rig.take_notices(), [(3, timeout)]);
     assert_eq!(
         rig.locks.deadline(),
-        Some(rig.now.before(Duration::from_millis(100)) + WAY)
+        Some(rig.now.before(Duration::from_millis(100)) + FETCH_TIMEOUT)
     );
-    rig.pass(WAY);
-    assert_eq!(rig.take_told(), [(1, timeout)]);
-    for id in 0..MAX_WAITING as u64 {
+    rig.pass(FETCH_TIMEOUT);
+    assert_eq!(rig.take_notices(), [(1, timeout)]);
+    for id in 0..WAITING_CLIENTS_MAX as u64 {
         rig.ask(id, plain()).unwrap();
     }
     assert_eq!(rig.ask(9999, plain()), Err(RefusalReason::Crowded));
 }
 
 #[test]
-fn a_holder_is_told_to_end_before_its_time_is_over() {
+fn a_holder_gets_notice_before_its_maximum_hold() {
     let mut rig = Rig::new();
     let request = LockRequest {
         max_hold_ms: Some(400),
@@ -216,33 +213,33 @@ fn a_holder_is_told_to_end_before_its_time_is_over() {
         rig.locks.deadline(),
         Some(end.before(Duration::from_millis(100)))
     );
-    rig.take_told();
+    rig.take_notices();
     rig.pass(Duration::from_millis(300));
     assert_eq!(
-        rig.take_told(),
+        rig.take_notices(),
         [(1, Notice::Lost(LossReason::MaxHold, end))]
     );
 }
 
 #[test]
-fn a_token_that_is_to_go_on_does_so_once_its_holder_has_let_go() {
+fn a_yielded_token_leaves_once_its_holder_has_released_it() {
     let mut rig = Rig::with_clients(&[1, 2]);
     rig.locks.yield_token();
     assert_eq!(rig.update(), []);
-    // No longer than the lease.
-    let until = rig.now + NOTICE.min(LEASE);
+    // At most until the end of the lease.
+    let until = rig.now + ENDING_NOTICE.min(LEASE);
     assert_eq!(
-        rig.take_told(),
+        rig.take_notices(),
         [(1, Notice::Lost(LossReason::Yield, until))]
     );
     rig.locks.release(1);
     assert_eq!(rig.update(), [Command::Work(false), Command::Yield]);
     assert_eq!(
-        rig.take_told(),
+        rig.take_notices(),
         [],
         "the other one is not granted it in this turn"
     );
-    rig.go_on();
+    rig.lose_token();
     rig.locks.yield_token();
     assert_eq!(
         rig.update(),
@@ -252,15 +249,15 @@ fn a_token_that_is_to_go_on_does_so_once_its_holder_has_let_go() {
 }
 
 #[test]
-fn a_daemon_that_shuts_down_ends_all() {
+fn a_shutdown_ends_all_locks_and_requests() {
     let mut rig = Rig::with_clients(&[1, 2]);
-    rig.locks.leave();
+    rig.locks.stop_granting();
     assert_eq!(rig.ask(3, plain()), Err(RefusalReason::Leaving));
     rig.update();
-    let told = rig.take_told();
+    let notices = rig.take_notices();
     let until = rig.now + LEASE;
     assert_eq!(
-        told,
+        notices,
         [
             (1, Notice::Lost(LossReason::Shutdown, until)),
             (2, Notice::Refused(RefusalReason::Leaving)),

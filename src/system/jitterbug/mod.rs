@@ -1,6 +1,6 @@
-//! A node of a Jitterbug ring: one token, with data that grows from holder to holder, on an IP segment.
+//! A node of a Jitterbug ring: one token on an IP segment, with data that grows from holder to holder. Start with
+//! `start.rs`.
 
-mod audience;
 mod change;
 mod commands;
 mod condition;
@@ -11,6 +11,7 @@ mod link;
 mod locks;
 mod node;
 mod observe;
+mod observers;
 mod options;
 mod programs;
 mod report;

@@ -1,4 +1,4 @@
-//! A node, as the host sees it.
+//! A node of a Jitterbug ring for the host: everything except its machine.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -14,26 +14,25 @@ use ring_runtime::driver::{Environment, NoStore};
 use ring_runtime::wait::{LINK, Waiting};
 use tracing::info;
 
-use super::audience::Audience;
 use super::change::Change;
 use super::condition::Condition;
 use super::link::{SegmentLink, Sockets};
+use super::observers::Observers;
 use super::programs::Programs;
 use super::report;
 use super::service::Service;
 use super::status::status;
 
-/// A node of a Jitterbug ring, but for its machine.
 #[derive(Debug)]
 pub(super) struct Node {
     pub interface: String,
     pub link: SegmentLink,
     pub store: NoStore,
-    pub audience: Audience,
+    pub observers: Observers,
     pub health: NodeHealth,
     pub service: Service,
     pub hooks: Option<Hooks<Change>>,
-    /// Until the worker has it.
+    /// The commands of `--compute` and `--decide`, until the worker takes them.
     pub programs: Option<Programs>,
 }
 
@@ -44,7 +43,7 @@ impl Node {
             &self.interface,
             machine,
             (cut, port),
-            self.audience.starvation,
+            self.observers.starvation,
         )
     }
 }
@@ -53,16 +52,16 @@ impl System for Node {
     type Machine = Jitterbug;
     type Link = Sockets;
     type Store = NoStore;
-    type Observer = Audience;
+    type Observer = Observers;
     type Task = Programs;
     type Request = JitterbugRequest;
     type Condition = Condition;
 
-    fn environment(&mut self) -> Environment<'_, Sockets, NoStore, Audience> {
+    fn environment(&mut self) -> Environment<'_, Sockets, NoStore, Observers> {
         Environment {
             link: self.link.sockets(),
             store: &mut self.store,
-            observer: &mut self.audience,
+            observer: &mut self.observers,
         }
     }
 
@@ -70,18 +69,18 @@ impl System for Node {
         self.programs.take()
     }
 
-    /// The sockets come with the first look at the network.
+    /// Registers the watch. The sockets are registered by `poll_network`.
     fn register(&mut self, waiting: &Waiting) -> Result<(), Error> {
         Ok(waiting.add(self.link.watch(), NETWORK)?)
     }
 
     fn network_readable(&mut self) -> Result<(), Error> {
-        let heard = self.link.heard();
-        heard.map_err(Error::system("hear of changes to the interfaces"))
+        let drain_watch = self.link.drain_watch();
+        drain_watch.map_err(Error::system("hear of changes to the interfaces"))
     }
 
     fn poll_network(&mut self, now: Instant, waiting: &Waiting) -> Result<Option<Net>, Error> {
-        let Some(news) = self.link.look(now) else {
+        let Some(news) = self.link.poll_change(now) else {
             return Ok(None);
         };
         if news.are_sockets_new
@@ -114,7 +113,7 @@ impl System for Node {
         descriptors: &mut Vec<OwnedFd>,
         machine: &Jitterbug,
     ) -> Answer<Command> {
-        let history = &self.audience.history;
+        let history = &self.observers.history;
         let reaction = self
             .service
             .answer(now, client, request, descriptors, machine, history);
@@ -128,26 +127,26 @@ impl System for Node {
         server: &mut Server,
         machine: &Jitterbug,
     ) -> Option<Command> {
-        let ends = self.audience.ends_of_use;
-        let history = &mut self.audience.history;
+        let ends = self.observers.use_losses;
+        let history = &mut self.observers.history;
         self.service
             .serve_clients(now, server, (machine, ends), history)
     }
 
     fn after_turn(&mut self, now: Now, _: &Jitterbug) {
         if let Some(hooks) = &mut self.hooks {
-            hooks.tell(now.monotonic, &self.audience.history);
+            hooks.notify(now.monotonic, &self.observers.history);
         }
     }
 
     fn every_second(&mut self, now: Now) {
         self.health.look_at_drops(self.link.drops().kernel);
-        let history = &mut self.audience.history;
+        let history = &mut self.observers.history;
         self.health
-            .look_at_clock(|event, text| history.trouble(now, event, text));
+            .look_at_clock(|event, text| history.add_problem(now, event, text));
     }
 
-    /// The host has logged it, and what a late loop costs is counted as a stall.
+    /// Does nothing: the host logs it, and the machine counts a long one as a stall.
     fn count_late_wake_up(&mut self) {}
 
     fn late_limits(machine: &Jitterbug) -> LateLimits {
@@ -169,10 +168,10 @@ impl System for Node {
     fn leave(&mut self) -> &'static str {
         info!(
             event = "stopping",
-            "shutting down: a leader hands the token on first"
+            "shutting down: a leader hands the token over first"
         );
         self.service.leave();
-        "handing the token on"
+        "handing the token over"
     }
 
     fn is_busy(&self) -> bool {
@@ -182,7 +181,7 @@ impl System for Node {
     fn shut_down(machine: &Jitterbug) -> ShutDown<Command> {
         ShutDown {
             command: Command::ShutDown,
-            // The machine itself gives up a pass sooner.
+            // The machine gives up a pass before that.
             patience: 3 * machine.options().token_pass_timeout,
             last_word: Command::ShutDown,
         }
@@ -194,7 +193,7 @@ impl System for Node {
 
     fn finish(&mut self, now: Now, is_over: &mut dyn FnMut() -> bool) {
         if let Some(hooks) = &mut self.hooks {
-            hooks.finish(now, &self.audience.history, is_over);
+            hooks.finish(now, &self.observers.history, is_over);
         }
     }
 }

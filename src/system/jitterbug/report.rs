@@ -1,19 +1,17 @@
-//! What the log says of the status.
+//! Logs the status.
 
 use ring_control::harmless;
 use ring_control::jitterbug::Status;
 
 use crate::system::status_lines;
 
-/// The most nodes that are named.
-const NAMED: usize = 20;
+const NAMED_NODES_MAX: usize = 20;
 
-/// Logs the status.
 pub(super) fn log(status: &Status) {
-    status_lines::log(status, &standing(status), details(status));
+    status_lines::log(status, &state_line(status), details(status));
 }
 
-fn standing(status: &Status) -> String {
+fn state_line(status: &Status) -> String {
     let address = status.address.as_deref().unwrap_or("no address");
     format!(
         "{}, token_id {}, {address}, {} nodes, {} bytes of data",
@@ -27,9 +25,9 @@ fn standing(status: &Status) -> String {
 fn details(status: &Status) -> Vec<String> {
     let troubles = status.troubles.iter();
     let troubles = troubles.map(|it| format!("trouble: {}", harmless(it)));
-    let named = status.nodes.iter().take(NAMED);
+    let named = status.nodes.iter().take(NAMED_NODES_MAX);
     let mut nodes: Vec<_> = named.map(|node| node.address.clone()).collect();
-    if status.nodes.len() > NAMED {
+    if status.nodes.len() > NAMED_NODES_MAX {
         nodes.push("…".to_owned());
     }
     let dropped = status.counters.dropped.iter();
@@ -54,17 +52,17 @@ fn details(status: &Status) -> Vec<String> {
 mod tests {
     use ring_proto::jitterbug::{Jitterbug, Options};
 
-    use super::{details, standing};
+    use super::{details, state_line};
     use crate::system::jitterbug::starvation::Starvation;
     use crate::system::jitterbug::status::status;
 
     #[test]
-    fn the_first_line_is_what_the_node_is_and_the_others_what_it_knows() {
+    fn the_first_line_is_the_nodes_state_and_the_others_are_details() {
         let machine = Jitterbug::new(Options::default(), 1).unwrap();
         let mut status = status("eth0", &machine, (2, None), Starvation::default());
         status.token_id = 7;
         assert_eq!(
-            standing(&status),
+            state_line(&status),
             "orphan, token_id 7, no address, 0 nodes, 0 bytes of data"
         );
         assert_eq!(

@@ -1,10 +1,10 @@
-//! Serves clients of the control socket beyond the status: locks, the token's data, and watching.
+//! Serves clients of the control socket: locks, the token's data, and watching.
 
 use std::os::fd::OwnedFd;
 
 use ring_control::jitterbug::{JitterbugRequest, LockRequest, LossReason, RefusalReason};
 use ring_control::{Grant, Loss, MAX_LABEL, OwnJson, Refusal, Renewal, Reply, Request, TokenData};
-use ring_host::{Entry, HeldLock, LockLog, Reaction, Server, Watchers, lease_clock};
+use ring_host::{HeldLock, HistoryEntry, LockLog, Reaction, Server, Watchers, lease_clock};
 use ring_process::Backstops;
 use ring_process::{Client, ClientId};
 use ring_proto::jitterbug::{Command, Jitterbug, State};
@@ -14,56 +14,54 @@ use ring_text::hex;
 use super::history::{History, Keys};
 use super::locks::{Locks, MachineState, Notice};
 
-/// The most data that a holder is told with its grant: an environment has no room for more.
-const DATA_OF_GRANT: usize = 1024;
-/// A lease is renewed when it has grown by this share of its length.
-const STEPS: u32 = 8;
+/// Maximum bytes of data in a grant: an environment cannot hold more.
+const GRANT_DATA_MAX: usize = 1024;
+/// Number of renewals in the length of a lease.
+const RENEWALS_PER_LEASE: u32 = 8;
 
-/// All clients that want more than the status.
+/// All clients whose requests go beyond the status.
 #[derive(Debug)]
 pub(super) struct Service {
     interface: String,
     locks: Locks,
     lock_log: LockLog,
-    /// Labels of those that have given the token back, of which watchers are not told yet.
-    released: Vec<String>,
+    /// Labels of released locks that watchers do not know of yet.
+    released_labels: Vec<String>,
     backstops: Backstops,
     watchers: Watchers,
     /// Clients whose state has changed, and whether they may be silent now.
-    changed: Vec<(ClientId, bool)>,
+    changed_clients: Vec<(ClientId, bool)>,
 }
 
 impl Service {
-    /// No clients yet.
     pub(super) fn new(interface: &str) -> Self {
         Self {
             interface: interface.to_owned(),
             locks: Locks::default(),
             lock_log: LockLog::default(),
-            released: Vec::new(),
+            released_labels: Vec::new(),
             backstops: Backstops::new(),
             watchers: Watchers::default(),
-            changed: Vec::new(),
+            changed_clients: Vec::new(),
         }
     }
 
-    /// When to call [`serve_clients`](Self::serve_clients) at the latest.
+    /// Returns when to call [`serve_clients`](Self::serve_clients) at the latest.
     pub(super) fn deadline(&self) -> Option<Instant> {
         let deadlines = [self.locks.deadline(), self.lock_log.deadline()];
         deadlines.into_iter().flatten().min()
     }
 
-    /// The daemon shuts down: nobody is granted the token from now on.
+    /// Stops granting the token, because the daemon shuts down.
     pub(super) const fn leave(&mut self) {
-        self.locks.leave();
+        self.locks.stop_granting();
     }
 
-    /// Whether a client of this machine holds the token.
     pub(super) const fn is_held(&self) -> bool {
         self.locks.is_held()
     }
 
-    /// Returns how to answer a request. Takes those of its descriptors that it keeps.
+    /// Returns how to answer a request. Takes the descriptors that it keeps.
     pub(super) fn answer(
         &mut self,
         now: Now,
@@ -87,10 +85,11 @@ impl Service {
             },
             Request::Unlock { exit } => {
                 self.backstops.cancel(client);
-                let released = self.lock_log.released(now.monotonic, client, exit);
-                self.released.extend(released.map(|lock| lock.label));
+                let released = self.lock_log.on_released(now.monotonic, client, exit);
+                self.released_labels.extend(released.map(|lock| lock.label));
                 if self.locks.release(client) {
-                    self.changed.push((client, self.watchers.include(client)));
+                    self.changed_clients
+                        .push((client, self.watchers.contains(client)));
                 }
                 Reaction::Reply(Reply::Unlocked {})
             }
@@ -99,32 +98,37 @@ impl Service {
                 token: Some(OwnJson::of(&machine.standing().token_id)),
             })),
             Request::DataSet { .. } => Reaction::error(
-                "the data of Jitterbug is computed by its leader (ringd jitterbug --compute), and cannot be set",
+                "cannot set the data: in Jitterbug the leader computes it; see ringd jitterbug --compute",
             ),
             Request::Watch { from, turns } => {
-                self.changed.push((client, true));
+                self.changed_clients.push((client, true));
                 self.watchers.add(client, from, turns, history.recent())
             }
-            Request::Own(request) => self.answer_own(&request, machine),
+            Request::Own(request) => self.answer_own_request(&request, machine),
         }
     }
 
-    /// Returns how to answer a request that not every system knows.
-    fn answer_own(&mut self, request: &JitterbugRequest, machine: &Jitterbug) -> Reaction<Command> {
+    /// Returns how to answer a request that only some systems have.
+    fn answer_own_request(
+        &mut self,
+        request: &JitterbugRequest,
+        machine: &Jitterbug,
+    ) -> Reaction<Command> {
         match request {
             JitterbugRequest::Yield { to: None } => self.yield_token(machine),
             JitterbugRequest::Yield { to: Some(_) } => Reaction::error(
-                "the token of Jitterbug goes to the next node of the list that can take it, and to no other: ringctl yield \
-                 alone",
+                "cannot choose the node: the token of Jitterbug goes to the next node of the list; use ringctl yield \
+                 without a node",
             ),
             JitterbugRequest::Once {} => Reaction::error(
-                "Jitterbug remembers no runs, so there is no job that it could run once: ringctl run, or Lab2",
+                "cannot run a job once: Jitterbug remembers no runs; use ringctl run, or the ring (ringd IFACE)",
             ),
             JitterbugRequest::Pause {} | JitterbugRequest::Resume => Reaction::error(
-                "a node of Jitterbug cannot be paused: whoever is in the list is given the token; stop its ringd",
+                "cannot pause a node of Jitterbug: every node in the list gets the token; stop its ringd instead",
             ),
             JitterbugRequest::Forget {} => Reaction::error(
-                "no node that has answered leaves a list of Jitterbug: one that is gone is asked ever less often, and costs no time",
+                "cannot remove a node: the list of Jitterbug keeps every node that has answered; an absent node is \
+                 asked ever less often and costs no time",
             ),
         }
     }
@@ -136,40 +140,41 @@ impl Service {
         request: LockRequest,
         machine: &Jitterbug,
     ) -> Reaction<Command> {
-        if self.locks.concerns(peer.id) {
-            return Reaction::error("this connection holds a lock, or waits for one, already");
+        if self.locks.involves(peer.id) {
+            return Reaction::error("this connection already holds a lock or waits for one");
         }
         if request.label.len() > MAX_LABEL {
             return Reaction::error(&format!("a label has at most {MAX_LABEL} bytes"));
         }
         if let Some(grade) = &request.require {
             return Reaction::error(&format!(
-                "a lock of Jitterbug has no grade, '{}' or other: nobody confirms a leader; use Lab2 for that",
+                "cannot require grade '{}': locks of Jitterbug have no grade; use the ring (ringd IFACE)",
                 grade.escape_debug()
             ));
         }
         let under = request.under.as_deref();
         let is_nested = under.is_some() && self.fencing(machine).as_deref() == under;
         let options = machine.options();
-        let way = options.renew_timeout + options.restore();
+        let fetch_timeout = options.renew_timeout + options.restore();
         let label = request.label.clone();
-        let asked = if is_nested {
+        let accepted = if is_nested {
             Err(RefusalReason::Nested)
         } else {
-            self.locks.request(now.monotonic, peer, request, way)
+            self.locks
+                .request(now.monotonic, peer, request, fetch_timeout)
         };
-        match asked {
+        match accepted {
             Ok(()) => {
-                self.changed.push((peer.id, true));
+                self.changed_clients.push((peer.id, true));
                 Reaction::Later
             }
-            Err(why) => Reaction::Reply(self.refused(why, &label, machine)),
+            Err(why) => Reaction::Reply(self.refusal(why, &label, machine)),
         }
     }
 
-    /// The fencing text of the lock that is held now.
+    /// Returns the fencing text of the current lock.
     fn fencing(&self, machine: &Jitterbug) -> Option<String> {
-        Some(fencing(self.locks.held()?, machine))
+        Some(fencing(self.locks.held_grant()?, machine))
     }
 
     fn yield_token(&mut self, machine: &Jitterbug) -> Reaction<Command> {
@@ -177,13 +182,13 @@ impl Service {
             return Reaction::error("this node does not have the token");
         }
         if machine.is_alone() {
-            return Reaction::error("there is nobody to hand the token over to");
+            return Reaction::error("there is no other node to hand the token over to");
         }
         self.locks.yield_token();
         Reaction::Reply(Reply::Done {})
     }
 
-    /// Serves all clients. Returns the next command for the machine; the caller calls again after it.
+    /// Serves all clients. Returns the machine's next command; the caller calls again after it.
     pub(super) fn serve_clients(
         &mut self,
         now: Now,
@@ -193,30 +198,30 @@ impl Service {
     ) -> Option<Command> {
         while let Some(client) = server.take_gone() {
             self.backstops.end(client);
-            if let Some((_, label)) = self.locks.leave_behind(now.monotonic, client) {
-                self.say_loss(now.monotonic, client, LossReason::Gone);
-                history.lock(now, "lock_lost", &label, Some(LossReason::Gone.name()));
+            if let Some((_, label)) = self.locks.on_client_gone(now.monotonic, client) {
+                self.log_loss(now.monotonic, client, LossReason::Gone);
+                history.add_lock_event(now, "lock_lost", &label, Some(LossReason::Gone.name()));
             }
             self.watchers.forget(client);
         }
-        for label in self.released.drain(..) {
-            history.lock(now, "lock_released", &label, None);
+        for label in self.released_labels.drain(..) {
+            history.add_lock_event(now, "lock_released", &label, None);
         }
-        for (client, lasting) in self.changed.drain(..) {
+        for (client, lasting) in self.changed_clients.drain(..) {
             server.set_lasting(now.monotonic, client, lasting);
         }
-        let mut told = Vec::new();
+        let mut notices = Vec::new();
         let command = if self.locks.is_idle() {
             None
         } else {
             let mut tell = |client, request: &LockRequest, notice| {
-                told.push((client, request.label.clone(), notice));
+                notices.push((client, request.label.clone(), notice));
             };
             let state = machine_state(now.monotonic, machine, ends);
             self.locks.update(now.monotonic, &state, &mut tell)
         };
         self.backstops.end_unless(|client| self.locks.holds(client));
-        for (client, label, notice) in told {
+        for (client, label, notice) in notices {
             match notice {
                 Notice::Granted(number, _) => {
                     let lock = HeldLock {
@@ -226,42 +231,44 @@ impl Service {
                         token: fencing(number, machine),
                         since: now.monotonic,
                     };
-                    self.lock_log.granted(now.monotonic, lock);
-                    history.lock(now, "lock_granted", &label, None);
+                    self.lock_log.on_granted(now.monotonic, lock);
+                    history.add_lock_event(now, "lock_granted", &label, None);
                 }
-                Notice::Refused(why) => history.lock(now, "lock_refused", &label, Some(why.name())),
+                Notice::Refused(why) => {
+                    history.add_lock_event(now, "lock_refused", &label, Some(why.name()))
+                }
                 Notice::Lost(why, _) => {
-                    self.say_loss(now.monotonic, client, why);
-                    history.lock(now, "lock_lost", &label, Some(why.name()));
+                    self.log_loss(now.monotonic, client, why);
+                    history.add_lock_event(now, "lock_lost", &label, Some(why.name()));
                 }
                 Notice::Renewed(_) => {}
             }
             let reply = self.reply(notice, &label, machine);
-            server.tell(now.monotonic, client, &reply);
+            server.send(now.monotonic, client, &reply);
         }
-        self.lock_log.look(now.monotonic);
+        self.lock_log.log_long_lock(now.monotonic);
         if command.is_none() {
-            let message = |entry: &Entry<Keys>, number| Reply::Event(entry.message(number));
+            let message = |entry: &HistoryEntry<Keys>, number| Reply::Event(entry.message(number));
             let recent = history.recent();
-            self.watchers.tell(now.monotonic, server, recent, message);
+            self.watchers
+                .send_events(now.monotonic, server, recent, message);
         }
         command
     }
 
-    /// Logs whose work was ended, and why.
-    fn say_loss(&mut self, now: Instant, client: ClientId, why: LossReason) {
+    fn log_loss(&mut self, now: Instant, client: ClientId, why: LossReason) {
         let is_wrong = matches!(
             why,
             LossReason::StrongerToken | LossReason::Lease | LossReason::Link
         );
         let reason = (why.name(), loss(why));
-        self.lock_log.lost(now, client, reason, is_wrong);
+        self.lock_log.on_lost(now, client, reason, is_wrong);
     }
 
     fn reply(&self, notice: Notice, label: &str, machine: &Jitterbug) -> Reply {
         match notice {
             Notice::Granted(number, until) => {
-                let data = Some(machine.data()).filter(|data| data.len() <= DATA_OF_GRANT);
+                let data = Some(machine.data()).filter(|data| data.len() <= GRANT_DATA_MAX);
                 Reply::Granted(Grant {
                     token: None,
                     fencing: fencing(number, machine),
@@ -274,7 +281,7 @@ impl Service {
             Notice::Renewed(until) => Reply::Renewed(Renewal {
                 until_ns: until.as_nanos(),
             }),
-            Notice::Refused(why) => self.refused(why, label, machine),
+            Notice::Refused(why) => self.refusal(why, label, machine),
             Notice::Lost(why, until) => Reply::Lost(Loss {
                 why: why.name().to_owned(),
                 text: loss(why).to_owned(),
@@ -283,24 +290,24 @@ impl Service {
         }
     }
 
-    fn refused(&self, why: RefusalReason, label: &str, machine: &Jitterbug) -> Reply {
+    fn refusal(&self, why: RefusalReason, label: &str, machine: &Jitterbug) -> Reply {
         let text = match why {
             RefusalReason::Timeout => match (self.locks.label(), machine.standing().state) {
-                (Some(holder), _) => format!("{holder:?} has the token on this machine"),
+                (Some(holder), _) => format!("{holder:?} holds the token on this machine"),
                 (None, _) if machine.is_outranked() => {
                     "a ring with another --compute or --decide has the stronger token of this segment".to_owned()
                 }
-                (None, State::Orphan) => "this node has no ring: it looks for a leader".to_owned(),
-                (None, _) => "the token did not come here in time".to_owned(),
+                (None, State::Orphan) => "this node has no ring and looks for a leader".to_owned(),
+                (None, _) => "the token did not come to this machine in time".to_owned(),
             },
             RefusalReason::Busy => {
-                "a program of this machine has the token, or waits for it".to_owned()
+                "a program of this machine holds the token or waits for it".to_owned()
             }
             RefusalReason::Crowded => {
                 "too many programs of this machine wait for the token".to_owned()
             }
             RefusalReason::Nested => {
-                format!("{label:?} runs under the lock that it asks for, and would wait for itself")
+                format!("{label:?} runs under the lock that it requests, and would wait for itself")
             }
             RefusalReason::Leaving => "ringd is shutting down".to_owned(),
         };
@@ -312,8 +319,8 @@ impl Service {
     }
 }
 
-/// What a lock is called: the token's id, the node and the number of its grants. It tells one lock from another, and says
-/// nothing of which is the newer.
+/// Returns the name of a lock: the token's id, the node and the number of the grant. It identifies a lock, but does
+/// not tell which of two locks is newer.
 fn fencing(number: u64, machine: &Jitterbug) -> String {
     let id = machine.standing().token_id;
     match machine.address() {
@@ -335,20 +342,21 @@ fn machine_state(now: Instant, machine: &Jitterbug, ends: u64) -> MachineState {
             State::Orphan => LossReason::Lease,
             State::Waiter | State::Leader => LossReason::StrongerToken,
         },
-        // A loop that does not stand still for longer answers whoever asks for a leader, by the shortest times of the ring.
+        // Unless the loop stalls for longer, it answers each node that asks for a leader within the ring's shortest
+        // lease.
         lease_until: if may_use { now + lease } else { now },
-        step: lease / STEPS,
+        step: lease / RENEWALS_PER_LEASE,
     }
 }
 
 const fn loss(why: LossReason) -> &'static str {
     match why {
-        LossReason::Yield => "ringctl yield has handed it over",
-        LossReason::MaxHold => "it was held for as long as --max-hold allows",
+        LossReason::Yield => "ringctl yield handed it over",
+        LossReason::MaxHold => "it was held as long as --max-hold allows",
         LossReason::Shutdown => "ringd is shutting down",
         LossReason::StrongerToken => "another leader has a stronger token",
-        LossReason::Lease => "ringd stood still for so long that another node may lead",
+        LossReason::Lease => "ringd was stalled too long: another node may lead",
         LossReason::Link => "the interface has no address",
-        LossReason::Gone => "its client is gone, and has not given it back",
+        LossReason::Gone => "its client has disconnected without releasing it",
     }
 }

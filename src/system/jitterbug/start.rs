@@ -9,31 +9,30 @@ use ring_runtime::{clock, random};
 use tracing::info;
 
 use super::Options;
-use super::audience::Audience;
 use super::commands;
 use super::history::History;
 use super::link::SegmentLink;
 use super::node::Node;
+use super::observers::Observers;
 use super::programs::Programs;
 use super::service::Service;
 use super::starvation::Starvation;
 use crate::system::PROGRAM;
 use crate::system::jitterbug::observe::Log;
 
-/// Room for a datagram: far more than the longest message, so that what goes on after its message is told from what
-/// was cut.
-const ROOM: usize = 2048;
+/// Buffer size for a datagram: far more than the longest message, so that a longer datagram is recognized as such.
+const DATAGRAM_BUFFER: usize = 2048;
 
 /// Runs a node until it has shut down on request.
 ///
 /// # Errors
-/// It could not start, or a system call failed that does not fail on a healthy system.
+/// It cannot start, or a system call failed that does not fail on a healthy system.
 pub fn run(options: &Options) -> Result<(), ring_host::Error> {
     let own = options.of_machine();
     own.check().map_err(|error| unusable(&error))?;
     commands::check(options.compute.as_deref(), &options.decide)
         .map_err(ring_host::Error::Usage)?;
-    let options = &options.with_interface(options.wanted().find()?);
+    let options = &options.with_interface(options.interface_request().find()?);
     let link = SegmentLink::open(&options.interface, options.udp_port, options.tcp_port)?;
     let seed = random().map_err(ring_host::Error::system("draw a random number"))?;
     let machine = Jitterbug::new(own, seed).map_err(|error| unusable(&error))?;
@@ -50,19 +49,19 @@ pub fn run(options: &Options) -> Result<(), ring_host::Error> {
         options.log_format,
         options.verbose,
     )?;
-    say_start(options);
-    let audience = Audience {
+    log_start(options);
+    let observers = Observers {
         log: Log::new(options.verbose),
         history: History::new(host.started()),
-        ends_of_use: 0,
+        use_losses: 0,
         starvation: Starvation::default(),
     };
     let node = Node {
         interface: options.interface.clone(),
         link,
         store: NoStore,
-        hooks: start_hooks(options, &audience.history)?,
-        audience,
+        hooks: start_hooks(options, &observers.history)?,
+        observers,
         health: NodeHealth::new(PROGRAM, "datagrams"),
         service: Service::new(&options.interface),
         programs: has_programs.then(|| {
@@ -70,20 +69,20 @@ pub fn run(options: &Options) -> Result<(), ring_host::Error> {
             Programs::new(compute, &options.decide, own.compute_timeout, own.max_data)
         }),
     };
-    let received = datagrams::receive_batch(ROOM);
-    let transmit = datagrams::transmit_batch(ROOM);
+    let received = datagrams::receive_batch(DATAGRAM_BUFFER);
+    let transmit = datagrams::transmit_batch(DATAGRAM_BUFFER);
     host.run(Driver::with_batches(machine, received, transmit), node)
 }
 
 fn unusable(error: &OptionsError) -> ring_host::Error {
-    ring_host::Error::Usage(format!("{error}; ringd jitterbug --help says more"))
+    ring_host::Error::Usage(format!("{error}; see ringd jitterbug --help"))
 }
 
 const fn has_hooks(options: &Options) -> bool {
     options.on_change.is_some() || options.hooks_dir.is_some()
 }
 
-/// Starts hooks, if there may be any.
+/// Starts the hooks, if the options name any.
 fn start_hooks(
     options: &Options,
     history: &History,
@@ -94,17 +93,17 @@ fn start_hooks(
     let settings = hooks::Settings {
         environment: vec![("RINGD_INTERFACE", options.interface.clone())],
         command: options.on_change.clone(),
-        // Where none is given: there is no directory of no name.
+        // An empty path if no directory is given: there is no such directory.
         directory: options.hooks_dir.clone().unwrap_or_default(),
         timeout: options.hook_timeout,
-        restless: None,
+        constant_changes: None,
     };
     Hooks::start(settings, clock::now(), history)
         .map(Some)
         .map_err(ring_host::Error::system("start the thread that runs hooks"))
 }
 
-fn say_start(options: &Options) {
+fn log_start(options: &Options) {
     let (version, interface, udp_port) = (
         env!("CARGO_PKG_VERSION"),
         &options.interface,

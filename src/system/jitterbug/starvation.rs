@@ -1,55 +1,54 @@
-//! Whether the node loses its ring again and again without having had the token.
+//! Detects a node that repeatedly loses its ring without having had the token.
 
 use ring_proto::jitterbug::State;
 
-/// So often in a row a healthy node does not lose its ring.
-const TOO_OFTEN: u32 = 3;
+/// Number of such losses in a row that a healthy node never has.
+const LOSSES_MAX: u32 = 3;
 
 /// Counts how often in a row the node has lost its ring without having had the token.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Starvation(u32);
 
-/// What people are to be told.
+/// A change that people should know of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum News {
+pub(super) enum StarvationEvent {
     /// The node does not get the token.
-    Starves,
-    /// It has it again.
-    IsFed,
+    Starved,
+    /// The node has had the token again.
+    Recovered,
 }
 
 impl Starvation {
-    /// The node has changed its state.
-    pub(super) fn enter(&mut self, from: State, to: State) -> Option<News> {
-        let was_starving = self.is_there();
+    /// Handles a change of the node's state.
+    pub(super) fn on_state_change(&mut self, from: State, to: State) -> Option<StarvationEvent> {
+        let was_starving = self.is_starving();
         match (from, to) {
             (_, State::Leader) => self.0 = 0,
             (State::Waiter, State::Orphan) => self.0 = self.0.saturating_add(1),
             _ => {}
         }
-        match (was_starving, self.is_there()) {
-            (false, true) => Some(News::Starves),
-            (true, false) => Some(News::IsFed),
+        match (was_starving, self.is_starving()) {
+            (false, true) => Some(StarvationEvent::Starved),
+            (true, false) => Some(StarvationEvent::Recovered),
             _ => None,
         }
     }
 
-    /// Returns whether the node starves.
-    pub(super) const fn is_there(self) -> bool {
-        self.0 >= TOO_OFTEN
+    pub(super) const fn is_starving(self) -> bool {
+        self.0 >= LOSSES_MAX
     }
 }
 
-impl News {
-    /// Returns the event's name, and what has happened and what to do as a sentence.
-    pub(super) const fn told(self) -> (&'static str, &'static str) {
+impl StarvationEvent {
+    /// Returns the event's name, and a text with the problem and a remedy.
+    pub(super) const fn describe(self) -> (&'static str, &'static str) {
         match self {
-            Self::Starves => (
+            Self::Starved => (
                 "starving",
-                "this node has lost its ring three times in a row and has not had the token: passes to it fail; let TCP through \
-                 its firewall and those of the other nodes",
+                "this node has lost its ring three times in a row without the token: passes to it fail; let TCP \
+                 through its firewall and those of the other nodes",
             ),
-            Self::IsFed => ("not_starving", "this node has had the token again"),
+            Self::Recovered => ("not_starving", "this node has had the token again"),
         }
     }
 }
@@ -58,25 +57,31 @@ impl News {
 mod tests {
     use ring_proto::jitterbug::State::{Leader, Orphan, Waiter};
 
-    use super::{News, Starvation};
+    use super::{Starvation, StarvationEvent};
 
     #[test]
-    fn a_node_starves_that_loses_its_ring_three_times_without_the_token_between() {
+    fn a_node_starves_when_it_loses_its_ring_three_times_without_the_token() {
         let mut starvation = Starvation::default();
-        let mut enter = |from, to| starvation.enter(from, to);
+        let mut on_state_change = |from, to| starvation.on_state_change(from, to);
         for _ in 0..2 {
-            assert_eq!(enter(Orphan, Waiter), None);
-            assert_eq!(enter(Waiter, Orphan), None);
+            assert_eq!(on_state_change(Orphan, Waiter), None);
+            assert_eq!(on_state_change(Waiter, Orphan), None);
         }
-        assert_eq!(enter(Orphan, Leader), None);
-        assert_eq!(enter(Leader, Waiter), None);
+        assert_eq!(on_state_change(Orphan, Leader), None);
+        assert_eq!(on_state_change(Leader, Waiter), None);
         for _ in 0..2 {
-            assert_eq!(enter(Waiter, Orphan), None);
-            assert_eq!(enter(Orphan, Waiter), None);
+            assert_eq!(on_state_change(Waiter, Orphan), None);
+            assert_eq!(on_state_change(Orphan, Waiter), None);
         }
-        assert_eq!(enter(Waiter, Orphan), Some(News::Starves));
-        assert_eq!(enter(Orphan, Waiter), None);
-        assert_eq!(enter(Waiter, Orphan), None, "told once");
-        assert_eq!(enter(Waiter, Leader), Some(News::IsFed));
+        assert_eq!(
+            on_state_change(Waiter, Orphan),
+            Some(StarvationEvent::Starved)
+        );
+        assert_eq!(on_state_change(Orphan, Waiter), None);
+        assert_eq!(on_state_change(Waiter, Orphan), None, "reported once");
+        assert_eq!(
+            on_state_change(Waiter, Leader),
+            Some(StarvationEvent::Recovered)
+        );
     }
 }

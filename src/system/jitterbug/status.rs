@@ -11,10 +11,10 @@ use ring_text::hex;
 use super::health::verdict;
 use super::starvation::Starvation;
 
-/// The most bytes of data that are shown.
-const SHOWN: usize = 256;
+/// Maximum bytes of data in a status.
+const SHOWN_DATA_MAX: usize = 256;
 
-/// The node as it sees itself and its ring. The link has cut so many datagrams, and listens at this port.
+/// Returns the node's view of itself and its ring. The link has truncated `cut` datagrams and listens at `tcp_port`.
 pub(super) fn status(
     interface: &str,
     machine: &Jitterbug,
@@ -23,7 +23,7 @@ pub(super) fn status(
 ) -> Status {
     let snapshot = machine.snapshot();
     let data = machine.data();
-    let (text, digits) = shown(data);
+    let (text, digits) = preview(data);
     let Verdict { health, troubles } = verdict(interface, &snapshot, starvation);
     Status {
         protocol: SYSTEM.to_owned(),
@@ -33,7 +33,7 @@ pub(super) fn status(
         tcp_port: snapshot.tcp_port.or(tcp_port),
         state: snapshot.state.name().to_owned(),
         token_id: snapshot.token_id,
-        nodes: snapshot.nodes.iter().map(entry).collect(),
+        nodes: snapshot.nodes.iter().map(list_entry).collect(),
         to_add: snapshot.to_add.iter().map(node).collect(),
         node_list_hash: snapshot.node_list_hash,
         lease_ms: u64::try_from(machine.lease().as_millis()).unwrap_or(u64::MAX),
@@ -46,7 +46,7 @@ pub(super) fn status(
     }
 }
 
-fn entry(status: &NodeStatus) -> EntryStatus {
+fn list_entry(status: &NodeStatus) -> EntryStatus {
     let NodeEntry { address, port } = node(&status.node);
     EntryStatus {
         address,
@@ -65,9 +65,9 @@ fn node(node: &Node) -> NodeEntry {
     }
 }
 
-/// The beginning of data: as text, if all of them are, and in digits.
-fn shown(data: &[u8]) -> (Option<String>, String) {
-    let first = data.get(..SHOWN).unwrap_or(data);
+/// Returns the first bytes of data, as text if all data are printable, and in hexadecimal.
+fn preview(data: &[u8]) -> (Option<String>, String) {
+    let first = data.get(..SHOWN_DATA_MAX).unwrap_or(data);
     let is_text = data.iter().all(|byte| matches!(byte, b' '..=b'~'));
     let text = is_text.then(|| String::from_utf8_lossy(first).into_owned());
     (text, hex::encode(first))
@@ -79,7 +79,7 @@ fn counters(machine: &Jitterbug, cut: u64) -> CountersStatus {
         .plain()
         .map(|(name, count)| (name.to_owned(), count));
     let dropped = Reason::ALL.map(|reason| {
-        // What was longer than the link's buffers goes on after its message.
+        // A datagram that was longer than the link's buffers continues after its message.
         let more = if reason == Reason::Trailing { cut } else { 0 };
         (reason.key().to_owned(), counters.dropped(reason) + more)
     });
@@ -96,21 +96,24 @@ mod tests {
     use ring_proto::jitterbug::{Jitterbug, Options};
     use serde_json::Value;
 
-    use super::{Starvation, shown, status};
+    use super::{Starvation, preview, status};
     use ring_control::NodeStatus;
 
     #[test]
-    fn the_beginning_of_data_is_text_if_all_of_them_are_printable() {
-        assert_eq!(shown(b""), (Some(String::new()), String::new()));
-        assert_eq!(shown(b"12 "), (Some("12 ".to_owned()), "313220".to_owned()));
+    fn data_is_shown_as_text_if_all_of_it_is_printable() {
+        assert_eq!(preview(b""), (Some(String::new()), String::new()));
+        assert_eq!(
+            preview(b"12 "),
+            (Some("12 ".to_owned()), "313220".to_owned())
+        );
         for other in [&b"1\n"[..], b"\xc3\xa9", b"\x7f"] {
-            assert_eq!(shown(other).0, None, "{other:?}");
+            assert_eq!(preview(other).0, None, "{other:?}");
         }
         let mut long = [b'1'; 1000];
-        let (text, digits) = shown(&long);
+        let (text, digits) = preview(&long);
         assert_eq!((text, digits), (Some("1".repeat(256)), "31".repeat(256)));
         long[999] = b'\n';
-        assert_eq!(shown(&long).0, None);
+        assert_eq!(preview(&long).0, None);
     }
 
     #[test]

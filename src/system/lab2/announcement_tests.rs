@@ -1,5 +1,5 @@
-//! Events as they are counted, as the log prints them, and as watchers and hooks get them, in `announcements.txt`. Give a new
-//! event an example here. With RINGD_WRITE_ANNOUNCEMENTS=1 the test writes that file.
+//! Compares the counters, log lines, watchers' messages and hooks' variables of each event with `announcements.txt`.
+//! Add an example here for a new event. With RINGD_WRITE_ANNOUNCEMENTS=1 the test writes that file.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -9,7 +9,7 @@ use ring_codec::MacAddr;
 use ring_codec::lab2::{Kind, RunOutcome, Token};
 use ring_control::{Health, Verdict};
 use ring_host::hooks::{Change as _, Changes};
-use ring_host::observe::{Style, Taker};
+use ring_host::observe::{LogTarget, Style};
 use ring_proto::lab2::{
     Constants, DataLimit, Difference, DropReason, Event, Grade, JobName, Reason, SilentMembers,
     Stamp, State, Terms, Trouble,
@@ -37,7 +37,7 @@ const LIMIT: DataLimit = DataLimit {
 const SPAN: Duration = Duration::from_secs(7_200);
 const FAILURE_TIMEOUT: Duration = Duration::from_millis(400);
 
-/// All troubles, each with all that it may say.
+/// Returns all troubles, each with all its variants.
 fn troubles() -> Vec<Trouble> {
     let (mac, owner, after) = (MAC, MAC, SPAN);
     let one: SilentMembers = [MAC].into_iter().collect();
@@ -88,8 +88,8 @@ fn troubles() -> Vec<Trouble> {
     ]
 }
 
-/// The events that the token's way round the ring has. What is routine stands behind what it repeats.
-fn turns() -> Vec<Event> {
+/// Returns the events of a rotating token. A routine event follows the event that it repeats.
+fn rotation_events() -> Vec<Event> {
     let kind = Kind::Ping;
     let owned = |progress, number| Event::OwnerChanged {
         owner: Some(MAC),
@@ -155,7 +155,6 @@ fn turns() -> Vec<Event> {
     ]
 }
 
-/// All other events.
 fn others() -> Vec<Event> {
     let terms = |seconds| Terms {
         patience: Duration::from_secs(seconds),
@@ -225,7 +224,6 @@ fn others() -> Vec<Event> {
     ]
 }
 
-/// The counters that are not 0.
 fn counts(tally: &Tally) -> BTreeSet<String> {
     let json = serde_json::to_value(tally.counters(0)).expect("it is JSON");
     let groups = json.as_object().into_iter().flatten();
@@ -242,7 +240,7 @@ fn counts(tally: &Tally) -> BTreeSet<String> {
 }
 
 #[test]
-fn each_event_is_counted_and_told_as_the_file_says() {
+fn each_event_is_announced_as_in_the_file() {
     let now = Now {
         monotonic: Instant::from_nanos(60_000_000_000),
         wall: 1_700_000_000_000_000_000,
@@ -250,42 +248,46 @@ fn each_event_is_counted_and_told_as_the_file_says() {
     let style = Style {
         json: true,
         verbose: true,
-        taker: Taker::Stream,
+        target: LogTarget::Stream,
     };
     let mut log = Log::new(true, FAILURE_TIMEOUT);
     let (mut history, mut tally) = (History::new(now), Tally::new());
-    let mut told = String::new();
+    let mut actual = String::new();
     let troubles = troubles().into_iter();
     let troubles =
         troubles.flat_map(|trouble| [false, true].map(|over| Event::Trouble { trouble, over }));
-    for event in turns().into_iter().chain(others()).chain(troubles) {
-        writeln!(told, "{event:?}").expect("a string takes all");
+    for event in rotation_events()
+        .into_iter()
+        .chain(others())
+        .chain(troubles)
+    {
+        writeln!(actual, "{event:?}").expect("a string takes all");
         if let Event::Trouble {
             trouble,
             over: false,
         } = event
         {
             let health = describe_trouble(trouble, false).health.name();
-            writeln!(told, "  health  {health}").expect("a string takes all");
+            writeln!(actual, "  health  {health}").expect("a string takes all");
         }
         let counted = counts(&tally);
         tally.observe(now, &event);
         let counted: Vec<_> = counts(&tally).difference(&counted).cloned().collect();
         if !counted.is_empty() {
-            writeln!(told, "  counts  {}", counted.join(" ")).expect("a string takes all");
+            writeln!(actual, "  counts  {}", counted.join(" ")).expect("a string takes all");
         }
         for line in captured(style, || log.observe(now, &event)) {
             let (_, line) = line.split_once(',').expect("it begins with the time");
-            writeln!(told, "  log     {line}").expect("a string takes all");
+            writeln!(actual, "  log     {line}").expect("a string takes all");
         }
         let before = history.latest();
         history.observe(now, &event);
         for number in before + 1..=history.latest() {
             let entry = history.recent().get(number).expect("it is there");
             let message = entry.message(0);
-            writeln!(told, "  watch   {}", message.json().text()).expect("a string takes all");
+            writeln!(actual, "  watch   {}", message.json().text()).expect("a string takes all");
             if let Some(change) = history.change(number) {
-                // A new event must not change the lines of those behind it.
+                // A new event must not change the lines of later events.
                 let change = Change {
                     number: 0,
                     ..change
@@ -294,7 +296,7 @@ fn each_event_is_counted_and_told_as_the_file_says() {
                     .environment()
                     .map(|(name, value)| format!("{name}={value}"))
                     .collect();
-                writeln!(told, "  hooks   {}", set.join(" ")).expect("a string takes all");
+                writeln!(actual, "  hooks   {}", set.join(" ")).expect("a string takes all");
             }
         }
     }
@@ -303,18 +305,18 @@ fn each_event_is_counted_and_told_as_the_file_says() {
             env!("CARGO_MANIFEST_DIR"),
             "/src/system/lab2/announcements.txt"
         );
-        std::fs::write(file, &told).expect("the file is written");
+        std::fs::write(file, &actual).expect("the file is written");
         return;
     }
     let expected = include_str!("announcements.txt");
-    for (told, expected) in told.lines().zip(expected.lines()) {
-        assert_eq!(told, expected);
+    for (actual, expected) in actual.lines().zip(expected.lines()) {
+        assert_eq!(actual, expected);
     }
-    assert_eq!(told.len(), expected.len());
+    assert_eq!(actual.len(), expected.len());
 }
 
 #[test]
-fn a_monitor_sees_every_trouble_and_slight_lateness_is_none() {
+fn every_trouble_is_a_finding_except_slight_lateness() {
     let constants = Constants::default();
     for trouble in troubles() {
         let found = findings([trouble].into_iter(), &constants);

@@ -1,41 +1,40 @@
-//! The ring's interface: found, watched, lost and found again.
+//! The ring's interface: looks it up, watches it, and opens its socket again after a loss.
 
 use std::io;
 use std::time::Duration;
 
 use ring_control::NodeName;
-use ring_host::{Complaints, WorkBudget};
+use ring_host::{LastFailure, WorkBudget};
 use ring_process::{Holder, LockError};
 use ring_proto::LinkState;
 use ring_proto::time::Instant;
 use ring_runtime::clock;
-use ring_runtime::net::{Interface, InterfaceWatch, OpenError, PacketSocket, user_of_rival};
+use ring_runtime::net::{Interface, InterfaceWatch, OpenError, PacketSocket, rival_socket_user};
 use tracing::{info, warn};
 
 use crate::system::Error;
 
-/// The time after a failure until the next look at the interface, unless the kernel reports a change.
-const RETRY: Duration = Duration::from_secs(1);
+/// Interval of attempts after a failure, unless the kernel reports a change.
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Why nothing can be sent.
+/// The reason why frames cannot be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Loss {
+pub(super) enum LinkLoss {
     /// The administrator has set the interface down.
     Down,
-    /// There is no carrier.
     NoCarrier,
     /// The interface no longer exists.
     Gone,
-    /// It has another MAC, or is another interface of the same name.
+    /// It has another MAC, or is another interface with the same name.
     Replaced,
     /// Another process receives the ring's frames on it.
     Shared,
-    /// The interface is there, but the socket does not work.
+    /// The interface exists, but the socket does not work.
     Broken,
 }
 
-impl Loss {
-    /// Returns it for the status and the log, to follow the interface's name.
+impl LinkLoss {
+    /// Returns the text for the status and the log, which follows the interface's name.
     pub(super) const fn text(self) -> &'static str {
         match self {
             Self::Down => "is down",
@@ -48,18 +47,18 @@ impl Loss {
     }
 }
 
-/// A change that the machine must be told of.
+/// A change of the link for the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum LinkChange {
     /// The link is lost; the socket is closed.
     Lost,
     /// The link is up with a new socket, which the loop has to wait for.
     Opened(LinkState),
-    /// The link is up as before, but its ip or MTU has changed.
+    /// The link is up as before, but its IP or MTU has changed.
     Changed(LinkState),
 }
 
-impl Step {
+impl LinkChange {
     /// Returns the link's state after the change.
     pub(super) const fn link(self) -> LinkState {
         match self {
@@ -79,22 +78,21 @@ pub(super) struct Attachment {
     /// The interface as last looked up.
     interface: Interface,
     /// `None`: the socket is open and the machine may use it.
-    loss: Option<Loss>,
-    /// Drops counted by sockets that are closed now.
+    loss: Option<LinkLoss>,
     earlier_drops: u64,
-    /// The kernel may have reported changes that were not looked at yet.
-    stale: bool,
+    /// Whether the kernel may have reported changes that were not looked up yet.
+    has_unseen_changes: bool,
     budget: WorkBudget,
     retry: Option<Instant>,
-    complaints: Complaints,
+    last_failure: LastFailure,
 }
 
 impl Attachment {
-    /// Finds the interface and checks that a packet socket can be opened on it, whether it is up or not. The link
-    /// counts as lost until the first [`look`](Self::look).
+    /// Finds the interface and checks that a packet socket can be opened on it, even if the interface is down. The
+    /// link counts as lost until the first [`poll_change`](Self::poll_change).
     ///
     /// # Errors
-    /// There is no such interface, it is not Ethernet, or the process lacks the right.
+    /// There is no such interface, it is not Ethernet, or the process has no permission.
     pub(super) fn open(name: &str, ethertype: u16) -> Result<Self, ring_host::Error> {
         let watch =
             InterfaceWatch::new().map_err(ring_host::Error::system("watch the interfaces"))?;
@@ -111,23 +109,23 @@ impl Attachment {
             watch,
             socket: None,
             interface,
-            loss: Some(Loss::Broken),
+            loss: Some(LinkLoss::Broken),
             earlier_drops: 0,
-            stale: true,
+            has_unseen_changes: true,
             budget: WorkBudget::default(),
             retry: None,
-            complaints: Complaints::default(),
+            last_failure: LastFailure::default(),
         };
-        if let Some(trouble) = this.trouble() {
-            warn!(event = "bridge_port", "{trouble}");
+        if let Some(problem) = this.problem() {
+            warn!(event = "bridge_port", "{problem}");
         }
         Ok(this)
     }
 
-    /// Refuses an interface on which another process receives the frames of this ring. The lock does not keep off
+    /// Refuses an interface on which another process receives the frames of this ring. The ring's lock does not cover
     /// a daemon of another user, or one with another file system.
-    pub(super) fn check_alone(&self, ring: &NodeName) -> Result<(), Error> {
-        let Some(uid) = user_of_rival(&self.interface, self.ethertype, None) else {
+    pub(super) fn check_unshared(&self, ring: &NodeName) -> Result<(), Error> {
+        let Some(uid) = rival_socket_user(&self.interface, self.ethertype, None) else {
             return Ok(());
         };
         Err(Error::Lock(LockError::Held {
@@ -136,113 +134,114 @@ impl Attachment {
         }))
     }
 
-    /// The watch, for a poller.
     pub(super) const fn watch(&self) -> &InterfaceWatch {
         &self.watch
     }
 
-    /// The socket, while the link is there.
+    /// Returns the socket, while the link is up.
     pub(super) const fn socket(&mut self) -> Option<&mut PacketSocket> {
         self.socket.as_mut()
     }
 
-    /// The interface as it was last seen.
+    /// Returns the interface as it was last seen.
     pub(super) const fn interface(&self) -> &Interface {
         &self.interface
     }
 
-    /// Returns why nothing can be sent; `None`: frames can be sent.
-    pub(super) const fn loss(&self) -> Option<Loss> {
+    /// Returns why frames cannot be sent; `None`: they can be sent.
+    pub(super) const fn loss(&self) -> Option<LinkLoss> {
         self.loss
     }
 
-    /// Returns what is wrong with the interface although it is up, as a sentence.
-    pub(super) fn trouble(&self) -> Option<String> {
+    /// Describes a problem of an interface that is up.
+    pub(super) fn problem(&self) -> Option<String> {
         let name = &self.name;
         self.interface.bridge_port.then(|| {
             format!(
-                "{name} is a port of a bridge, which takes all frames that arrive there: run ringd on the bridge, or take \
-                 {name} out of it ('ip link set {name} nomaster')"
+                "{name} is a port of a bridge, which takes all frames that arrive there; run ringd on the bridge, or \
+                 remove {name} from it ('ip link set {name} nomaster')"
             )
         })
     }
 
     /// Returns how many frames the kernel has dropped because this process did not take them in time.
     pub(super) fn kernel_drops(&mut self) -> u64 {
-        // Receiving shows that a socket is broken.
+        // If the socket is broken, receiving shows that.
         let socket = self.socket.as_mut();
         let current = socket.map_or(0, |socket| socket.kernel_drops().unwrap_or(0));
         self.earlier_drops + current
     }
 
-    /// When to call [`look`](Self::look) at the latest.
+    /// Returns when to call [`poll_change`](Self::poll_change) at the latest.
     pub(super) fn deadline(&self) -> Option<Instant> {
-        if self.stale {
+        if self.has_unseen_changes {
             Some(self.budget.resume().unwrap_or_default())
         } else {
             self.retry
         }
     }
 
-    /// The watch is readable.
-    pub(super) fn heard(&mut self) -> io::Result<()> {
-        self.stale |= self.watch.drain()?;
+    /// Takes the watch's messages.
+    pub(super) fn drain_watch(&mut self) -> io::Result<()> {
+        self.has_unseen_changes |= self.watch.drain()?;
         Ok(())
     }
 
-    /// Receiving has failed: the link is lost for now.
-    pub(super) fn fail(&mut self, now: Instant, error: &io::Error) -> Step {
-        self.lose(Loss::Broken);
-        self.retry = Some(now + RETRY);
+    /// Closes the socket, which cannot receive.
+    pub(super) fn fail(&mut self, now: Instant, error: &io::Error) -> LinkChange {
+        self.lose(LinkLoss::Broken);
+        self.retry = Some(now + RETRY_INTERVAL);
         warn!(
             event = "link_failed",
             "cannot receive on {}: {error}", self.name
         );
-        Step::Lost
+        LinkChange::Lost
     }
 
-    /// Looks the interface up if it may have changed, and returns one change that the machine must be told of.
-    /// Call it until it returns none.
-    pub(super) fn look(&mut self, now: Instant) -> Option<Step> {
+    /// Looks the interface up if it may have changed, and returns the next change for the machine. Call it until it
+    /// returns `None`.
+    pub(super) fn poll_change(&mut self, now: Instant) -> Option<LinkChange> {
         let retry = self.retry.is_some_and(|retry| retry <= now);
-        if !(retry || self.stale) || !self.budget.is_due(now) {
+        if !(retry || self.has_unseen_changes) || !self.budget.end_pause(now) {
             return None;
         }
-        self.stale = false;
+        self.has_unseen_changes = false;
         self.retry = None;
         let start = clock::now().monotonic;
         let found = Interface::find(&self.name);
         self.budget.charge(start, clock::now().monotonic);
         match found {
-            Ok(found) => self.compare(now, found),
+            Ok(found) => self.apply_lookup(now, found),
             Err(error) => {
                 let text = format!("cannot look up {}: {error}", self.name);
-                if self.complaints.is_new(&text) {
+                if self.last_failure.record(&text) {
                     warn!(
                         event = "look_up_failed",
-                        "{text}; trying again every {RETRY:?}"
+                        "{text}; ringd retries every {RETRY_INTERVAL:?}"
                     );
                 }
-                self.retry = Some(now + RETRY);
+                self.retry = Some(now + RETRY_INTERVAL);
                 None
             }
         }
     }
 
-    fn compare(&mut self, now: Instant, found: Option<Interface>) -> Option<Step> {
+    fn apply_lookup(&mut self, now: Instant, found: Option<Interface>) -> Option<LinkChange> {
         let loss = match &found {
-            None => Some(Loss::Gone),
-            Some(found) if !found.up => Some(Loss::Down),
-            Some(found) if !found.carrier => Some(Loss::NoCarrier),
-            Some(found) if self.loss.is_none() && self.is_another(found) => Some(Loss::Replaced),
+            None => Some(LinkLoss::Gone),
+            Some(found) if !found.up => Some(LinkLoss::Down),
+            Some(found) if !found.carrier => Some(LinkLoss::NoCarrier),
+            Some(found) if self.loss.is_none() && self.is_another_node(found) => {
+                Some(LinkLoss::Replaced)
+            }
             Some(_) => None,
         };
         let was_up = self.loss.is_none();
         let changed = found.as_ref() != Some(&self.interface);
-        let before = self.trouble();
+        let before = self.problem();
         self.interface = found.unwrap_or_else(|| self.interface.clone());
-        match self.trouble() {
-            Some(trouble) if before.is_none() => warn!(event = "bridge_port", "{trouble}"),
+        match self.problem() {
+            Some(problem) if before.is_none() => warn!(event = "bridge_port", "{problem}"),
             None if before.is_some() => info!(
                 event = "no_bridge_port",
                 "{} is no longer a port of a bridge", self.name
@@ -251,50 +250,51 @@ impl Attachment {
         }
         match loss {
             Some(loss) => {
-                self.say_loss(loss);
-                self.complaints.forget();
+                self.log_loss(loss);
+                self.last_failure.clear();
                 self.lose(loss);
-                // The next step looks at what it has become.
-                self.stale = loss == Loss::Replaced;
-                was_up.then_some(Step::Lost)
+                // The next call looks up what has replaced it.
+                self.has_unseen_changes = loss == LinkLoss::Replaced;
+                was_up.then_some(LinkChange::Lost)
             }
             None if was_up => {
-                self.complaints.forget();
-                changed.then(|| Step::Changed(self.up("now has")))
+                self.last_failure.clear();
+                changed.then(|| LinkChange::Changed(self.up("now has")))
             }
             None => self.reopen(now),
         }
     }
 
-    /// Whether peers would take it for another station than the interface that was in use.
-    fn is_another(&self, found: &Interface) -> bool {
+    /// Whether peers would consider it another node than the interface in use.
+    fn is_another_node(&self, found: &Interface) -> bool {
         (found.index, found.mac) != (self.interface.index, self.interface.mac)
     }
 
-    fn reopen(&mut self, now: Instant) -> Option<Step> {
+    fn reopen(&mut self, now: Instant) -> Option<LinkChange> {
         match PacketSocket::open(&self.interface, self.ethertype) {
             Ok(socket) => {
-                // After opening the socket: of two daemons that start together at least one sees the other.
-                let rival = user_of_rival(&self.interface, self.ethertype, Some(&socket));
+                // Only after the socket is open: of two daemons that start at the same time, at least one sees the
+                // other.
+                let rival = rival_socket_user(&self.interface, self.ethertype, Some(&socket));
                 if let Some(user) = rival {
-                    self.stay_out(now, user);
+                    self.stay_out_of_ring(now, user);
                     return None;
                 }
                 self.socket = Some(socket);
                 self.loss = None;
-                self.complaints.forget();
-                Some(Step::Opened(self.up("is up:")))
+                self.last_failure.clear();
+                Some(LinkChange::Opened(self.up("is up:")))
             }
             Err(error) => {
-                self.loss = Some(Loss::Broken);
-                self.retry = Some(now + RETRY);
-                // A new interface of that name may vanish again at once; the kernel reports that too.
+                self.loss = Some(LinkLoss::Broken);
+                self.retry = Some(now + RETRY_INTERVAL);
+                // A new interface of that name may vanish at once. The kernel reports that too.
                 if !matches!(error, OpenError::Gone { .. })
-                    && self.complaints.is_new(&error.to_string())
+                    && self.last_failure.record(&error.to_string())
                 {
                     warn!(
                         event = "open_failed",
-                        "{error}; trying again every {RETRY:?}"
+                        "{error}; ringd retries every {RETRY_INTERVAL:?}"
                     );
                 }
                 None
@@ -302,20 +302,20 @@ impl Attachment {
         }
     }
 
-    /// Both would take a token that is meant for either.
-    fn stay_out(&mut self, now: Instant, user: u32) {
-        self.retry = Some(now + RETRY);
-        if self.loss.replace(Loss::Shared) != Some(Loss::Shared) {
+    /// Stays out of the ring while another process receives its frames: both would take a token for either.
+    fn stay_out_of_ring(&mut self, now: Instant, user: u32) {
+        self.retry = Some(now + RETRY_INTERVAL);
+        if self.loss.replace(LinkLoss::Shared) != Some(LinkLoss::Shared) {
             let (name, ethertype) = (&self.name, self.ethertype);
             warn!(
                 event = "interface_shared",
-                "a process of user {user} receives frames of EtherType {ethertype:#06x} on {name} too, as \
-                 another ringd would: staying out of the ring until it ends"
+                "cannot use {name}: a process of user {user} also receives frames of EtherType {ethertype:#06x}, as \
+                 another ringd would; this node stays out of the ring until that process ends"
             );
         }
     }
 
-    fn lose(&mut self, loss: Loss) {
+    fn lose(&mut self, loss: LinkLoss) {
         self.earlier_drops = self.kernel_drops();
         self.socket = None;
         self.loss = Some(loss);
@@ -331,13 +331,13 @@ impl Attachment {
         LinkState::Up { mac, ip, mtu }
     }
 
-    fn say_loss(&self, loss: Loss) {
+    fn log_loss(&self, loss: LinkLoss) {
         if self.loss == Some(loss) {
             return;
         }
         let (name, text) = (&self.name, loss.text());
         let outlook = match loss {
-            Loss::Replaced => "rejoining",
+            LinkLoss::Replaced => "rejoining",
             _ => "waiting for its return",
         };
         warn!(

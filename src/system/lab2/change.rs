@@ -7,10 +7,9 @@ use ring_host::hooks::{self, Head, event};
 
 use ring_proto::lab2::{Grade, State};
 
-/// A change, and how things were after it. Small: each turn of the token is one.
+/// A change, and the state after it. It is small: each turn of the token is one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Change {
-    /// The event's number.
     pub number: u64,
     /// The time of the event, in milliseconds since 1970.
     pub time_ms: u64,
@@ -18,19 +17,17 @@ pub(super) struct Change {
     pub event: &'static str,
     /// The state before; `None`: the daemon did not run.
     pub from: Option<State>,
-    /// The state since; `None`: the daemon does not run.
+    /// The state after; `None`: the daemon does not run.
     pub state: Option<State>,
-    /// Why the state changed.
     pub reason: Option<&'static str>,
     /// The token held, or else the strongest known.
     pub token: Option<Token>,
     /// Its holder, as far as is known.
     pub owner: Option<MacAddr>,
-    /// How safe a lock is.
     pub grade: Grade,
-    /// The member that has fallen silent or is heard again, and how many others did so with it.
+    /// The member that is silent or heard again, and the number of other members with the same change.
     pub member: Option<(MacAddr, usize)>,
-    /// How many earlier changes are merged into this one.
+    /// Number of earlier changes that are merged into this one.
     pub merged: u64,
 }
 
@@ -63,7 +60,7 @@ impl hooks::Change for Change {
         }
     }
 
-    fn own_environment(&self) -> impl IntoIterator<Item = (&'static str, String)> {
+    fn system_environment(&self) -> impl IntoIterator<Item = (&'static str, String)> {
         let text = |text: Option<String>| text.unwrap_or_default();
         let reason = self.reason.unwrap_or_default();
         let token = self.token.map(FencingToken::from);
@@ -86,12 +83,12 @@ mod tests {
     use ring_proto::lab2::{Grade, State};
 
     use super::Change;
-    use ring_host::hooks::{Queue, WAITING, event};
+    use ring_host::hooks::{Queue, WAITING_CHANGES_MAX, event};
     use ring_runtime::worker::Inbox as _;
 
     const STATES: [State; 3] = [State::Looser, State::Waiter, State::Owner];
 
-    /// The change of a number, from one of the states to the next.
+    /// Returns the change with this number, from one of the states to the next.
     fn change(number: u64) -> Change {
         let state = |number| Some(STATES[usize::try_from(number % 3).unwrap()]);
         Change {
@@ -109,42 +106,42 @@ mod tests {
         }
     }
 
-    fn drained(queue: &mut Queue<Change>) -> Vec<Change> {
+    fn drain(queue: &mut Queue<Change>) -> Vec<Change> {
         std::iter::from_fn(|| queue.pop()).collect()
     }
 
     #[test]
-    fn what_has_room_comes_out_as_it_went_in() {
+    fn changes_that_fit_are_not_merged() {
         let mut queue = Queue::default();
-        let changes: Vec<_> = (0..WAITING as u64).map(change).collect();
+        let changes: Vec<_> = (0..WAITING_CHANGES_MAX as u64).map(change).collect();
         for &change in &changes {
             queue.push(change);
         }
-        assert_eq!(drained(&mut queue), changes);
+        assert_eq!(drain(&mut queue), changes);
         assert!(queue.is_empty());
     }
 
     #[test]
-    fn what_has_no_room_is_told_as_one_from_the_oldest_state_to_the_newest() {
+    fn changes_that_do_not_fit_are_merged_from_the_oldest_state_to_the_newest() {
         let mut queue = Queue::default();
         let last = 1000;
         for number in 0..=last {
             queue.push(change(number));
         }
-        let told = drained(&mut queue);
-        assert!(told.len() <= WAITING);
-        assert_eq!(told[0].from, change(0).from);
-        for pair in told.windows(2) {
+        let changes = drain(&mut queue);
+        assert!(changes.len() <= WAITING_CHANGES_MAX);
+        assert_eq!(changes[0].from, change(0).from);
+        for pair in changes.windows(2) {
             assert_eq!(pair[1].from, pair[0].state);
             assert!(pair[1].number > pair[0].number);
         }
-        assert_eq!(told.last(), Some(&change(last)));
-        let all: u64 = told.iter().map(|told| told.merged + 1).sum();
-        assert_eq!(all, last + 1, "each is told, or counted");
+        assert_eq!(changes.last(), Some(&change(last)));
+        let all: u64 = changes.iter().map(|it| it.merged + 1).sum();
+        assert_eq!(all, last + 1, "each is passed on or counted");
     }
 
     #[test]
-    fn what_was_merged_before_counts_on_either_side() {
+    fn earlier_merges_count_on_both_sides() {
         let mut queue = Queue::default();
         for number in [0, 4] {
             let merged = number + 2;
@@ -154,8 +151,8 @@ mod tests {
             });
         }
         queue.merge();
-        let told = drained(&mut queue);
-        assert_eq!(told[0].merged, 2 + 6 + 1);
+        let changes = drain(&mut queue);
+        assert_eq!(changes[0].merged, 2 + 6 + 1);
     }
 
     #[test]
@@ -182,6 +179,6 @@ mod tests {
             merged: 1,
             ..graded
         };
-        assert_eq!(drained(&mut queue), [expected]);
+        assert_eq!(drain(&mut queue), [expected]);
     }
 }

@@ -9,19 +9,18 @@ use ring_proto::lab2::{Lab2, State};
 pub(super) enum Condition {
     /// The interface cannot be used.
     NoLink,
-    /// In a ring.
+    /// The node is in a ring.
     Member {
-        /// How many members it knows, itself included.
+        /// The number of members that it knows, including itself.
         members: usize,
     },
-    /// LOOSER.
+    /// The node looks for a token (LOOSER).
     Looking,
-    /// GENERATING.
+    /// The node takes part in an election (GENERATING).
     Electing,
 }
 
 impl Condition {
-    /// Returns a machine's condition.
     pub(super) fn of(machine: &Lab2, link_up: bool) -> Self {
         match machine.state() {
             _ if !link_up => Self::NoLink,

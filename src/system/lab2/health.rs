@@ -1,4 +1,4 @@
-//! The verdict of a node on itself and its ring: what is wrong, how bad it is, and what to do.
+//! A node's verdict on itself and its ring: problems, their severity, and remedies.
 
 use ring_control::lab2::Status;
 use ring_control::{Finding, Verdict};
@@ -6,29 +6,33 @@ use ring_proto::lab2::{Constants, Lab2, Trouble};
 
 use crate::system::lab2::observe::describe_trouble;
 
-/// How many members of the same kind are named.
-const NAMED: usize = 4;
+/// Maximum number of named members in one finding.
+const NAMED_MEMBERS_MAX: usize = 4;
 
-/// Gives a status its verdict. `around`: what is wrong with this machine.
-pub(super) fn judge(status: &mut Status, machine: &Lab2, around: impl Iterator<Item = Finding>) {
+/// Sets a status's verdict. `machine_findings` are the findings about this machine.
+pub(super) fn set_verdict(
+    status: &mut Status,
+    machine: &Lab2,
+    machine_findings: impl Iterator<Item = Finding>,
+) {
     let own = own_findings(status).into_iter();
     let ring = findings(machine.troubles(), machine.constants());
     let members = silent_members(status, machine).into_iter();
     let members = members.chain(missing_members(status, machine));
     let members = members.chain(differing_members(status));
-    let findings = own.chain(ring).chain(around).chain(members);
+    let findings = own.chain(ring).chain(machine_findings).chain(members);
     let Verdict { health, troubles } = Verdict::of(findings.collect());
     (status.health, status.troubles) = (health, troubles);
 }
 
-/// Returns the troubles that people can do something about.
+/// Returns findings for the troubles that people can act on.
 pub(super) fn findings(
     troubles: impl Iterator<Item = Trouble>,
     constants: &Constants,
 ) -> impl Iterator<Item = Finding> {
     let limit = constants.waiter_timeout();
-    let told = troubles.filter(move |it| !it.is_slight(limit));
-    told.map(|it| {
+    let reportable = troubles.filter(move |it| !it.is_slight(limit));
+    reportable.map(|it| {
         let described = describe_trouble(it, false);
         Finding {
             health: described.health,
@@ -37,20 +41,21 @@ pub(super) fn findings(
     })
 }
 
-/// What keeps this node from its job.
+/// Returns findings about the node itself.
 fn own_findings(status: &Status) -> Vec<Finding> {
     let mut findings = Vec::new();
     let interface = &status.interface;
     if status.link != "up" {
         findings.push(Finding::critical(format!(
-            "{interface} {}: this node is in no ring until that is over; look at its cable, its switch port and 'ip link'",
+            "{interface} {}: until that ends, this node is in no ring; check its cable, its switch port and 'ip \
+             link'",
             status.link
         )));
     } else if status.is_cut_off() {
         let others = status.others().filter(|it| it.state != "left").count();
         findings.push(Finding::critical(format!(
-            "this node hears none of the {others} other members that it knows: if they are up, look at {interface}, its \
-             firewall and its cable; only if all of them are gone for good, run ringctl forget MEMBER"
+            "this node hears none of the {others} other members that it knows; check {interface}, its \
+             firewall and its cable; run ringctl forget MEMBER only if they are gone for good"
         )));
     } else if !status.is_in_ring() {
         findings.push(Finding::critical(format!(
@@ -60,31 +65,31 @@ fn own_findings(status: &Status) -> Vec<Finding> {
     }
     if !status.stored {
         findings.push(Finding::critical(
-            "the state file cannot be written, and this node owns nothing until it can: look for a full or read-only disk",
+            "the state file cannot be written: the disk may be full or read-only; until then this node owns nothing",
         ));
     }
     if status.unfit {
         findings.push(Finding::critical(
-            "no member takes the token from this node, which owns nothing: frames to one station are lost; look for a filter, \
-             and then run ringctl resume",
+            "no member takes the token from this node, which owns nothing: frames to one member are lost; check for \
+             a filter, and then run ringctl resume",
         ));
     }
     if status.paused {
         findings.push(Finding::degraded(
-            "this node is paused and owns nothing: ringctl resume ends that",
+            "this node is paused and owns nothing; end the pause with ringctl resume",
         ));
     }
     findings
 }
 
-/// Names the silent members, unless a worse finding is about them already.
+/// Names the silent members, unless a worse finding already covers them.
 fn silent_members(status: &Status, machine: &Lab2) -> Option<Finding> {
     if has_no_quorum(machine) || status.is_cut_off() || status.link != "up" {
         return None;
     }
     let named: Vec<String> = machine
         .silent_members()
-        .take(NAMED)
+        .take(NAMED_MEMBERS_MAX)
         .map(|mac| mac.to_string())
         .collect();
     let first = named.first()?;
@@ -99,20 +104,21 @@ fn silent_members(status: &Status, machine: &Lab2) -> Option<Finding> {
         ("members", "have")
     };
     Some(Finding::degraded(format!(
-        "{members} {}{more} {have} not been heard for long; start ringd there, or, if a machine is gone for good, run \
-         ringctl forget {first}",
+        "{members} {}{more} {have} not been heard for a long time; start ringd there, or, if a machine is gone for \
+         good, run ringctl forget {first}",
         named.join(", ")
     )))
 }
 
-/// Tells that members are expected that have left, or that this node does not know.
+/// Reports that fewer members run than expected.
 fn missing_members(status: &Status, machine: &Lab2) -> Option<Finding> {
     let expected = machine.constants().expect?;
     let known = machine.present_members() + machine.silent_members().count();
     let is_said = has_no_quorum(machine) || status.is_cut_off() || status.link != "up";
     (known < expected && !is_said).then(|| {
         Finding::degraded(format!(
-            "--expect is {expected}, but only {known} members run: start ringd on the missing machines, or correct --expect on all"
+            "--expect is {expected}, but only {known} members run; start ringd on the missing machines, or correct \
+             --expect on all"
         ))
     })
 }
@@ -122,15 +128,15 @@ fn has_no_quorum(machine: &Lab2) -> bool {
     troubles.any(|it| matches!(it, Trouble::NoQuorum { .. }))
 }
 
-/// Names members whose options are not those of this node.
+/// Names members with other options.
 fn differing_members(status: &Status) -> impl Iterator<Item = Finding> {
     let differ = status
         .members
         .iter()
         .filter_map(|it| Some((&it.mac, it.differs.as_deref()?)));
-    differ.take(NAMED).map(|(mac, differs)| {
+    differ.take(NAMED_MEMBERS_MAX).map(|(mac, differs)| {
         Finding::degraded(format!(
-            "member {mac} {differs}: start all members with the same options"
+            "member {mac} {differs}; start all members with the same options"
         ))
     })
 }

@@ -1,4 +1,4 @@
-//! The latest events, numbered, for watchers.
+//! The latest events, numbered, for watchers and hooks.
 
 mod entry;
 
@@ -12,43 +12,41 @@ use ring_proto::time::Now;
 use ring_runtime::driver::Observe;
 
 use super::change::Change;
-use crate::system::lab2::observe::{Audience, OWNER_CHANGED, Routine, Standing, describe};
-pub(super) use entry::Entry;
+use crate::system::lab2::observe::{Audience, OWNER_CHANGED, RingState, Routine, describe};
+pub(super) use entry::HistoryEntry;
 
-/// Retains events and the node's state after the latest.
+/// The retained events, and the node's state after the latest.
 #[derive(Debug)]
 pub(super) struct History {
-    recent: Recent<Entry>,
+    recent: Recent<HistoryEntry>,
     routine: Routine,
-    standing: Standing,
-    /// Why this node was OWNER no longer when that happened last.
+    ring_state: RingState,
+    /// The reason why this node last ceased to be OWNER.
     last_loss: Option<Reason>,
 }
 
 impl History {
-    /// A history without events.
     pub(super) fn new(now: Now) -> Self {
         Self {
             recent: Recent::new(now),
             routine: Routine::new(),
-            standing: Standing::default(),
+            ring_state: RingState::default(),
             last_loss: None,
         }
     }
 
-    /// The events, by number.
-    pub(super) const fn recent(&self) -> &Recent<Entry> {
+    pub(super) const fn recent(&self) -> &Recent<HistoryEntry> {
         &self.recent
     }
 
-    /// Why this node was OWNER no longer when that happened last.
+    /// Returns the reason why this node last ceased to be OWNER.
     pub(super) const fn last_loss(&self) -> Option<Reason> {
         self.last_loss
     }
 
-    /// Returns the node's state as a change that changes nothing.
-    fn standing(&self, now: Now) -> Change {
-        let state = Some(self.standing.state);
+    /// Returns the current state as a change that changes nothing.
+    fn ring_state(&self, now: Now) -> Change {
+        let state = Some(self.ring_state.state);
         Change {
             number: self.recent.latest(),
             time_ms: now.wall / 1_000_000,
@@ -56,32 +54,31 @@ impl History {
             from: state,
             state,
             reason: None,
-            token: self.standing.token,
-            owner: self.standing.owner,
-            grade: self.standing.grade,
+            token: self.ring_state.token,
+            owner: self.ring_state.owner,
+            grade: self.ring_state.grade,
             member: None,
             merged: 0,
         }
     }
 
-    /// A local lock was lost.
-    pub(super) fn lock_lost(&mut self, now: Now, label: &str, why: &'static str) {
-        self.lock(now, "lock_lost", label, Some(why), Priority::News);
+    /// Adds the loss of a local lock.
+    pub(super) fn add_lock_loss(&mut self, now: Now, label: &str, why: &'static str) {
+        self.add_lock_event(now, "lock_lost", label, Some(why), Priority::News);
     }
 
-    /// A local lock was granted, or refused for a reason. That may happen thousands of times a second, and would
+    /// Adds a grant of a local lock, or a refusal with its reason. There may be thousands per second, which would
     /// displace all news.
-    pub(super) fn lock_answered(&mut self, now: Now, label: &str, refused: Option<&'static str>) {
+    pub(super) fn add_lock_answer(&mut self, now: Now, label: &str, refused: Option<&'static str>) {
         let event = refused.map_or("lock_granted", |_| "lock_refused");
-        self.lock(now, event, label, refused, Priority::Passing);
+        self.add_lock_event(now, event, label, refused, Priority::Passing);
     }
 
-    /// A local lock was given back.
-    pub(super) fn lock_released(&mut self, now: Now, label: &str) {
-        self.lock(now, "lock_released", label, None, Priority::Passing);
+    pub(super) fn add_lock_release(&mut self, now: Now, label: &str) {
+        self.add_lock_event(now, "lock_released", label, None, Priority::Passing);
     }
 
-    fn lock(
+    fn add_lock_event(
         &mut self,
         now: Now,
         event: &'static str,
@@ -89,45 +86,50 @@ impl History {
         reason: Option<&'static str>,
         priority: Priority,
     ) {
-        let entry = Entry {
+        let entry = HistoryEntry {
             label: Some(label.into()),
             reason,
-            ..Entry::new(now, event, self.standing)
+            ..HistoryEntry::new(now, event, self.ring_state)
         };
         self.recent.remember(entry, priority);
     }
 
-    /// A pause was asked for and waits for something, is complete, or has ended.
-    pub(super) fn pause(&mut self, now: Now, event: &'static str, reason: Option<&'static str>) {
-        let entry = Entry {
+    /// Adds a step of a pause: it was requested and waits, is complete, or has ended.
+    pub(super) fn add_pause_event(
+        &mut self,
+        now: Now,
+        event: &'static str,
+        reason: Option<&'static str>,
+    ) {
+        let entry = HistoryEntry {
             reason,
-            ..Entry::new(now, event, self.standing)
+            ..HistoryEntry::new(now, event, self.ring_state)
         };
         self.recent.remember(entry, Priority::News);
     }
 
-    /// A run of a job has ended, or was lost.
-    pub(super) fn run(
+    /// Adds the end or loss of a run of a job.
+    pub(super) fn add_run_event(
         &mut self,
         now: Now,
         event: &'static str,
         (name, runner): (JobName, MacAddr),
         text: Option<&str>,
     ) {
-        let entry = Entry {
+        let entry = HistoryEntry {
             label: Some(name.to_string().into()),
             member: Some(runner),
             cause: text.map(Into::into),
-            ..Entry::new(now, event, self.standing)
+            ..HistoryEntry::new(now, event, self.ring_state)
         };
         self.recent.remember(entry, Priority::News);
     }
 
-    /// Something is wrong with this machine, or no longer is.
-    pub(super) fn trouble(&mut self, now: Now, event: &'static str, text: String) {
-        let entry = Entry {
+    /// Adds a problem of this machine, or its end.
+    pub(super) fn add_problem(&mut self, now: Now, event: &'static str, text: String) {
+        let entry = HistoryEntry {
             cause: Some(text.into()),
-            ..Entry::new(now, event, self.standing)
+            ..HistoryEntry::new(now, event, self.ring_state)
         };
         self.recent.remember(entry, Priority::News);
     }
@@ -142,15 +144,15 @@ impl Changes for History {
 
     fn change(&self, number: u64) -> Option<Change> {
         let entry = self.recent.get(number).filter(|it| it.is_for_hooks)?;
-        // A change of state is told before the change of owner that comes with it.
+        // The change of owner that belongs to a change of state follows it.
         let after = self.recent.get(number + 1);
         let owned = after.filter(|after| after.event == OWNER_CHANGED);
-        let Standing {
+        let RingState {
             state,
             token,
             grade,
             ..
-        } = entry.standing;
+        } = entry.ring_state;
         Some(Change {
             number,
             time_ms: entry.time_ms,
@@ -159,22 +161,23 @@ impl Changes for History {
             state: Some(state),
             reason: entry.reason,
             token,
-            owner: owned.unwrap_or(entry).standing.owner,
+            owner: owned.unwrap_or(entry).ring_state.owner,
             grade,
             member: entry.member.map(|mac| (mac, entry.others)),
             merged: 0,
         })
     }
 
-    /// The first, the last and the last change of state are enough.
-    fn change_since(&self, number: u64) -> Option<Change> {
-        let mut told = (number..=self.latest()).filter_map(|number| {
+    /// Merges only the first change, the last one and the last change of state, which gives the same result as
+    /// merging all.
+    fn merged_change_since(&self, number: u64) -> Option<Change> {
+        let mut hook_entries = (number..=self.latest()).filter_map(|number| {
             let entry = self.recent.get(number).filter(|it| it.is_for_hooks)?;
             Some((number, entry.event == event::STATE))
         });
-        let (first, _) = told.next()?;
+        let (first, _) = hook_entries.next()?;
         let (mut state, mut last, mut merged) = (first, first, 0);
-        for (number, is_state) in told {
+        for (number, is_state) in hook_entries {
             (last, merged) = (number, merged + 1);
             if is_state {
                 state = number;
@@ -188,27 +191,27 @@ impl Changes for History {
         Some(Change { merged, ..one })
     }
 
-    fn started(&self, now: Now) -> Change {
+    fn start_change(&self, now: Now) -> Change {
         Change {
             event: event::STARTED,
             from: None,
-            ..self.standing(now)
+            ..self.ring_state(now)
         }
     }
 
-    fn stopped(&self, now: Now) -> Change {
+    fn stop_change(&self, now: Now) -> Change {
         Change {
             number: self.latest() + 1,
             event: event::STOPPED,
             state: None,
-            ..self.standing(now)
+            ..self.ring_state(now)
         }
     }
 }
 
 impl Observe<Event> for History {
     fn observe(&mut self, now: Now, event: &Event) {
-        let routine = self.routine.includes(now.monotonic, event);
+        let routine = self.routine.check_routine(now.monotonic, event);
         if let Event::StateChanged {
             from: State::Owner,
             to,
@@ -219,15 +222,15 @@ impl Observe<Event> for History {
         {
             self.last_loss = Some(reason);
         }
-        let before = self.standing;
-        describe(event, &before, routine, Duration::ZERO, |told| {
-            self.standing = told.after.unwrap_or(before);
-            let priority = match (told.audience, routine) {
+        let before = self.ring_state;
+        describe(event, &before, routine, Duration::ZERO, |description| {
+            self.ring_state = description.after.unwrap_or(before);
+            let priority = match (description.audience, routine) {
                 (Audience::Log, _) => return,
                 (_, true) => Priority::Routine,
                 (_, false) => Priority::News,
             };
-            let entry = Entry::describing(now, &told, self.standing);
+            let entry = HistoryEntry::describing(now, &description, self.ring_state);
             self.recent.remember(entry, priority);
         });
     }
@@ -241,7 +244,7 @@ mod tests {
     use super::History;
     use ring_codec::MacAddr;
     use ring_codec::lab2::Token;
-    use ring_host::REMEMBERED;
+    use ring_host::RETAINED_EVENTS_MAX;
     use ring_host::hooks::{Change as _, Changes};
     use ring_runtime::driver::Observe;
     use std::iter;
@@ -255,7 +258,7 @@ mod tests {
         (History::new(now), now)
     }
 
-    fn turn(history: &mut History, now: Now) {
+    fn take_token(history: &mut History, now: Now) {
         let (from, to) = (State::Waiter, State::Owner);
         let (reason, token) = (Reason::TokenTaken, None);
         let event = Event::StateChanged {
@@ -267,32 +270,35 @@ mod tests {
         history.observe(now, &event);
     }
 
-    /// The numbers of all events from one on.
+    /// Returns the numbers of all events from `from` on.
     fn numbers(history: &History, from: u64, turns: bool) -> Vec<u64> {
         let next = |from| history.recent().next(from, turns).map(|(number, _)| number);
         iter::successors(next(from), |number| next(number + 1)).collect()
     }
 
     #[test]
-    fn a_number_of_an_earlier_life_is_none_of_this_one() {
+    fn a_number_of_an_earlier_run_is_unknown() {
         let (mut earlier, then) = started_at(1_700_000_000);
         let (mut this, now) = started_at(1_700_000_001);
         for _ in 0..100 {
-            earlier.lock_lost(then, "backup", "yield");
-            this.lock_lost(now, "backup", "yield");
+            earlier.add_lock_loss(then, "backup", "yield");
+            this.add_lock_loss(now, "backup", "yield");
         }
         let next = earlier.latest() + 1;
         for turns in [true, false] {
-            assert!(earlier.recent().has(next, turns) && !this.recent().has(next, turns));
             assert!(
-                this.recent().has(this.latest() - 99, turns)
-                    && !this.recent().has(this.latest() - 100, turns)
+                earlier.recent().retains_from(next, turns)
+                    && !this.recent().retains_from(next, turns)
+            );
+            assert!(
+                this.recent().retains_from(this.latest() - 99, turns)
+                    && !this.recent().retains_from(this.latest() - 100, turns)
             );
         }
     }
 
     #[test]
-    fn the_last_loss_of_the_token_is_remembered_with_its_reason() {
+    fn the_reason_of_the_last_loss_is_kept() {
         let (mut history, now) = started_at(1);
         let (owner, looser, waiter) = (State::Owner, State::Looser, State::Waiter);
         for (from, to, reason, expected) in [
@@ -314,71 +320,77 @@ mod tests {
     }
 
     #[test]
-    fn turns_displace_turns_and_nothing_else() {
+    fn turns_displace_only_turns() {
         let (mut history, now) = started_at(1);
         let first = history.latest() + 1;
         let mac = MacAddr([2, 0, 0, 0, 0, 2]);
         history.observe(now, &Event::MemberLeft { mac });
-        for _ in 0..3 * REMEMBERED {
-            turn(&mut history, now);
+        for _ in 0..3 * RETAINED_EVENTS_MAX {
+            take_token(&mut history, now);
         }
-        history.lock_lost(now, "backup", "yield");
-        assert!(history.recent().has(first, false) && !history.recent().has(first, true));
+        history.add_lock_loss(now, "backup", "yield");
+        assert!(
+            history.recent().retains_from(first, false)
+                && !history.recent().retains_from(first, true)
+        );
         assert_eq!(numbers(&history, first, false), [first, history.latest()]);
-        let oldest = history.latest() - REMEMBERED as u64 + 1;
-        assert!(history.recent().has(oldest, true));
-        assert_eq!(numbers(&history, oldest, true).len(), REMEMBERED);
-        for _ in 0..REMEMBERED {
-            history.lock_lost(now, "backup", "yield");
+        let oldest = history.latest() - RETAINED_EVENTS_MAX as u64 + 1;
+        assert!(history.recent().retains_from(oldest, true));
+        assert_eq!(numbers(&history, oldest, true).len(), RETAINED_EVENTS_MAX);
+        for _ in 0..RETAINED_EVENTS_MAX {
+            history.add_lock_loss(now, "backup", "yield");
         }
         assert!(
-            !history.recent().has(first, false)
+            !history.recent().retains_from(first, false)
                 && history
                     .recent()
-                    .has(first + 3 * REMEMBERED as u64 + 2, false)
+                    .retains_from(first + 3 * RETAINED_EVENTS_MAX as u64 + 2, false)
         );
     }
 
     #[test]
-    fn locks_are_shown_while_they_are_fresh_and_displace_no_news() {
+    fn locks_are_shown_while_recent_and_displace_no_news() {
         let (mut history, now) = started_at(1);
         let first = history.latest() + 1;
         let mac = MacAddr([2, 0, 0, 0, 0, 2]);
         history.observe(now, &Event::MemberLeft { mac });
-        for _ in 0..REMEMBERED {
-            history.lock_answered(now, "backup", None);
+        for _ in 0..RETAINED_EVENTS_MAX {
+            history.add_lock_answer(now, "backup", None);
         }
-        history.lock_answered(now, "backup", Some("timeout"));
+        history.add_lock_answer(now, "backup", Some("timeout"));
         let recent = history.recent();
-        assert!(recent.has(first, false) && !recent.has(first, true));
-        let told = numbers(&history, first, false);
-        assert_eq!(told.len(), 1 + REMEMBERED);
-        assert_eq!((told[0], told[1]), (first, first + 2));
+        assert!(recent.retains_from(first, false) && !recent.retains_from(first, true));
+        let numbers_seen = numbers(&history, first, false);
+        assert_eq!(numbers_seen.len(), 1 + RETAINED_EVENTS_MAX);
+        assert_eq!((numbers_seen[0], numbers_seen[1]), (first, first + 2));
         let (number, refused) = recent.next(history.latest(), false).expect("it is there");
         let message = refused.message(number);
         let text = serde_json::to_string(&message).expect("it is JSON");
         assert!(text.contains(r#""event":"lock_refused""#), "{text}");
         assert!(text.contains(r#""reason":"timeout""#), "{text}");
-        history.lock_lost(now, "backup", "yield");
-        assert_eq!(numbers(&history, first, false).len(), REMEMBERED + 1);
+        history.add_lock_loss(now, "backup", "yield");
+        assert_eq!(
+            numbers(&history, first, false).len(),
+            RETAINED_EVENTS_MAX + 1
+        );
     }
 
     #[test]
-    fn many_changes_are_one_as_if_they_were_merged_one_by_one() {
+    fn merging_many_changes_at_once_equals_merging_one_by_one() {
         let mac = MacAddr([2, 0, 0, 0, 0, 2]);
         let token = Token {
             progress: 1,
             author: mac,
             number: 1,
         };
-        // Each number in base four is a history.
+        // Each number in base four encodes a history.
         for script in 1..4_u32.pow(6) {
             let (mut history, now) = started_at(1);
             let first = history.latest() + 1;
             let kinds = iter::successors(Some(script), |left| Some(left / 4));
             for kind in kinds.take_while(|&left| left > 0).map(|left| left % 4) {
                 match kind {
-                    0 => turn(&mut history, now),
+                    0 => take_token(&mut history, now),
                     1 => history.observe(
                         now,
                         &Event::GradeChanged {
@@ -394,12 +406,12 @@ mod tests {
                             others: 3,
                         },
                     ),
-                    _ => history.lock_answered(now, "backup", None),
+                    _ => history.add_lock_answer(now, "backup", None),
                 }
             }
             let all = (first..=history.latest()).filter_map(|number| history.change(number));
             let merged = all.reduce(|earlier, later| later.after(earlier));
-            assert_eq!(history.change_since(first), merged, "{script}");
+            assert_eq!(history.merged_change_since(first), merged, "{script}");
         }
     }
 }

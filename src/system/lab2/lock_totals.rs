@@ -1,4 +1,4 @@
-//! Counts locks granted, lost and refused on this machine.
+//! Counts the locks granted, lost and refused on this machine.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,6 @@ use ring_control::lab2::{LockTotals, LossReason, RefusalReason};
 
 use super::locks::Notice;
 
-/// How often locks were granted, lost and refused here.
 #[derive(Debug, Default)]
 pub(super) struct LockCount {
     granted: u64,
@@ -15,23 +14,21 @@ pub(super) struct LockCount {
 }
 
 impl LockCount {
-    /// Counts what a client was told.
-    pub(super) fn told(&mut self, notice: &Notice) {
+    pub(super) fn count_notice(&mut self, notice: &Notice) {
         match notice {
             Notice::Granted { .. } => self.granted += 1,
             Notice::Lost { why, .. } => *self.lost.entry(*why).or_default() += 1,
-            Notice::Refused(why) => self.refused(*why),
-            Notice::Ran { .. } => self.refused(RefusalReason::Ran),
+            Notice::Refused(why) => self.count_refusal(*why),
+            Notice::Ran { .. } => self.count_refusal(RefusalReason::Ran),
             Notice::Renewed { .. } => {}
         }
     }
 
-    /// Counts a refusal.
-    pub(super) fn refused(&mut self, why: RefusalReason) {
+    pub(super) fn count_refusal(&mut self, why: RefusalReason) {
         *self.refused.entry(why).or_default() += 1;
     }
 
-    /// Returns the totals for the status, with every reason that there is.
+    /// Returns the totals for the status, with every possible reason.
     pub(super) fn totals(&self) -> LockTotals {
         let named = |name: &str, count: Option<&u64>| (name.to_owned(), *count.unwrap_or(&0));
         let lost = LossReason::ALL.iter();
@@ -57,15 +54,15 @@ mod tests {
     use ring_control::lab2::{LossReason, RefusalReason};
 
     #[test]
-    fn every_reason_is_there_be_its_total_0() {
+    fn every_reason_has_a_total_even_0() {
         let mut count = LockCount::default();
         let until = Instant::default();
-        count.told(&Notice::Lost {
+        count.count_notice(&Notice::Lost {
             why: LossReason::Yield,
             until,
         });
-        count.told(&Notice::Refused(RefusalReason::Timeout));
-        count.refused(RefusalReason::Timeout);
+        count.count_notice(&Notice::Refused(RefusalReason::Timeout));
+        count.count_refusal(RefusalReason::Timeout);
         let totals = count.totals();
         assert_eq!((totals.granted, totals.lost["yield"]), (0, 1));
         assert_eq!((totals.lost["max_hold"], totals.refused["timeout"]), (0, 2));

@@ -1,4 +1,4 @@
-//! Tells the log which ips the members have, so that it can name them.
+//! Passes the members' IP addresses to the log, which names the machines by them.
 
 use std::net::Ipv6Addr;
 use std::time::Duration;
@@ -7,32 +7,32 @@ use ring_host::note_addresses;
 use ring_proto::lab2::{Event, Lab2};
 use ring_proto::time::Instant;
 
-/// A ring of thousands that forms is told of as often as this.
-const PERIOD: Duration = Duration::from_millis(200);
+/// Minimum interval of updates while a ring of thousands forms.
+const UPDATE_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Whether the log knows the members as they are.
+/// Tracks whether the log knows the current members.
 #[derive(Debug, Default)]
 pub(super) struct MemberAddresses {
-    is_stale: bool,
+    has_changed: bool,
     next: Instant,
 }
 
 impl MemberAddresses {
-    /// Something has happened.
-    pub(super) const fn heed(&mut self, event: &Event) {
-        self.is_stale |= matches!(
+    /// Notes an event that changes members' addresses.
+    pub(super) const fn note_event(&mut self, event: &Event) {
+        self.has_changed |= matches!(
             event,
             Event::MemberAdded { .. } | Event::MemberMoved { .. } | Event::MemberForgotten { .. }
         );
     }
 
-    /// Tells the log, if members have changed.
-    pub(super) fn tell(&mut self, now: Instant, machine: &Lab2) {
-        if !self.is_stale || now < self.next {
+    /// Updates the log's addresses, if members have changed.
+    pub(super) fn update_log(&mut self, now: Instant, machine: &Lab2) {
+        if !self.has_changed || now < self.next {
             return;
         }
-        self.is_stale = false;
-        self.next = now + PERIOD;
+        self.has_changed = false;
+        self.next = now + UPDATE_INTERVAL;
         let members = machine.members();
         note_addresses(members.map(|it| (it.mac.0, Ipv6Addr::from(it.ip).into())));
     }

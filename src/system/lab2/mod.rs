@@ -1,4 +1,4 @@
-//! A node of a Lab2 ring: one token on an Ethernet segment.
+//! A node of a Lab2 ring: one token on an Ethernet segment. Start with `start.rs`.
 
 #[cfg(test)]
 mod announcement_tests;
@@ -7,23 +7,23 @@ mod change;
 mod condition;
 mod health;
 mod history;
+mod lock_texts;
 mod lock_totals;
 mod locks;
 mod member_addresses;
+mod minimum_times;
 mod node;
+mod node_environment;
 pub mod observe;
 mod options;
 mod pausing;
 mod report;
 mod runs;
 mod service;
-mod shortest;
 mod start;
 mod state_file;
 mod status;
 mod stored_pause;
-mod surroundings;
-mod verdict;
 
 pub use options::Options;
 pub use start::run;

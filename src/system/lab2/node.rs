@@ -1,4 +1,4 @@
-//! A node, as the host sees it.
+//! A node of a ring for the host: everything except its machine.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -17,34 +17,33 @@ use ring_runtime::net::PacketSocket;
 use ring_runtime::wait::{LINK, Waiting};
 use tracing::info;
 
-use super::attachment::Step;
+use super::attachment::LinkChange;
 use super::change::Change;
 use super::condition::Condition;
+use super::node_environment::{AllObservers, NodeEnvironment};
 use super::report;
 use super::service::Service;
 use super::state_file::StateFile;
-use super::surroundings::{Audience, Surroundings};
 use crate::system::record_file::warn_unless_synced;
 
-/// A node of a ring, but for its machine.
 #[derive(Debug)]
 pub(super) struct Node {
-    around: Surroundings,
+    node_environment: NodeEnvironment,
     service: Service,
     hooks: Hooks<Change>,
     _lock: RingLock,
 }
 
 impl Node {
-    /// Makes the node that holds the ring's `lock`.
+    /// Makes a node that keeps the ring's `lock`.
     pub(super) const fn new(
-        around: Surroundings,
+        node_environment: NodeEnvironment,
         service: Service,
         hooks: Hooks<Change>,
         lock: RingLock,
     ) -> Self {
         Self {
-            around,
+            node_environment,
             service,
             hooks,
             _lock: lock,
@@ -56,27 +55,27 @@ impl System for Node {
     type Machine = Lab2;
     type Link = PacketSocket;
     type Store = StateFile;
-    type Observer = Audience;
+    type Observer = AllObservers;
     type Task = NoTask<Command>;
     type Request = RingRequest;
     type Condition = Condition;
 
-    fn environment(&mut self) -> Environment<'_, PacketSocket, StateFile, Audience> {
-        self.around.environment()
+    fn environment(&mut self) -> Environment<'_, PacketSocket, StateFile, AllObservers> {
+        self.node_environment.environment()
     }
 
     fn task(&mut self) -> Option<NoTask<Command>> {
         None
     }
 
-    /// The link comes with the first look at the network.
+    /// Registers the watch. The socket is registered by `poll_network`.
     fn register(&mut self, waiting: &Waiting) -> Result<(), Error> {
-        Ok(waiting.add(self.around.attachment.watch(), NETWORK)?)
+        Ok(waiting.add(self.node_environment.attachment.watch(), NETWORK)?)
     }
 
     fn network_readable(&mut self) -> Result<(), Error> {
-        let heard = self.around.attachment.heard();
-        heard.map_err(Error::system("hear of changes to the interfaces"))
+        let drain_watch = self.node_environment.attachment.drain_watch();
+        drain_watch.map_err(Error::system("hear of changes to the interfaces"))
     }
 
     fn poll_network(
@@ -84,24 +83,26 @@ impl System for Node {
         now: Instant,
         waiting: &Waiting,
     ) -> Result<Option<LinkState>, Error> {
-        let Some(step) = self.around.attachment.look(now) else {
+        let Some(step) = self.node_environment.attachment.poll_change(now) else {
             return Ok(None);
         };
-        if let (Step::Opened(_), Some(socket)) = (step, self.around.attachment.socket()) {
+        if let (LinkChange::Opened(_), Some(socket)) =
+            (step, self.node_environment.attachment.socket())
+        {
             waiting.add(&*socket, LINK)?;
         }
         Ok(Some(step.link()))
     }
 
     fn link_failed(&mut self, now: Instant, error: &io::Error) -> LinkState {
-        self.around.attachment.fail(now, error).link()
+        self.node_environment.attachment.fail(now, error).link()
     }
 
     fn deadline(&self) -> Option<Instant> {
         let deadlines = [
             self.service.deadline(),
             self.hooks.deadline(),
-            self.around.attachment.deadline(),
+            self.node_environment.attachment.deadline(),
         ];
         deadlines.into_iter().flatten().min()
     }
@@ -115,34 +116,40 @@ impl System for Node {
         machine: &Lab2,
     ) -> Answer<Command> {
         let Self {
-            around, service, ..
+            node_environment,
+            service,
+            ..
         } = self;
-        let history = &around.audience.history;
+        let history = &node_environment.all_observers.history;
         let latest = history.recent().latest();
         let reaction = service.answer(now, client, request, descriptors, machine, history);
         reaction.answer(latest, || {
-            NodeStatus::from(&around.status(now, machine, service))
+            NodeStatus::from(&node_environment.status(now, machine, service))
         })
     }
 
     fn poll_clients(&mut self, now: Now, server: &mut Server, machine: &Lab2) -> Option<Command> {
-        let history = &mut self.around.audience.history;
+        let history = &mut self.node_environment.all_observers.history;
         self.service.serve_clients(now, server, machine, history)
     }
 
     fn after_turn(&mut self, now: Now, machine: &Lab2) {
-        let addresses = &mut self.around.audience.member_addresses;
-        addresses.tell(now.monotonic, machine);
+        let addresses = &mut self.node_environment.all_observers.member_addresses;
+        addresses.update_log(now.monotonic, machine);
         self.hooks
-            .tell(now.monotonic, &self.around.audience.history);
+            .notify(now.monotonic, &self.node_environment.all_observers.history);
     }
 
     fn every_second(&mut self, now: Now) {
-        self.around.tidy(now);
+        self.node_environment.run_periodic_checks(now);
     }
 
     fn count_late_wake_up(&mut self) {
-        self.around.audience.observers.tally.late_wake_up();
+        self.node_environment
+            .all_observers
+            .observers
+            .tally
+            .count_late_wake_up();
     }
 
     fn late_limits(machine: &Lab2) -> LateLimits {
@@ -154,18 +161,18 @@ impl System for Node {
     }
 
     fn condition(&self, machine: &Lab2) -> Condition {
-        Condition::of(machine, self.around.attachment.loss().is_none())
+        Condition::of(machine, self.node_environment.attachment.loss().is_none())
     }
 
     fn report(&mut self, now: Now, machine: &Lab2) {
-        let status = self.around.status(now, machine, &self.service);
+        let status = self.node_environment.status(now, machine, &self.service);
         report::log(&status, machine.token());
     }
 
     fn leave(&mut self) -> &'static str {
         info!(
             event = "stopping",
-            "shutting down: the token goes to another member first"
+            "shutting down: handing the token over first"
         );
         self.service.leave();
         "handing the token over"
@@ -188,8 +195,8 @@ impl System for Node {
     }
 
     fn finish(&mut self, now: Now, is_over: &mut dyn FnMut() -> bool) {
-        warn_unless_synced(self.around.store.sync());
+        warn_unless_synced(self.node_environment.store.sync());
         self.hooks
-            .finish(now, &self.around.audience.history, is_over);
+            .finish(now, &self.node_environment.all_observers.history, is_over);
     }
 }

@@ -11,45 +11,45 @@ use ring_proto::lab2::{Constants, FOREVER};
 use ring_text::parse_duration;
 
 use crate::system::STATE_DIR;
-use crate::system::interface::Wanted;
+use crate::system::interface::InterfaceRequest;
 use crate::system::values::{parse_count, parse_hook_timeout};
 
 const EXAMPLES: &str = "\
 Durations are a number and a unit: ns, us, ms, s, m or h. Give all members of a ring the same \
-constants; only --idle-hold may differ. The last of an option given twice counts.
+constants; only --idle-hold may differ. If an option is given twice, the last one counts.
 
 Examples:
   sudo ringd eth0                        join or start the ring on eth0
   sudo ringd eth0 --heartbeat 10ms       find a dead owner ten times as fast
   sudo ringd eth0 --idle-hold 0ms        rotate as fast as the machines allow
   sudo ringd eth0 --idle-hold forever --on-change 'logger \"$RINGD_STATE\"'
-                                         write to the system's log who leads
-  ringctl status                         ask the running daemon how the ring is
+                                         write to the system log who leads
+  ringctl status                         show the state of the ring
   sudo ringd -- ftn                      join the ring on an interface called ftn
 
 Signals:
-  SIGTERM, SIGINT  hand the token over, then exit; a second one does not wait for that
+  SIGTERM, SIGINT  hand the token over, then exit; a second one exits at once
   SIGHUP, SIGQUIT  the same on a terminal (it was closed, Ctrl-\\); ignored without one
   SIGUSR1          log the status
 
-What a hook has in its environment; what is not known is empty:
+Environment of a hook (unknown values are empty):
   RINGD_EVENT         started, state_changed, grade_changed, member_silent, member_alive or stopped
-  RINGD_EVENT_NUMBER  of the event, as in ringctl watch
+  RINGD_EVENT_NUMBER  the event's number, as in ringctl watch
   RINGD_OLD_STATE     the state before: OWNER, WAITER, LOOSER, GENERATING or none
-  RINGD_STATE         the state since
+  RINGD_STATE         the state after
   RINGD_REASON        why it changed, as in ringctl watch
   RINGD_TOKEN         the token held, or else the newest known: progress-author-number
   RINGD_PROGRESS      its first part
   RINGD_OWNER         the MAC address of its holder, as far as is known
-  RINGD_GRADE         how safe a lock is now
-  RINGD_MEMBER        the member that is silent, or is heard again
-  RINGD_OTHERS        how many other members besides
-  RINGD_MERGED        how many earlier changes are merged into this one, since hooks were too slow
+  RINGD_GRADE         the grade of a lock
+  RINGD_MEMBER        the member that is silent or heard again
+  RINGD_OTHERS        the number of other members with the same change
+  RINGD_MERGED        number of earlier changes merged into this one, because hooks were too slow
   RINGD_INTERFACE     the interface
   RINGD_RING          the ring, as ringctl -i takes it: the interface, or IFACE:TYPE
-  RINGD_TIME_MS       when it was: milliseconds since 1970
+  RINGD_TIME_MS       the time: milliseconds since 1970
 
-Where it may, ringd runs at nice -10, so that a busy machine does not cost it the token.
+If it is allowed to, ringd runs at nice -10, so that a busy machine does not lose the token.
 
 Exit codes:
   0  shut down cleanly
@@ -66,122 +66,130 @@ Exit codes:
 
 /// Keep one token alive among the machines of a LAN segment.
 ///
-/// ringd joins the ring on an Ethernet interface, or starts one, and logs what changes: owners
-/// elected and lost, members, grades, locks lost. Under systemd the lines have priorities.
-/// There are no servers and no configuration files: members find one another by broadcast, in frames
-/// of their own EtherType. On a segment that splits each side has a token. With --expect only the side
-/// that has more than half of the members has a quorum: see ringctl run --require.
+/// ringd joins the ring on an Ethernet interface, or starts one. It logs changes: elected and lost owners, members,
+/// grades, and lost locks. Under systemd, log lines have priorities. There are no servers and no configuration files:
+/// members find each other by broadcast, in frames with their own EtherType. If the segment splits, each side has a
+/// token. With --expect, only the side with more than half of the members has a quorum: see ringctl run --require.
 #[derive(Debug, Clone, Parser)]
 #[command(
     name = "ringd",
     version,
     args_override_self = true,
     after_long_help = EXAMPLES,
-    after_help = "--help says more."
+    after_help = "See --help for more."
 )]
 pub struct Options {
-    /// The interface whose segment holds the ring: Ethernet, veth, bridge, VLAN or macvlan. Its altnames
-    /// work too.
+    /// Run the ring on this interface
+    ///
+    /// It may be Ethernet, veth, a bridge, a VLAN or macvlan, and may be given by an altname.
     #[arg(value_name = "IFACE")]
     pub interface: String,
 
-    /// Wait for IFACE if it does not exist yet, as a unit does, instead of exiting with code 3.
+    /// Wait for IFACE if it does not exist yet
+    ///
+    /// The units do this. Otherwise ringd exits with code 3.
     #[arg(long)]
     pub wait_for_interface: bool,
 
-    /// HEART_BEAT_PERIOD: how often the owner announces itself; 1ms or more.
+    /// Set how often the owner announces itself; 1ms or more
+    ///
+    /// This is the constant HEART_BEAT_PERIOD.
     #[arg(long, value_name = "DURATION", default_value = "100ms", allow_hyphen_values = true, value_parser = parse_duration)]
     pub heartbeat: Duration,
 
-    /// How many heartbeats an owner may miss before it counts as lost.
+    /// Set how many missed heartbeats make an owner count as lost
     ///
-    /// Then members search for the token, and elect a new owner if nobody has it.
+    /// Then members search for the token, and elect a new owner if no member has it.
     #[arg(long, value_name = "COUNT", default_value_t = 4, allow_negative_numbers = true, value_parser = parse_count::<u32>)]
     pub waiter_intervals: u32,
 
-    /// How many heartbeats to wait for the answer to a broadcast question.
+    /// Set how many heartbeats to wait for an answer
+    ///
+    /// This applies to questions that are broadcast.
     #[arg(long, value_name = "COUNT", default_value_t = 1, allow_negative_numbers = true, value_parser = parse_count::<u32>)]
     pub answer_intervals: u32,
 
-    /// How long to wait for the acknowledgement of one offer of the token
-    /// [default: a twentieth of the heartbeat]
+    /// Set the time limit for accepting an offer of the token [default: a twentieth of the heartbeat]
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = parse_duration)]
     pub take_timeout: Option<Duration>,
 
-    /// How often to offer the token to a member before passing it over.
+    /// Set how often to offer the token before skipping a member
     #[arg(long, value_name = "COUNT", default_value_t = 3, allow_negative_numbers = true, value_parser = parse_count::<u32>)]
     pub take_attempts: u32,
 
-    /// How long an owner without work keeps the token; 0ms rotates at full speed, forever keeps a
-    /// leader until it stops, dies or another member wants the token [default: as long as the heartbeat]
+    /// Set how long an idle owner keeps the token [default: as long as the heartbeat]
+    ///
+    /// 0ms rotates the token at full speed. With forever, a leader stays until it stops, dies or another member wants
+    /// the token.
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = parse_idle_hold)]
     pub idle_hold: Option<Duration>,
 
-    /// The EtherType of the ring's frames, hexadecimal with 0x or decimal.
+    /// Set the EtherType of the frames: 0x and hex, or decimal
     ///
-    /// Rings with different EtherTypes share a segment, and an interface, without noticing each other:
-    /// run a ringd for each, and ask the second by ringctl -i eth0:0x88b6.
+    /// Rings with different EtherTypes share a segment and an interface without noticing each other. Run a ringd for
+    /// each, and query the second with ringctl -i eth0:0x88b6.
     #[arg(long, value_name = "TYPE", default_value = "0x88b5", allow_negative_numbers = true, value_parser = parse_ethertype)]
     pub ethertype: u16,
 
-    /// Maximum members remembered.
+    /// Limit the number of members in the table
     #[arg(long, value_name = "COUNT", default_value_t = 4096, allow_negative_numbers = true, value_parser = parse_count::<usize>)]
     pub max_members: usize,
 
-    /// How long to remember a silent member; with never, for good.
+    /// Forget a member after this silence; never: keep it
     ///
-    /// After that the ring forgets it, unless some member still hears it. A forgotten member does not count
-    /// as known until it speaks again. ringctl forget does the same at once.
+    /// The ring then forgets the member, unless another member still hears it. A forgotten member does not count as
+    /// known until it sends again. ringctl forget does the same at once.
     #[arg(long, value_name = "DURATION", default_value = "24h", allow_hyphen_values = true, value_parser = parse_forget_after)]
     pub forget_after: ForgetAfter,
 
-    /// How many members the ring has; a quorum is more than half of them.
+    /// Set the number of members; a quorum is more than half
     ///
-    /// Give all members the same number. If this one has heard more members since it started, it counts
-    /// those that have not left. Without --expect it counts all that it has heard of since it started. Then each half of a cut
-    /// segment has a quorum if the halves never met, or if one of them restarted after the cut.
+    /// Give all members the same number. If this member has heard more members since it started, it counts all that
+    /// have not left. Without --expect it counts all members that it has heard of since it started. Then each half of
+    /// a split segment has a quorum if the halves never met, or if a member restarted after the split.
     #[arg(long, value_name = "COUNT", allow_negative_numbers = true, value_parser = parse_count::<usize>)]
     pub expect: Option<usize>,
 
-    /// The directory of IFACE.state, which holds what must survive a restart. With another --ethertype
-    /// than the default the file is IFACE:TYPE.state, as in eth0:0x88b6.state.
+    /// Keep data that must survive a restart in DIR/IFACE.state
+    ///
+    /// With another --ethertype than the default, the file is IFACE:TYPE.state, as in eth0:0x88b6.state.
     #[arg(long, value_name = "DIR", default_value = STATE_DIR)]
     pub state_dir: PathBuf,
 
-    /// The control socket for ringctl [default: /run/ringd/IFACE.sock, or IFACE:TYPE.sock]
+    /// Make the socket for ringctl [default: /run/ringd/IFACE.sock, or IFACE:TYPE.sock]
     #[arg(long, value_name = "PATH")]
     pub control: Option<PathBuf>,
 
-    /// A shell command to run at every change.
+    /// Run this shell command at every change
     ///
-    /// Changes are those of the state and the grade, members that are silent or heard again, and the daemon's start and end.
-    /// Hooks run one at a time and in order, this one before those of --hooks-dir. The daemon does not
-    /// wait for them. RINGD_STATE and other variables tell them what has changed.
+    /// Changes are those of the state and the grade, members that are silent or heard again, and the daemon's start
+    /// and end. Hooks run one at a time and in order, this one before those of --hooks-dir. The daemon does not wait
+    /// for them. RINGD_STATE and other variables describe the change.
     #[arg(long, value_name = "CMD")]
     pub on_change: Option<String>,
 
-    /// A directory of programs to run at every change, in order of their names.
+    /// Run the programs in DIR at every change, in order
     ///
-    /// ringd reads the directory at each change. It skips names that begin with a dot, files that editors
-    /// and package managers leave behind (~, .bak, .dpkg-old, …), and files that are not executable.
+    /// ringd reads the directory at each change. It skips names that begin with a dot, files that editors and package
+    /// managers leave behind (~, .bak, .dpkg-old, …), and files that are not executable.
     #[arg(long, value_name = "DIR", default_value = "/etc/ringd/hooks.d")]
     pub hooks_dir: PathBuf,
 
-    /// How long a hook may run before it is ended.
+    /// End a hook that runs longer than this
     #[arg(long, value_name = "DURATION", default_value = "10s", allow_hyphen_values = true, value_parser = parse_hook_timeout)]
     pub hook_timeout: Duration,
 
-    /// The format of log lines.
+    /// Set the format of log lines
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = LogFormat::Text)]
     pub log_format: LogFormat,
 
-    /// Log every turn of the token too, and why received frames are dropped.
+    /// Also log every turn of the token, and why frames are dropped
     #[arg(short, long)]
     pub verbose: bool,
 }
 
 impl Options {
-    /// The protocol's constants as given, and derived from the heartbeat where not given.
+    /// Returns the protocol's constants, where missing ones are derived from the heartbeat.
     pub fn constants(&self) -> Constants {
         let derived = Constants::for_heartbeat(self.heartbeat);
         Constants {
@@ -198,16 +206,16 @@ impl Options {
         }
     }
 
-    /// The interface that is asked for.
-    pub(super) fn wanted(&self) -> Wanted<'_> {
-        Wanted {
+    /// Returns the options that select the interface.
+    pub(super) fn interface_request(&self) -> InterfaceRequest<'_> {
+        InterfaceRequest {
             name: &self.interface,
-            waits: self.wait_for_interface,
+            waits_if_missing: self.wait_for_interface,
             log_format: self.log_format,
         }
     }
 
-    /// The same options for an interface of another name.
+    /// Returns the same options for an interface with another name.
     pub(super) fn with_interface(&self, interface: String) -> Self {
         Self {
             interface,
@@ -215,7 +223,7 @@ impl Options {
         }
     }
 
-    /// The control socket's path.
+    /// Returns the control socket's path.
     pub fn control_path(&self) -> PathBuf {
         match &self.control {
             Some(path) => path.clone(),
@@ -223,13 +231,13 @@ impl Options {
         }
     }
 
-    /// The ring's name on this machine.
+    /// Returns the ring's name on this machine.
     pub fn ring(&self) -> NodeName {
         ring_name(&self.interface, self.ethertype)
     }
 }
 
-/// How long a silent member is remembered; `None`: for good.
+/// How long a silent member is kept; `None`: indefinitely.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ForgetAfter(pub Option<Duration>);
 
@@ -266,11 +274,6 @@ mod tests {
     }
 
     #[test]
-    fn the_declaration_is_sound() {
-        Options::command().debug_assert();
-    }
-
-    #[test]
     fn an_interface_alone_gets_the_defaults() {
         let options = parse(&["eth0"]).unwrap();
         assert_eq!(options.interface, "eth0");
@@ -296,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_is_taken() {
+    fn all_options_are_read() {
         let given = "br0 --heartbeat 20ms --waiter-intervals 6 --answer-intervals 2 --take-timeout 3ms --take-attempts 5 \
             --idle-hold 0ms --ethertype 0x88B6 --max-members 16 --expect 5 --forget-after never --state-dir /s \
             --control /c.sock --hooks-dir /h --hook-timeout 3s --log-format json -v";
@@ -330,14 +333,14 @@ mod tests {
     }
 
     #[test]
-    fn the_last_of_an_option_given_twice_counts() {
+    fn the_last_value_of_a_repeated_option_counts() {
         let options = parse(&["eth0", "--expect", "3", "-v", "--expect=4", "-v"]).unwrap();
         assert_eq!(options.expect, Some(4));
         assert!(options.verbose);
     }
 
     #[test]
-    fn an_owner_may_keep_the_token_for_ever_but_nothing_else_lasts_so_long() {
+    fn only_idle_hold_may_be_forever() {
         let constants = parse(&["eth0", "--idle-hold", "forever"])
             .unwrap()
             .constants();
@@ -350,15 +353,15 @@ mod tests {
     }
 
     #[test]
-    fn a_time_limit_for_hooks_is_some_time_and_not_for_ever() {
+    fn a_time_limit_for_hooks_is_neither_0_nor_too_long() {
         for text in ["0s", "25h", "10"] {
             assert!(parse(&["eth0", "--hook-timeout", text]).is_err(), "{text}");
         }
     }
 
     #[test]
-    fn a_wrong_number_is_told_of_in_plain_words() {
-        for (option, value, said) in [
+    fn a_wrong_number_is_explained() {
+        for (option, value, expected_text) in [
             ("--expect", "-1", "not a count"),
             ("--expect", "x", "not a count"),
             ("--max-members", "1.5", "not a count"),
@@ -371,7 +374,7 @@ mod tests {
             ("--ethertype", "-1", "not an EtherType"),
         ] {
             let error = parse(&["eth0", option, value]).unwrap_err();
-            assert!(error.contains(said), "{option} {value}: {error}");
+            assert!(error.contains(expected_text), "{option} {value}: {error}");
         }
     }
 

@@ -5,87 +5,83 @@ use ring_control::{Pending, Reply};
 use ring_process::{Client, ClientId};
 use ring_proto::time::Instant;
 
-/// How far a pause has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Progress {
-    /// The node owns nothing.
+pub(super) enum PauseProgress {
     Complete,
-    /// It still does.
+    /// The node still owns something.
     Pending(PendingReason),
-    /// Why the pause is over.
+    /// The pause has ended, for this reason.
     Over(&'static str),
 }
 
-/// What people are told of a pause.
+/// A step of a pause, for the log and watchers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
-    /// Who has asked for it, and what it waits for.
+pub(super) enum PauseStep {
+    /// The client that requested the pause, and the reason why it waits.
     Pending(Client, PendingReason),
-    /// The node owns nothing; who has asked for that, if nobody knows yet.
+    /// The node owns nothing. Includes the client that requested the pause, if that was not reported.
     Complete(Option<Client>),
 }
 
-/// How much of a pause people know.
 #[derive(Debug, Clone, Copy, Default)]
-enum Known {
-    /// All: there is none, or it is complete.
+enum ReportedProgress {
+    /// All: there is no pause, or it is complete.
     #[default]
     All,
-    /// Not even that this client has asked for it.
+    /// None: not even that this client has requested it.
     Nothing(Client),
-    /// That it was asked for.
+    /// The request.
     Request,
 }
 
-/// The clients that wait, each with its deadline, and what people know.
+/// The waiting clients with their deadlines, and the reported steps.
 #[derive(Debug, Default)]
 pub(super) struct Pausing {
     waiting: Vec<(ClientId, Instant)>,
-    known: Known,
+    reported: ReportedProgress,
 }
 
 impl Pausing {
-    /// A pause begins that this client has asked for.
+    /// Begins a pause that this client has requested.
     pub(super) fn begin(&mut self, by: Client) {
-        self.known = Known::Nothing(by);
+        self.reported = ReportedProgress::Nothing(by);
     }
 
-    /// The pause is over.
     pub(super) fn end(&mut self) {
-        self.known = Known::All;
+        self.reported = ReportedProgress::All;
     }
 
-    /// Returns what people are to be told now, once.
-    pub(super) fn step(&mut self, progress: impl FnOnce() -> Progress) -> Option<Step> {
-        let by = match self.known {
-            Known::All => return None,
-            Known::Nothing(by) => Some(by),
-            Known::Request => None,
+    pub(super) fn next_step(
+        &mut self,
+        progress: impl FnOnce() -> PauseProgress,
+    ) -> Option<PauseStep> {
+        let by = match self.reported {
+            ReportedProgress::All => return None,
+            ReportedProgress::Nothing(by) => Some(by),
+            ReportedProgress::Request => None,
         };
         match (progress(), by) {
-            (Progress::Complete, by) => {
-                self.known = Known::All;
-                Some(Step::Complete(by))
+            (PauseProgress::Complete, by) => {
+                self.reported = ReportedProgress::All;
+                Some(PauseStep::Complete(by))
             }
-            (Progress::Pending(why), Some(by)) => {
-                self.known = Known::Request;
-                Some(Step::Pending(by, why))
+            (PauseProgress::Pending(why), Some(by)) => {
+                self.reported = ReportedProgress::Request;
+                Some(PauseStep::Pending(by, why))
             }
-            (Progress::Pending(_) | Progress::Over(_), _) => None,
+            (PauseProgress::Pending(_) | PauseProgress::Over(_), _) => None,
         }
     }
 
-    /// Adds a client: it gets a reply when the pause is complete, or at `until` with what it waits for.
+    /// Adds a client. It gets a reply when the pause is complete, or at `until` with the reason why the pause waits.
     pub(super) fn wait(&mut self, client: ClientId, until: Instant) {
         self.waiting.push((client, until));
     }
 
-    /// Whether a client waits.
-    pub(super) fn concerns(&self, client: ClientId) -> bool {
+    pub(super) fn involves(&self, client: ClientId) -> bool {
         self.waiting.iter().any(|&(waiting, _)| waiting == client)
     }
 
-    /// Removes a client.
     pub(super) fn forget(&mut self, client: ClientId) {
         self.waiting.retain(|&(waiting, _)| waiting != client);
     }
@@ -99,7 +95,7 @@ impl Pausing {
     pub(super) fn reply_to_waiting(
         &mut self,
         now: Instant,
-        progress: impl FnOnce() -> Progress,
+        progress: impl FnOnce() -> PauseProgress,
         mut tell: impl FnMut(ClientId, &Reply),
     ) {
         if self.waiting.is_empty() {
@@ -108,10 +104,10 @@ impl Pausing {
         let progress = progress();
         self.waiting.retain(|&(client, until)| {
             let reply = match progress {
-                Progress::Complete => Reply::Done {},
-                Progress::Over(why) => Reply::Error(why.to_owned()),
-                Progress::Pending(_) if until > now => return true,
-                Progress::Pending(why) => Reply::Pending(Pending {
+                PauseProgress::Complete => Reply::Done {},
+                PauseProgress::Over(why) => Reply::Error(why.to_owned()),
+                PauseProgress::Pending(_) if until > now => return true,
+                PauseProgress::Pending(why) => Reply::Pending(Pending {
                     why: why.name().to_owned(),
                     text: why.text().to_owned(),
                 }),
@@ -126,47 +122,47 @@ impl Pausing {
 mod tests {
     use ring_proto::time::Instant;
 
-    use super::{Pausing, Progress, Step};
+    use super::{PauseProgress, PauseStep, Pausing};
     use ring_control::lab2::PendingReason;
     use ring_control::{Pending, Reply};
     use ring_process::Client;
 
-    fn told(pausing: &mut Pausing, now: u64, progress: Progress) -> Vec<(u64, Reply)> {
-        let mut told = Vec::new();
+    fn replies(pausing: &mut Pausing, now: u64, progress: PauseProgress) -> Vec<(u64, Reply)> {
+        let mut replies = Vec::new();
         let now = Instant::from_nanos(now);
         pausing.reply_to_waiting(
             now,
             || progress,
-            |client, reply| told.push((client, reply.clone())),
+            |client, reply| replies.push((client, reply.clone())),
         );
-        told
+        replies
     }
 
     #[test]
-    fn who_waits_is_told_of_the_end_or_what_it_has_waited_for() {
+    fn a_client_gets_the_end_of_a_pause_or_the_reason_for_waiting() {
         let mut pausing = Pausing::default();
         for client in 1..=4 {
             pausing.wait(client, Instant::from_nanos(10 * client));
         }
         pausing.forget(3);
-        assert!(pausing.concerns(4) && !pausing.concerns(3));
-        let pending = Progress::Pending(PendingReason::Holder);
-        assert_eq!(told(&mut pausing, 9, pending), []);
+        assert!(pausing.involves(4) && !pausing.involves(3));
+        let pending = PauseProgress::Pending(PendingReason::Holder);
+        assert_eq!(replies(&mut pausing, 9, pending), []);
         assert_eq!(pausing.deadline(), Some(Instant::from_nanos(10)));
         let reply = Reply::Pending(Pending {
             why: "holder".to_owned(),
             text: PendingReason::Holder.text().to_owned(),
         });
-        assert_eq!(told(&mut pausing, 10, pending), [(1, reply)]);
+        assert_eq!(replies(&mut pausing, 10, pending), [(1, reply)]);
         assert_eq!(
-            told(&mut pausing, 11, Progress::Complete),
+            replies(&mut pausing, 11, PauseProgress::Complete),
             [(2, Reply::Done {}), (4, Reply::Done {})]
         );
         assert_eq!(pausing.deadline(), None);
     }
 
     #[test]
-    fn nobody_hears_that_a_node_owns_nothing_before_it_does() {
+    fn a_pause_is_not_reported_as_complete_too_early() {
         let by = Client {
             id: 1,
             pid: Some(7),
@@ -174,32 +170,32 @@ mod tests {
         };
         let (token, holder) = (PendingReason::Token, PendingReason::Holder);
         let mut pausing = Pausing::default();
-        assert_eq!(pausing.step(|| Progress::Complete), None);
+        assert_eq!(pausing.next_step(|| PauseProgress::Complete), None);
         pausing.begin(by);
         let steps = [
-            Progress::Pending(holder),
-            Progress::Pending(token),
-            Progress::Complete,
-            Progress::Complete,
+            PauseProgress::Pending(holder),
+            PauseProgress::Pending(token),
+            PauseProgress::Complete,
+            PauseProgress::Complete,
         ]
-        .map(|progress| pausing.step(|| progress));
-        let (asked, done) = (Step::Pending(by, holder), Step::Complete(None));
+        .map(|progress| pausing.next_step(|| progress));
+        let (asked, done) = (PauseStep::Pending(by, holder), PauseStep::Complete(None));
         assert_eq!(steps, [Some(asked), None, Some(done), None]);
         pausing.begin(by);
-        let step = pausing.step(|| Progress::Complete);
-        assert_eq!(step, Some(Step::Complete(Some(by))));
+        let next_step = pausing.next_step(|| PauseProgress::Complete);
+        assert_eq!(next_step, Some(PauseStep::Complete(Some(by))));
         pausing.begin(by);
         pausing.end();
-        assert_eq!(pausing.step(|| Progress::Complete), None);
+        assert_eq!(pausing.next_step(|| PauseProgress::Complete), None);
     }
 
     #[test]
-    fn who_waits_for_a_pause_that_ends_is_told_so() {
+    fn a_client_gets_an_error_if_the_pause_ends() {
         let mut pausing = Pausing::default();
         pausing.wait(1, Instant::from_nanos(10));
         let why = Reply::Error("it was ended".to_owned());
         assert_eq!(
-            told(&mut pausing, 1, Progress::Over("it was ended")),
+            replies(&mut pausing, 1, PauseProgress::Over("it was ended")),
             [(1, why)]
         );
     }

@@ -1,4 +1,4 @@
-//! What the log says of the status.
+//! Logs the status.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -11,12 +11,11 @@ use ring_control::lab2::{ClientStatus, Counters, MemberStatus, Status};
 use crate::system::lab2::observe::KnownToken;
 use crate::system::status_lines;
 
-/// Maximum members named, and maximum clients.
-const NAMED: usize = 32;
-/// Maximum names in one line.
-const IN_A_LINE: usize = 4;
+/// Maximum number of named members, and of clients.
+const NAMES_MAX: usize = 32;
+const NAMES_PER_LINE: usize = 4;
 
-/// Logs the ring's status as this node sees it; `token` is the strongest that it knows.
+/// Logs the ring's status as this node sees it. `token` is the strongest that it knows.
 pub(super) fn log(status: &Status, token: Option<Token>) {
     status_lines::log(status, &node(status, token), details(status));
 }
@@ -49,12 +48,12 @@ fn details(status: &Status) -> Vec<String> {
 }
 
 fn list<T>(lines: &mut Vec<String>, what: &str, all: &[T], text: fn(&T) -> String) {
-    for some in all[..all.len().min(NAMED)].chunks(IN_A_LINE) {
+    for some in all[..all.len().min(NAMES_MAX)].chunks(NAMES_PER_LINE) {
         let some: Vec<_> = some.iter().map(text).collect();
         lines.push(format!("{what}{}", some.join(", ")));
     }
-    if all.len() > NAMED {
-        let more = all.len() - NAMED;
+    if all.len() > NAMES_MAX {
+        let more = all.len() - NAMES_MAX;
         lines.push(format!("{what}{more} more, which ringctl status shows"));
     }
 }
@@ -185,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_list_is_cut_and_counted() {
+    fn a_long_list_is_truncated_and_counted() {
         let mut lines = Vec::new();
         let all: Vec<usize> = (0..40).collect();
         list(&mut lines, "", &all, ToString::to_string);

@@ -1,4 +1,4 @@
-//! What is said of the runs of jobs, and which of them were lost: begun, and nobody will say how they have ended.
+//! Describes runs of jobs, and finds lost runs: a lost run has begun, and no member will report its end.
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use tracing::{info, warn};
 
 use super::status::outcome_text;
 
-/// An OWNER tells all stamps once in so many heartbeats, and who knows a newer one answers.
-const TELLING: u32 = 64;
+/// An OWNER announces all stamps once per this number of heartbeats, and a member that knows a newer one answers.
+const HEARTBEATS_PER_ANNOUNCEMENT: u32 = 64;
 
-/// Returns how a run of a job has ended, or that it goes on, if it was not lost.
-pub(super) fn has_run(&RunView { stamp, age, .. }: &RunView, lost: bool) -> String {
+/// Describes a run of a job, which may be lost.
+pub(super) fn describe_run(&RunView { stamp, age, .. }: &RunView, lost: bool) -> String {
     let (name, runner, ago) = (stamp.name, stamp.runner, Duration::from_secs(age.as_secs()));
     let ago = format_duration(ago);
     match stamp.outcome {
@@ -27,8 +27,8 @@ pub(super) fn has_run(&RunView { stamp, age, .. }: &RunView, lost: bool) -> Stri
     }
 }
 
-/// Logs how a run of a job on this machine has ended. Returns the event's name.
-pub(super) fn say_end(name: JobName, end: RunEnd) -> &'static str {
+/// Logs the end of a run on this machine. Returns the event's name.
+pub(super) fn log_end(name: JobName, end: RunEnd) -> &'static str {
     if end == RunEnd::Done {
         info!(event = "run_done", job = %name, "{name}: done");
         return "run_done";
@@ -37,29 +37,28 @@ pub(super) fn say_end(name: JobName, end: RunEnd) -> &'static str {
     "run_failed"
 }
 
-/// A run that seems to be lost.
+/// A run that may be lost.
 #[derive(Debug)]
-struct Suspect {
+struct SuspectRun {
     stamp: Stamp,
     since: Instant,
-    told: bool,
+    is_reported: bool,
 }
 
-/// The runs that seem to be lost.
 #[derive(Debug, Default)]
-pub(super) struct LostRuns(Vec<Suspect>);
+pub(super) struct LostRuns(Vec<SuspectRun>);
 
 impl LostRuns {
-    /// Whether a run was lost, as far as is known: its tenure has been over for WAITER_TIMEOUT.
-    pub(super) fn include(&self, run: &RunView, now: Instant, machine: &Lab2) -> bool {
-        let patience = machine.constants().waiter_timeout();
+    /// Whether a run is lost, as far as is known: its tenure has been over for WAITER_TIMEOUT.
+    pub(super) fn contains(&self, run: &RunView, now: Instant, machine: &Lab2) -> bool {
+        let report_delay = machine.constants().waiter_timeout();
         let mut suspects = self.0.iter().filter(|it| it.stamp == run.stamp);
-        suspects.any(|suspect| now.since(suspect.since) >= patience)
+        suspects.any(|suspect| now.since(suspect.since) >= report_delay)
     }
 
-    /// Looks for runs that seem to be lost. Returns one that was, once, if this node holds the token. A frame that
-    /// says how the run has ended may have been lost: it is waited for.
-    pub(super) fn look(&mut self, now: Instant, machine: &Lab2) -> Option<RunView> {
+    /// Looks for lost runs. If this node holds the token, returns each lost run once. It waits first, because a frame
+    /// with the end of the run may have been lost.
+    pub(super) fn find_lost(&mut self, now: Instant, machine: &Lab2) -> Option<RunView> {
         let mut runs = machine.runs().peekable();
         if runs.peek().is_none() && self.0.is_empty() {
             return None;
@@ -68,20 +67,20 @@ impl LostRuns {
             let mut runs = machine.runs().filter(|run| run.stamp == suspect.stamp);
             runs.any(|run| machine.is_over(&run.stamp))
         });
-        let patience = patience(machine.constants());
+        let report_delay = report_delay(machine.constants());
         for run in runs.filter(|run| machine.is_over(&run.stamp)) {
             let known = self.0.iter_mut().find(|it| it.stamp == run.stamp);
             let Some(suspect) = known else {
-                self.0.push(Suspect {
+                self.0.push(SuspectRun {
                     stamp: run.stamp,
                     since: now,
-                    told: false,
+                    is_reported: false,
                 });
                 continue;
             };
-            let is_due = !suspect.told && now.since(suspect.since) >= patience;
+            let is_due = !suspect.is_reported && now.since(suspect.since) >= report_delay;
             if is_due && run.age < run.stamp.period && machine.may_use_token() {
-                suspect.told = true;
+                suspect.is_reported = true;
                 return Some(run);
             }
         }
@@ -89,8 +88,11 @@ impl LostRuns {
     }
 }
 
-fn patience(constants: &Constants) -> Duration {
-    constants.heartbeat.saturating_mul(TELLING) + constants.waiter_timeout()
+fn report_delay(constants: &Constants) -> Duration {
+    constants
+        .heartbeat
+        .saturating_mul(HEARTBEATS_PER_ANNOUNCEMENT)
+        + constants.waiter_timeout()
 }
 
 #[cfg(test)]
@@ -101,11 +103,11 @@ mod tests {
     use ring_codec::lab2::RunOutcome;
     use ring_proto::lab2::{JobName, RunView, Stamp};
 
-    use super::has_run;
+    use super::describe_run;
 
     #[test]
-    fn a_run_is_told_of_with_its_place_and_its_time() {
-        let said = |outcome, lost| {
+    fn a_run_is_described_with_its_machine_and_time() {
+        let describe_nightly = |outcome, lost| {
             let run = RunView {
                 stamp: Stamp {
                     name: JobName::new("nightly").expect("a name"),
@@ -118,7 +120,7 @@ mod tests {
                 age: Duration::from_millis(3_700),
                 before: None,
             };
-            has_run(&run, lost)
+            describe_run(&run, lost)
         };
         for (outcome, lost, expected) in [
             (
@@ -142,7 +144,7 @@ mod tests {
                 "nightly: failed, began 3 s ago on 02:00:00:00:00:09",
             ),
         ] {
-            assert_eq!(said(outcome, lost), expected);
+            assert_eq!(describe_nightly(outcome, lost), expected);
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Serves clients of the control socket beyond the status: locks, the token's data, pauses, and watching.
+//! Serves clients of the control socket: locks, the token's data, pauses, and watching. Requests are in
+//! `requests.rs`, later messages in `outcomes.rs`.
 
 mod announcing;
 mod outcomes;
@@ -16,53 +17,52 @@ use ring_process::ClientId;
 use ring_proto::lab2::{JobName, Lab2, RunEnd, RunView, State};
 use ring_proto::time::{Instant, Now};
 
+use super::lock_texts::TextInputs;
 use super::lock_totals::LockCount;
 use super::locks::{Locks, Notice};
-use super::pausing::{Pausing, Progress};
+use super::pausing::{PauseProgress, Pausing};
 use super::runs::LostRuns;
 use super::status::token_status;
 use super::stored_pause::StoredPause;
-use super::verdict::Scene;
 use crate::system::Error;
 
-/// What a request has changed.
+/// A result of a request, for watchers.
 #[derive(Debug, Clone, Copy)]
-enum Done {
+enum RequestEffect {
     /// A pause has ended.
     Resumed,
-    /// A run of a job has ended; how.
     Ran(JobName, RunEnd),
 }
 
-/// All clients that want more than the status.
+/// All clients whose requests go beyond the status.
 #[derive(Debug)]
 pub(super) struct Service {
     interface: String,
-    /// The ring's HEART_BEAT_PERIOD, as this node was told.
+    /// The ring's HEART_BEAT_PERIOD, from the options of this node.
     heartbeat: Duration,
     locks: Locks,
     lock_log: LockLog,
-    /// The client whose program the members were told of.
+    /// The holder whose program was announced to the members.
     announced: Option<(ClientId, Instant)>,
     count: LockCount,
-    /// When a client that waits may be granted the token.
+    /// When a waiting client may be granted the token.
     grants_from: Option<Instant>,
     backstops: Backstops,
     watchers: Watchers,
     pausing: Pausing,
     stored_pause: StoredPause,
     lost_runs: LostRuns,
-    /// What requests have changed, and watchers are not told yet.
-    done: Vec<Done>,
-    /// Labels of those that have given the token back, of which watchers are not told yet.
-    released: Vec<String>,
+    /// Results of requests that watchers do not know of yet.
+    effects: Vec<RequestEffect>,
+    /// Labels of released locks that watchers do not know of yet.
+    released_labels: Vec<String>,
     /// Clients whose state has changed, and whether they may be silent now.
-    changed: Vec<(ClientId, bool)>,
-    told: Vec<(ClientId, LockRequest, Notice)>,
+    changed_clients: Vec<(ClientId, bool)>,
+    pending_notices: Vec<(ClientId, LockRequest, Notice)>,
 }
 
 impl Service {
-    /// No clients yet, on an interface with this HEART_BEAT_PERIOD.
+    /// Makes a service without clients, on an interface with this HEART_BEAT_PERIOD.
     pub(super) fn new(interface: &str, heartbeat: Duration, stored_pause: StoredPause) -> Self {
         Self {
             interface: interface.to_owned(),
@@ -77,52 +77,51 @@ impl Service {
             pausing: Pausing::default(),
             stored_pause,
             lost_runs: LostRuns::default(),
-            done: Vec::new(),
-            released: Vec::new(),
-            changed: Vec::new(),
-            told: Vec::new(),
+            effects: Vec::new(),
+            released_labels: Vec::new(),
+            changed_clients: Vec::new(),
+            pending_notices: Vec::new(),
         }
     }
 
-    /// When to call [`serve_clients`](Self::serve_clients) at the latest.
+    /// Returns when to call [`serve_clients`](Self::serve_clients) at the latest.
     pub(super) fn deadline(&self) -> Option<Instant> {
         let deadlines = [
             self.locks.deadline(),
             self.lock_log.deadline(),
-            self.announces_at(),
+            self.announcement_due(),
             self.grants_from,
             self.pausing.deadline(),
         ];
         deadlines.into_iter().flatten().min()
     }
 
-    /// The daemon shuts down: nobody is granted the token from now on.
+    /// Stops granting the token, because the daemon shuts down.
     pub(super) fn leave(&mut self) {
-        self.locks.leave();
+        self.locks.stop_granting();
     }
 
-    /// Returns who holds the token here and who waits for it.
+    /// Returns the holder and the waiting clients.
     pub(super) fn clients(&self, now: Instant) -> Vec<ClientStatus> {
         self.locks.clients(now).collect()
     }
 
-    /// Whether a run of a job was lost, as far as is known here.
+    /// Whether a run of a job was lost, as far as this node knows.
     pub(super) fn is_lost(&self, now: Instant, run: &RunView, machine: &Lab2) -> bool {
-        self.lost_runs.include(run, now, machine)
+        self.lost_runs.contains(run, now, machine)
     }
 
-    /// Returns how often locks were granted, refused and lost here.
+    /// Returns how often locks were granted, refused and lost on this machine.
     pub(super) fn lock_totals(&self) -> LockTotals {
         self.count.totals()
     }
 
-    /// Whether a client of this machine holds the token.
     pub(super) const fn is_held(&self) -> bool {
         self.locks.is_held()
     }
 
-    fn scene<'a>(&'a self, now: Now, machine: &'a Lab2) -> Scene<'a> {
-        Scene {
+    fn text_inputs<'a>(&'a self, now: Now, machine: &'a Lab2) -> TextInputs<'a> {
+        TextInputs {
             machine,
             now: now.monotonic,
             interface: &self.interface,
@@ -130,14 +129,14 @@ impl Service {
         }
     }
 
-    /// Whether the lock that is held on this machine has this fencing token.
+    /// Whether a lock with this fencing token is held on this machine.
     fn is_held_under(&self, token: Option<&str>) -> bool {
         let token = token.and_then(|text| text.parse().ok());
-        token.is_some_and(|token: FencingToken| self.locks.held().map(fencing) == Some(token))
+        token.is_some_and(|token: FencingToken| self.locks.held_token().map(fencing) == Some(token))
     }
 
-    /// Pauses the node if an earlier run was paused for good.
-    pub(super) fn go_on_pausing(&mut self) -> Result<bool, Error> {
+    /// Pauses the node if an earlier run stored a pause. Returns whether it did.
+    pub(super) fn restore_pause(&mut self) -> Result<bool, Error> {
         let stored = &self.stored_pause;
         let paused = stored.is_stored().map_err(|source| Error::State {
             path: stored.path().to_owned(),
@@ -149,31 +148,30 @@ impl Service {
         Ok(paused)
     }
 
-    /// Returns what an incomplete pause waits for.
+    /// Returns why a pause is not complete.
     pub(super) fn pending(&self, machine: &Lab2) -> Option<PendingReason> {
         match self.progress(machine) {
-            Progress::Pending(why) => Some(why),
-            Progress::Complete | Progress::Over(_) => None,
+            PauseProgress::Pending(why) => Some(why),
+            PauseProgress::Complete | PauseProgress::Over(_) => None,
         }
     }
 
-    fn progress(&self, machine: &Lab2) -> Progress {
+    fn progress(&self, machine: &Lab2) -> PauseProgress {
         if self.locks.is_leaving() {
-            Progress::Over("ringd is shutting down: the token goes to another member first")
+            PauseProgress::Over("ringd is shutting down: it hands the token over first")
         } else if !self.locks.is_paused() {
-            Progress::Over("the pause was ended by ringctl resume")
+            PauseProgress::Over("ringctl resume has ended the pause")
         } else if self.locks.is_held() {
-            Progress::Pending(PendingReason::Holder)
+            PauseProgress::Pending(PendingReason::Holder)
         } else if machine.state() == State::Owner || !machine.is_paused() {
-            Progress::Pending(PendingReason::Token)
+            PauseProgress::Pending(PendingReason::Token)
         } else {
-            Progress::Complete
+            PauseProgress::Complete
         }
     }
 }
 
-/// A token as clients are shown it.
-fn shown(token: Token) -> OwnJson {
+fn token_json(token: Token) -> OwnJson {
     OwnJson::of(&token_status(token))
 }
 

@@ -19,39 +19,39 @@ use super::Options;
 use super::attachment::Attachment;
 use super::history::History;
 use super::member_addresses::MemberAddresses;
+use super::minimum_times::MinimumTimes;
 use super::node::Node;
+use super::node_environment::{AllObservers, NodeEnvironment};
 use super::service::Service;
-use super::shortest::Shortest;
-use super::state_file::{FRESH, StateFile};
+use super::state_file::{INITIAL_DURABLE, StateFile};
 use super::stored_pause::StoredPause;
-use super::surroundings::{Audience, Surroundings};
 use crate::system::lab2::observe::{Log, Observers, Tally};
 use crate::system::write_warnings::WriteWarnings;
 use crate::system::{Error, PROGRAM};
 
-/// With a shorter IDLE_HOLD the idle token's turns would run hooks all the time.
-const CALM: Duration = Duration::from_secs(1);
+/// With a shorter IDLE_HOLD, the turns of an idle token would run hooks all the time.
+const CALM_IDLE_HOLD_MIN: Duration = Duration::from_secs(1);
 
 /// Runs a daemon until it has shut down on request.
 ///
 /// # Errors
-/// It could not start, or a system call failed that does not fail on a healthy system.
+/// It cannot start, or a system call failed that does not fail on a healthy system.
 pub fn run(options: &Options) -> Result<(), ring_host::Error> {
     let constants = options.constants();
     constants.check().map_err(|error| unusable(&error))?;
-    let options = &options.with_interface(options.wanted().find()?);
+    let options = &options.with_interface(options.interface_request().find()?);
     let attachment = Attachment::open(&options.interface, constants.ethertype)?;
-    let shortest = Shortest::measure(attachment.interface());
-    let check = shortest.check(&options.interface, &constants);
+    let minimum_times = MinimumTimes::measure(attachment.interface());
+    let check = minimum_times.check(&options.interface, &constants);
     check.map_err(ring_host::Error::Usage)?;
     let ring = options.ring();
     let lock = RingLock::acquire(Path::new(CONTROL_DIR), &ring.to_string());
     if !matches!(lock, Err(LockError::Held { .. })) {
-        attachment.check_alone(&ring)?;
+        attachment.check_unshared(&ring)?;
     }
     let lock = lock.map_err(Error::Lock)?;
     let (mut store, found) = StateFile::open(&options.state_dir, &ring)?;
-    rights::keep(rights::FRAMES | programs(options))
+    rights::keep(rights::FRAMES | hook_capabilities(options))
         .map_err(ring_host::Error::system("give up capabilities"))?;
     let host = Host::start(
         PROGRAM,
@@ -59,7 +59,7 @@ pub fn run(options: &Options) -> Result<(), ring_host::Error> {
         options.log_format,
         options.verbose,
     )?;
-    let audience = Audience {
+    let all_observers = AllObservers {
         observers: Observers {
             tally: Tally::new(),
             log: Log::new(options.verbose, constants.waiter_timeout()),
@@ -67,40 +67,39 @@ pub fn run(options: &Options) -> Result<(), ring_host::Error> {
         member_addresses: MemberAddresses::default(),
         history: History::new(host.started()),
     };
-    say_start(options, &constants, &attachment, &store);
+    log_start(options, &constants, &attachment, &store);
     let hooks = Hooks::start(
         hook_settings(options, constants.idle_hold),
         clock::now(),
-        &audience.history,
+        &all_observers.history,
     );
     let hooks = hooks.map_err(ring_host::Error::system("start the thread that runs hooks"))?;
     let heartbeat = constants.heartbeat;
-    let machine = Lab2::new(constants, found.or(FRESH))
+    let machine = Lab2::new(constants, found.or(INITIAL_DURABLE))
         .with_stamps(store.take_stamps())
         .with_version(version());
-    let stored_pause = StoredPause::beside(store.path());
+    let stored_pause = StoredPause::next_to(store.path());
     let mut service = Service::new(&options.interface, heartbeat, stored_pause);
-    if service.go_on_pausing()? {
+    if service.restore_pause()? {
         info!(
             event = "paused",
             "paused, as before the start (ringctl pause --persist), until ringctl resume"
         );
     }
-    let around = Surroundings {
+    let node_environment = NodeEnvironment {
         started: host.started(),
         attachment,
         store,
-        audience,
+        all_observers,
         health: NodeHealth::new(PROGRAM, "frames"),
         write_warnings: WriteWarnings::new(
-            "the ring goes on without this node, which owns nothing until it can write again",
+            "the ring continues without this node, which owns nothing until it can write again",
         ),
     };
-    let node = Node::new(around, service, hooks, lock);
+    let node = Node::new(node_environment, service, hooks, lock);
     host.run(Driver::new(machine), node)
 }
 
-/// Returns this program's version.
 fn version() -> Version {
     let number = |text: &str| text.parse().unwrap_or(0);
     Version {
@@ -111,8 +110,8 @@ fn version() -> Version {
 }
 
 /// Returns the capabilities that hooks need, if there may be any.
-fn programs(options: &Options) -> CapabilitySet {
-    // Hooks may be put into an empty directory at any time. One that cannot be looked at may be there.
+fn hook_capabilities(options: &Options) -> CapabilitySet {
+    // Hooks may be added to an empty directory at any time. A directory that cannot be checked may exist.
     let has_directory = options.hooks_dir.try_exists().unwrap_or(true);
     if options.on_change.is_some() || has_directory {
         rights::PROGRAMS
@@ -124,22 +123,22 @@ fn programs(options: &Options) -> CapabilitySet {
 fn unusable(error: &ConstantError) -> ring_host::Error {
     let remedy = match error {
         ConstantError::HandOverOutlastsWaiters { .. } => {
-            "give fewer --take-attempts, a shorter --take-timeout, a longer --heartbeat or more \
+            "set fewer --take-attempts, a shorter --take-timeout, a longer --heartbeat or more \
              --waiter-intervals"
         }
         ConstantError::AnswerIntervals { .. } => {
-            "give fewer --answer-intervals or more --waiter-intervals"
+            "set fewer --answer-intervals or more --waiter-intervals"
         }
-        _ => "ringd --help has the defaults",
+        _ => "see ringd --help for the defaults",
     };
     ring_host::Error::Usage(format!("{error}; {remedy}"))
 }
 
 fn hook_settings(options: &Options, idle_hold: Duration) -> hooks::Settings {
-    let restless = (idle_hold < CALM).then(|| {
+    let constant_changes = (idle_hold < CALM_IDLE_HOLD_MIN).then(|| {
         format!(
-            "hooks run at every turn of the token, which an idle owner passes on after {}: for a \
-             leader that stays give all members --idle-hold forever",
+            "hooks run at every turn of the token, which an idle owner hands over after {}; for a \
+             leader that stays, start all members with --idle-hold forever",
             format_duration(idle_hold)
         )
     });
@@ -151,11 +150,11 @@ fn hook_settings(options: &Options, idle_hold: Duration) -> hooks::Settings {
         command: options.on_change.clone(),
         directory: options.hooks_dir.clone(),
         timeout: options.hook_timeout,
-        restless,
+        constant_changes,
     }
 }
 
-fn say_start(options: &Options, constants: &Constants, attachment: &Attachment, store: &StateFile) {
+fn log_start(options: &Options, constants: &Constants, attachment: &Attachment, store: &StateFile) {
     let (interface, version) = (&options.interface, env!("CARGO_PKG_VERSION"));
     let mac = attachment.interface().mac;
     let (heartbeat, ethertype) = (constants.heartbeat, constants.ethertype);

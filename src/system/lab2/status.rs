@@ -1,4 +1,4 @@
-//! Makes the status from the machine and its surroundings.
+//! Makes the status from the machine and its environment.
 
 use std::net::Ipv6Addr;
 
@@ -12,11 +12,11 @@ use ring_control::lab2::{
 use ring_proto::lab2::{Constants, FOREVER, Lab2, MemberView, RunView};
 use ring_proto::time::{Instant, Now, nanos};
 
-use super::attachment::{Attachment, Loss};
+use super::attachment::{Attachment, LinkLoss};
 use super::service::Service;
-use crate::system::lab2::observe::{Differs, Tally};
+use crate::system::lab2::observe::{DifferenceText, Tally};
 
-/// Returns the ring's status as this node, started at `started`, sees it at `now`.
+/// Returns the ring's status at `now`, as seen by this node, which started at `started`.
 pub(super) fn status(
     started: Now,
     now: Instant,
@@ -36,7 +36,7 @@ pub(super) fn status(
         up_ns: nanos(now.since(started.monotonic)),
         interface: interface.name.clone(),
         mac: interface.mac.to_string(),
-        link: attachment.loss().map_or("up", Loss::text).to_owned(),
+        link: attachment.loss().map_or("up", LinkLoss::text).to_owned(),
         state: machine.state().name().to_owned(),
         token: machine.token().map(token_status),
         grade: machine.grade().name().to_owned(),
@@ -68,7 +68,6 @@ pub(super) fn status(
     }
 }
 
-/// A token's identity.
 pub(super) fn token_status(token: Token) -> TokenStatus {
     TokenStatus {
         progress: token.progress,
@@ -109,7 +108,7 @@ pub(super) const fn outcome_text(outcome: RunOutcome) -> &'static str {
 }
 
 fn member(now: Instant, own: MacAddr, view: MemberView) -> MemberStatus {
-    // The machine's time is that of its last call; the node itself is alive now.
+    // The machine's time is that of its last call, but this node is alive now.
     let seen = if view.mac == own {
         Some(now)
     } else {
@@ -126,7 +125,7 @@ fn member(now: Instant, own: MacAddr, view: MemberView) -> MemberStatus {
         last_seen_ns: seen.map(|seen| nanos(now.since(seen))),
         differs: view
             .differs
-            .map(|difference| Differs(difference).to_string()),
+            .map(|difference| DifferenceText(difference).to_string()),
         version: view.version.map(|version| version.to_string()),
     }
 }
@@ -157,7 +156,7 @@ mod tests {
     use ring_codec::lab2::NO_IP;
 
     #[test]
-    fn the_node_itself_is_seen_now_and_others_when_they_last_said_something() {
+    fn this_node_is_seen_now_and_others_at_their_last_frame() {
         let (own, other) = (MacAddr([2, 0, 0, 0, 0, 1]), MacAddr([2, 0, 0, 0, 0, 2]));
         let seen = |mac, last_seen| {
             let view = MemberView {

@@ -1,4 +1,4 @@
-//! A pause that survives the daemon: a file beside the state file, which exists for as long as the pause lasts.
+//! A pause that survives a restart: a file next to the state file, which exists as long as the pause lasts.
 
 use std::fs::{self, File};
 use std::io;
@@ -8,21 +8,19 @@ use std::thread;
 use ring_process::owned;
 use tracing::warn;
 
-/// The file of a stored pause.
 #[derive(Debug)]
 pub(super) struct StoredPause {
     path: PathBuf,
 }
 
 impl StoredPause {
-    /// The file beside the node's state file.
-    pub(super) fn beside(state: &Path) -> Self {
+    /// Returns the file next to the node's state file.
+    pub(super) fn next_to(state: &Path) -> Self {
         Self {
             path: state.with_extension("paused"),
         }
     }
 
-    /// The file.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
@@ -30,19 +28,18 @@ impl StoredPause {
     /// Whether an earlier run has stored a pause.
     ///
     /// # Errors
-    /// The file does not belong to this user or is no stored pause, or the kernel does not tell whether it exists.
+    /// The file belongs to another user or is no stored pause, or the kernel cannot tell whether it exists.
     pub(super) fn is_stored(&self) -> io::Result<bool> {
         if !owned::exists(&self.path)? {
             return Ok(false);
         }
         // A stored pause has no contents, and resume removes the file.
         if fs::metadata(&self.path)?.len() > 0 {
-            return Err(owned::refused("it is not a stored pause, which is empty"));
+            return Err(owned::refused("it is not a stored pause: it is not empty"));
         }
         Ok(true)
     }
 
-    /// Stores a pause.
     pub(super) fn store(&self) -> Result<(), String> {
         owned::open(&self.path)
             .map(|_| self.sync())
@@ -61,7 +58,7 @@ impl StoredPause {
         removed.map_err(|error| self.cannot("remove", &error))
     }
 
-    /// Syncs the directory in a thread of its own: the loop waits for no disk.
+    /// Syncs the directory in a thread: the loop never waits for a disk.
     fn sync(&self) {
         let Some(directory) = self.path.parent().map(Path::to_owned) else {
             return;
@@ -72,14 +69,14 @@ impl StoredPause {
                 let directory = directory.display();
                 warn!(
                     event = "pause_not_synced",
-                    "{directory} was not synced: a power cut may undo the last pause or resume: {error}"
+                    "cannot sync {directory}: {error}; a power failure may undo the last pause or resume"
                 );
             }
         });
         if let Err(error) = synced {
             warn!(
                 event = "pause_not_synced",
-                "cannot start a thread: a power cut may undo the last pause or resume: {error}"
+                "cannot start a thread to sync the pause: {error}; a power failure may undo the last pause or resume"
             );
         }
     }
@@ -99,7 +96,7 @@ mod tests {
     #[test]
     fn a_pause_is_stored_until_it_is_forgotten() {
         let directory = tempfile::tempdir().unwrap();
-        let stored = StoredPause::beside(&directory.path().join("eth0.state"));
+        let stored = StoredPause::next_to(&directory.path().join("eth0.state"));
         assert!(!stored.is_stored().unwrap());
         assert_eq!(stored.forget(), Ok(()));
         for _ in 0..2 {
@@ -111,13 +108,13 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_stored_is_named_and_no_link_is_followed() {
+    fn a_failure_names_the_file_and_no_link_is_followed() {
         let directory = tempfile::tempdir().unwrap();
-        let stored = StoredPause::beside(&directory.path().join("gone/eth0.state"));
+        let stored = StoredPause::next_to(&directory.path().join("gone/eth0.state"));
         let why = stored.store().unwrap_err();
         assert!(why.contains("gone/eth0.paused"), "{why}");
         let victim = directory.path().join("victim");
-        let stored = StoredPause::beside(&directory.path().join("eth0.state"));
+        let stored = StoredPause::next_to(&directory.path().join("eth0.state"));
         symlink(&victim, stored.path()).unwrap();
         assert!(stored.store().is_err());
         assert!(stored.is_stored().is_err());
@@ -125,9 +122,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_pause_is_not_removed() {
+    fn another_file_is_not_removed() {
         let directory = tempfile::tempdir().unwrap();
-        let stored = StoredPause::beside(&directory.path().join("eth0.state"));
+        let stored = StoredPause::next_to(&directory.path().join("eth0.state"));
         std::fs::write(stored.path(), "theirs").unwrap();
         assert!(stored.is_stored().is_err());
         let why = stored.forget().unwrap_err();
@@ -135,11 +132,11 @@ mod tests {
         assert_eq!(std::fs::read(stored.path()).unwrap(), b"theirs");
     }
 
-    /// To open a FIFO for writing would wait for who reads it.
+    /// Opening a FIFO for writing would wait for a reader.
     #[test]
     fn a_fifo_is_no_pause_and_is_not_waited_for() {
         let directory = tempfile::tempdir().unwrap();
-        let stored = StoredPause::beside(&directory.path().join("eth0.state"));
+        let stored = StoredPause::next_to(&directory.path().join("eth0.state"));
         mkfifo(stored.path(), Mode::S_IRWXU).unwrap();
         let why = stored.store().unwrap_err();
         assert!(why.contains("not a regular file"), "{why}");

@@ -79,7 +79,7 @@ fn clients_leave_the_ring_the_files_that_it_needs() -> Result<()> {
         .collect::<Result<_>>()?;
     let last = clients.last().context("status has no clients")?;
     let answer = first_line(last)?;
-    ensure!(answer.contains("clients already"), "{answer}");
+    ensure!(answer.contains("clients; try again later"), "{answer}");
 
     let flap = "link set eth0 down\nlink set eth0 up\n";
     segment.node(0).ns().ip(flap)?;
@@ -136,7 +136,7 @@ fn a_daemon_without_descriptors_uses_little_cpu_and_serves_again_later() -> Resu
     limit(first_free()?)?;
     segment.node(0).ns().ip("link set eth0 up\n")?;
     limited.wait_for_line(PATIENCE, |line| {
-        line.contains("Too many open files") && line.contains("trying again every")
+        line.contains("Too many open files") && line.contains("ringd retries every")
     })?;
     check_rests(&limited, &segment)?;
     let from = limited.output().len();

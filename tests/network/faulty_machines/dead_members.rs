@@ -117,7 +117,7 @@ fn a_killed_member_is_reported_and_so_is_its_return() -> Result<()> {
         ensure!(lines.filter(|line| said(line)).count() == 2);
         Ok(())
     };
-    says("silent: nothing of it has come for")?;
+    says("silent: no frame of it has come for")?;
     let silent = state_of(&left[0].status()?, gone);
     ensure!(silent.as_deref() == Some("silent"), "{silent:?}");
     let back = ring.segment.node(2).ringd(binaries()).timing(&timing);

@@ -106,7 +106,7 @@ fn a_node_that_hears_nobody_from_its_start_is_named_too() -> Result<()> {
     let others = others.map(|(daemon, client)| Watcher { daemon, client });
     let others = others.collect();
     deaf.wait_for_line(PATIENCE, |line| {
-        line.contains("this node hears nobody: it is alone on its segment, or")
+        line.contains("this node hears nobody: it is the only one on its segment, or")
     })?;
     check_others_report(&ring, deaf, others)
 }
@@ -206,7 +206,7 @@ fn an_owner_that_one_member_does_not_hear_is_named_by_it() -> Result<()> {
     ring.segment.rules().set(|rules| {
         rules.blocked.insert((0, 2));
     });
-    let words = format!("others say that {mac} holds the token");
+    let words = format!("other members say that {mac} holds the token");
     partly.expect_report("owner_unheard", &words)?;
     partly
         .daemon
@@ -311,20 +311,20 @@ fn a_member_that_no_broadcast_reaches_starves_nobody_and_is_named() -> Result<()
     let mut own = Watcher::of(&ring.daemons[2])?;
     let mut others = Watcher::of_all(&ring.daemons[..2])?;
     others.push(Watcher::of(&ring.daemons[3])?);
-    let words = "only frames to this node alone reach it";
+    let words = "only frames to this node reach it";
     own.expect_trouble("broadcasts_unheard", words)?;
     let mac = own.daemon.node().mac();
-    let words = format!("member {mac} says that only frames to it alone reach it");
+    let words = format!("member {mac} says that only frames to it reach it");
     for other in &mut others {
         other.expect_trouble("member_unreached", &words)?;
     }
     forward_towards(&ring, 2)?;
     own.expect_report(
         "broadcasts_heard",
-        "what goes to all reaches this node again",
+        "broadcasts reach this node again",
     )?;
     for other in &mut others {
-        let words = format!("what goes to all reaches member {mac} again");
+        let words = format!("broadcasts reach member {mac} again");
         other.expect_report("member_reached", &words)?;
         other
             .daemon

@@ -105,9 +105,9 @@ fn an_interface_too_small_for_promises_is_named_once() -> Result<()> {
         ns.ip(&format!("link set eth0 mtu {mtu}\n"))
     };
     set(68)?;
-    let own = "the interface has an MTU of 68, and a promise needs 71";
+    let own = "the interface has an MTU of 68, but a confirmation needs 71";
     let named = format!(
-        "{} has an MTU of 68, and a promise needs 71",
+        "{} has an MTU of 68, but a confirmation needs 71",
         small.node().mac()
     );
     for (watcher, words) in watchers.iter_mut().zip([&named, &named, own]) {
@@ -127,9 +127,9 @@ fn an_interface_too_small_for_promises_is_named_once() -> Result<()> {
         lines.iter().filter(|line| line.contains(what)).count()
     };
     for daemon in &ring.daemons {
-        let times = said(daemon, "a promise needs 71");
+        let times = said(daemon, "a confirmation needs 71");
         ensure!(times == 1, "reported {times} times");
-        let refused = said(daemon, "was not sent");
+        let refused = said(daemon, "(EMSGSIZE)");
         ensure!(
             refused <= 2,
             "{refused} frames were too long: {:#?}",
@@ -142,7 +142,7 @@ fn an_interface_too_small_for_promises_is_named_once() -> Result<()> {
             "mtu_large_enough",
             "no interface carries less than 71 bytes",
         )?;
-        let over = |status: &serde_json::Value| !has_trouble(status, "a promise needs");
+        let over = |status: &serde_json::Value| !has_trouble(status, "a confirmation needs");
         watcher.daemon.wait_for_status(PATIENCE, over)?;
     }
     let (done, said) = quorum(small, WAIT)?;

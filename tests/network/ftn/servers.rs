@@ -254,7 +254,7 @@ fn a_state_file_or_control_socket_of_another_server_is_reported() -> Result<()> 
     let (state, control) = (stand.server(0).state_dir(), stand.server(0).control());
     let second = || Ok::<_, anyhow::Error>(stand.server_options(0)?.option("--servers", &other));
     let same_state = second()?.option("--state-dir", &state);
-    check_refused(same_state, 7, "server 0 of this list or of another")?;
+    check_refused(same_state, 7, "server 0 of this list or another one")?;
     check_refused(second()?.option("--control", &control), 8, "--control PATH")?;
     let mut apart = second()?.spawn()?;
     apart.wait_for_status(PATIENCE, |status| status["health"] != "critical")?;
@@ -264,7 +264,7 @@ fn a_state_file_or_control_socket_of_another_server_is_reported() -> Result<()> 
     let changed = stand.server_options(0)?.option("--servers", &other);
     let changed = changed.option("--state-dir", &state).spawn()?;
     changed.wait_for_line(PATIENCE, |line| {
-        line.contains("is from another list of servers: configurations count on from")
+        line.contains("belongs to another list of servers: configurations continue from")
     })?;
     Ok(())
 }

@@ -61,7 +61,7 @@ fn the_unit_serves_without_any_right_and_leaves_when_it_is_stopped() -> Result<(
     ensure!(page.contains("READY, serves its tokens"), "{page}");
     for other in ["run -- true", "yield", "forget 02:00:00:00:00:01"] {
         let said = container.sh(&format!("ringctl -i ftn-0 {other} 2>&1 || :"))?;
-        ensure!(said.contains("for tokens ask by"), "{other}: {said}");
+        ensure!(said.contains("for tokens use"), "{other}: {said}");
     }
     let mut complaints = container.journal();
     let words = [

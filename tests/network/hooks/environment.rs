@@ -55,7 +55,7 @@ fn a_hook_that_cannot_run_is_reported_once_and_others_run() -> Result<()> {
         ("2-strange", "cannot be started: No such file"),
         ("3-fails", "exit code 3"),
         ("4-dies", "SIGSEGV"),
-        ("6-open", "others than root"),
+        ("6-open", "users other than root"),
     ] {
         let is_it = |line: &&String| line.contains(hook) && line.contains("WARN");
         let said: Vec<_> = output.iter().filter(is_it).collect();
@@ -216,7 +216,7 @@ fn a_hooks_directory_of_another_user_is_skipped() -> Result<()> {
     let mut daemon = place.ringd(segment.node(0), &resting_timing()).spawn()?;
     daemon.wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
     daemon.wait_for_line(PATIENCE, |line| {
-        line.contains("others than root") && line.contains("hooks.d")
+        line.contains("users other than root") && line.contains("hooks.d")
     })?;
     daemon.signal(Signal::SIGTERM)?;
     ensure!(daemon.wait_exit(PATIENCE)?.success());

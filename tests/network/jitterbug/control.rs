@@ -193,7 +193,7 @@ fn a_lock_is_held_for_a_script_and_given_back() -> Result<()> {
     );
     let busy = ringctl(&mut stand, 0, &["run", "-n", "--", "true"])?;
     ensure!(
-        busy.code == Some(1) && busy.text.contains("has the token"),
+        busy.code == Some(1) && busy.text.contains("holds the token"),
         "{}",
         busy.text
     );
@@ -282,14 +282,14 @@ fn commands_of_other_systems_are_refused_with_a_reason() -> Result<()> {
             &["once", "nightly", "--every", "1h", "--", "true"],
             "remembers no runs",
         ),
-        (&["pause"], "cannot be paused"),
-        (&["resume"], "cannot be paused"),
+        (&["pause"], "cannot pause a node of Jitterbug"),
+        (&["resume"], "cannot pause a node of Jitterbug"),
         (
             &["forget", "10.77.0.2"],
-            "no node that has answered leaves a list",
+            "the list of Jitterbug keeps every node that has answered",
         ),
-        (&["yield", "10.77.0.2"], "to no other: ringctl yield"),
-        (&["data", "set", "7"], "cannot be set"),
+        (&["yield", "10.77.0.2"], "use ringctl yield without a node"),
+        (&["data", "set", "7"], "cannot set the data"),
         (
             &["run", "-r", "quorum", "--", "true"],
             "has no grade, 'quorum'",
@@ -349,7 +349,7 @@ fn a_node_that_cannot_start_prints_the_reason() -> Result<()> {
     refused(&[("--udp-port", "0")], 2, "all nodes need the same one")?;
     let mut first = stand.options(0)?.spawn()?;
     first.wait_for_status(PATIENCE, |status| status["state"] == "leader")?;
-    refused(&[], 6, "ss -ulpn names it")?;
+    refused(&[], 6, "find it with ss -ulpn")?;
     let control = first.control();
     let taken = control.to_str().context("a plain path")?;
     refused(

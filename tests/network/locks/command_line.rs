@@ -181,7 +181,7 @@ fn a_command_under_the_token_is_refused_to_wait_for_itself() -> Result<()> {
         let mut outer = run(daemon, &["-c", &line])?;
         let said = outer.remaining_output();
         ensure!(
-            said.contains("runs under the token already"),
+            said.contains("already runs under the token"),
             "{asks}: {said}"
         );
         ensure!(said.ends_with("\n1\n"), "{asks}: {said}");
@@ -196,7 +196,7 @@ fn a_command_under_the_token_is_refused_to_wait_for_itself() -> Result<()> {
         let line = format!("unset RINGD_LOCK; {hook} {ringctl} run -n true 2>&1");
         let said = run(daemon, &["-c", &line])?.remaining_output();
         ensure!(
-            said.contains("runs under the token already") == told,
+            said.contains("already runs under the token") == told,
             "{said}"
         );
     }

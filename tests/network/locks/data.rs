@@ -112,7 +112,7 @@ fn setting_data_without_the_lock_is_refused() -> Result<()> {
     let mut late = set_late()?;
     let said = late.errors();
     ensure!(
-        said.contains("nobody on this machine holds the token"),
+        said.contains("no program of this machine holds the token"),
         "{said}"
     );
     late.expect_code(1)?;
@@ -121,7 +121,7 @@ fn setting_data_without_the_lock_is_refused() -> Result<()> {
     holder.expect("granted")?;
     let mut late = set_late()?;
     let said = late.errors();
-    ensure!(said.contains("is no longer held here"), "{said}");
+    ensure!(said.contains("is no longer held on this machine"), "{said}");
     late.expect_code(1)?;
     wait_until_holder_is_known(&ring.daemons[1], "holder")?;
     let mut impatient = start(&ring.daemons[1], &["data", "set", "-n", "late"])?;

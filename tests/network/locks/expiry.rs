@@ -167,8 +167,8 @@ fn the_token_can_be_sent_to_a_member() -> Result<()> {
         node.ip().context("an ip")?.to_string(),
     );
     for (to, why) in [
-        ("02:00:00:00:77:77", "is no member of the ring"),
-        ("10.99.0.1", "no member of the ring has the ip"),
+        ("02:00:00:00:77:77", "is not a member of the ring"),
+        ("10.99.0.1", "no member of the ring has the IP address"),
         ("south", "no member of the ring is called"),
     ] {
         for command in ["yield", "forget"] {
@@ -189,7 +189,7 @@ fn the_token_can_be_sent_to_a_member() -> Result<()> {
             .split_once(&format!("{mac} (south) is alive, heard "))
             .context("who")?;
         let (ago, _) = ago
-            .split_once(" ago: stop its ringd first")
+            .split_once(" ago; stop its ringd first")
             .context("the status shows since when")?;
         // For example `33.5 ms`.
         ensure!(ago.contains(' ') && ago.len() <= 7, "{said}");

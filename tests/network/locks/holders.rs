@@ -58,11 +58,11 @@ fn the_log_names_each_holder_its_time_and_its_end() -> Result<()> {
     let token = seven.line();
     seven.expect_code(7)?;
     let granted = daemon.wait_for_line(PATIENCE, |line| {
-        line.contains("\"seven\" (process ") && line.contains(&format!("has the token {token}"))
+        line.contains("\"seven\" (process ") && line.contains(&format!("holds the token {token}"))
     })?;
     ensure!(granted.contains("INFO"), "{granted}");
     let released = daemon.wait_for_line(PATIENCE, |line| {
-        line.contains(&format!("has given the token {token} back after "))
+        line.contains(&format!("has released the token {token} after "))
     })?;
     ensure!(released.contains(", exit code 7"), "{released}");
     ensure!(released.contains("\"seven\" (process "), "{released}");
@@ -80,7 +80,8 @@ fn the_log_names_each_holder_its_time_and_its_end() -> Result<()> {
         line.contains("\"gone\" (process ") && line.contains("has lost the token")
     })?;
     let output = daemon.output();
-    let released = |line: &&String| line.contains("\"gone\"") && line.contains("back after");
+    let released =
+        |line: &&String| line.contains("\"gone\"") && line.contains("has released the token");
     ensure!(!output.iter().any(|line| released(&line)), "{output:#?}");
     Ok(())
 }
@@ -136,7 +137,7 @@ fn many_short_locks_get_few_lines() -> Result<()> {
     let short = short.count();
     ensure!((100..LOCKS).contains(&short), "{short} lines");
     ensure!(
-        line.contains("short locks before it are not shown"),
+        line.contains("earlier short locks were not shown"),
         "{line}"
     );
     Ok(())

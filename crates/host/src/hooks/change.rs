@@ -1,10 +1,10 @@
-//! What any system tells hooks.
+//! The changes that hooks get, in any system.
 
 use std::fmt::Debug;
 
 use ring_proto::time::Now;
 
-/// The names of [`Head::event`] that every system has.
+/// The values of [`Head::event`] that every system has.
 pub mod event {
     /// The daemon has started.
     pub const STARTED: &str = "started";
@@ -14,20 +14,20 @@ pub mod event {
     pub const STOPPED: &str = "stopped";
 }
 
-/// What hooks are told of a change in any system.
+/// The part of a change that every system has.
 #[derive(Debug, Clone, Copy)]
 pub struct Head {
     /// The event's number.
     pub number: u64,
     /// The time of the event, in milliseconds since 1970.
     pub time_ms: u64,
-    /// One of the names in [`event`], or of the system's own.
+    /// One of the names in [`event`], or a name of the system's own events.
     pub event: &'static str,
     /// The name of the state before; `None`: the daemon did not run.
     pub from: Option<&'static str>,
-    /// The name of the state since; `None`: the daemon does not run.
+    /// The name of the state after; `None`: the daemon does not run.
     pub state: Option<&'static str>,
-    /// How many earlier changes are merged into this one.
+    /// Number of earlier changes that are merged into this one.
     pub merged: u64,
 }
 
@@ -45,23 +45,23 @@ impl Head {
     }
 }
 
-/// A change, and how things were after it. Small: there may be one at each hop.
+/// A change, and the state after it. It is small: there may be one at each hop.
 pub trait Change: Copy + Debug + Send + 'static {
-    /// What any system tells of it.
+    /// Returns the part that every system has.
     fn head(&self) -> Head;
 
     /// Merges this change with an earlier one.
     fn after(self, earlier: Self) -> Self;
 
-    /// What only this system tells of it, as environment variables; empty where something is not known.
-    fn own_environment(&self) -> impl IntoIterator<Item = (&'static str, String)>;
+    /// Returns the system's own part, as environment variables; empty where a value is unknown.
+    fn system_environment(&self) -> impl IntoIterator<Item = (&'static str, String)>;
 
     /// Returns the change as environment variables.
     fn environment(&self) -> impl Iterator<Item = (&'static str, String)> {
         self.head()
             .environment()
             .into_iter()
-            .chain(self.own_environment())
+            .chain(self.system_environment())
     }
 }
 
@@ -70,18 +70,18 @@ pub trait Changes {
     /// The change that hooks get.
     type Change: Change;
 
-    /// The number of the latest event.
+    /// Returns the number of the latest event.
     fn latest(&self) -> u64;
 
-    /// Returns an event by its number, if it is retained and hooks get it.
+    /// Returns the change of an event, if the event is retained and hooks get it.
     fn change(&self, number: u64) -> Option<Self::Change>;
 
-    /// Returns all events for hooks from a number on, merged into one change by [`Change::after`].
-    fn change_since(&self, number: u64) -> Option<Self::Change>;
+    /// Returns all changes from a number on, merged by [`Change::after`].
+    fn merged_change_since(&self, number: u64) -> Option<Self::Change>;
 
-    /// The change that tells that the daemon has started.
-    fn started(&self, now: Now) -> Self::Change;
+    /// Returns the change that reports the daemon's start.
+    fn start_change(&self, now: Now) -> Self::Change;
 
-    /// The change that tells that the daemon ends.
-    fn stopped(&self, now: Now) -> Self::Change;
+    /// Returns the change that reports the daemon's end.
+    fn stop_change(&self, now: Now) -> Self::Change;
 }

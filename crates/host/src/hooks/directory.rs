@@ -1,4 +1,4 @@
-//! The hooks in a directory.
+//! Finds the hooks in a directory.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use nix::unistd::{AccessFlags, access};
 use ring_process::owned;
 
-/// Suffixes of files that nobody means to run: leftovers of editors and package managers, and disabled hooks.
-const PASSED_OVER: [&str; 13] = [
+/// Suffixes of files that are not hooks: leftovers of editors and package managers, and disabled hooks.
+const SKIPPED_SUFFIXES: [&str; 13] = [
     "~",
     ",v",
     ".bak",
@@ -25,23 +25,23 @@ const PASSED_OVER: [&str; 13] = [
     ".swp",
     ".tmp",
 ];
-/// The same, followed by any suffix.
-const PACKAGE: [&str; 2] = [".dpkg-", ".ucf-"];
+/// Parts of the names of package managers' leftovers, which any suffix may follow.
+const SKIPPED_INFIXES: [&str; 2] = [".dpkg-", ".ucf-"];
 
-const NOT_EXECUTABLE: &str = "is skipped: it is not executable; chmod +x makes it so";
+const NOT_EXECUTABLE: &str = "is skipped: it is not executable; make it so with chmod +x";
 
-/// The contents of a directory.
+/// The hooks in a directory, and the files that are skipped.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Found {
-    /// The hooks, in the order of their names' bytes.
+pub(super) struct HookFiles {
+    /// The hooks, ordered by the bytes of their names.
     pub(super) hooks: Vec<PathBuf>,
-    /// Files that are skipped though they may be meant as hooks, and why.
+    /// Skipped files that may be meant as hooks, each with the reason.
     pub(super) problems: Vec<(PathBuf, String)>,
 }
 
-/// Looks for hooks. A missing directory has none; one that other users may write to is not trusted.
-pub(super) fn look(directory: &Path) -> Found {
-    let mut found = Found::default();
+/// Looks for hooks. A missing directory has none. A directory that other users may change is not trusted.
+pub(super) fn find_hooks(directory: &Path) -> HookFiles {
+    let mut found = HookFiles::default();
     let entries = match fs::read_dir(directory) {
         Ok(entries) => entries,
         Err(error) if error.kind() == ErrorKind::NotFound => return found,
@@ -51,22 +51,22 @@ pub(super) fn look(directory: &Path) -> Found {
             return found;
         }
     };
-    if let Some(why) = distrust(directory) {
+    if let Some(why) = reason_for_distrust(directory) {
         found.problems.push((directory.to_owned(), why));
         return found;
     }
     let paths = entries.flatten().map(|entry| entry.path());
     let mut paths: Vec<_> = paths
-        .filter(|path| path.file_name().is_some_and(is_meant))
+        .filter(|path| path.file_name().is_some_and(is_meant_to_run))
         .collect();
     paths.sort();
     for path in paths {
-        // Follows a symbolic link; one that points nowhere is no file.
+        // A symbolic link is followed. A broken one is no file.
         if !fs::metadata(&path).is_ok_and(|found| found.is_file()) {
             continue;
         }
         let why = match access(&path, AccessFlags::X_OK) {
-            Ok(()) => distrust(&path),
+            Ok(()) => reason_for_distrust(&path),
             Err(_) => Some(NOT_EXECUTABLE.to_owned()),
         };
         match why {
@@ -77,26 +77,29 @@ pub(super) fn look(directory: &Path) -> Found {
     found
 }
 
-/// Returns why other users could change what runs; `None`: they cannot.
-fn distrust(path: &Path) -> Option<String> {
+/// Returns why other users could change the program or directory; `None`: they cannot.
+fn reason_for_distrust(path: &Path) -> Option<String> {
     match owned::changeable_by_others(path) {
         Ok(None) => None,
         Ok(Some(way)) => Some(format!(
-            "is skipped: others than root and this daemon's user may change {}; chmod go-w it, and chown it if it \
-             is another user's",
+            "is skipped: users other than root and this daemon's may change {}; chmod go-w it, and chown it if \
+             another user owns it",
             way.display()
         )),
-        Err(error) => Some(format!("is skipped: it cannot be looked at: {error}")),
+        Err(error) => Some(format!(
+            "is skipped: its owner and mode cannot be read: {error}"
+        )),
     }
 }
 
-/// Whether a file of this name is meant to run.
-fn is_meant(name: &OsStr) -> bool {
+fn is_meant_to_run(name: &OsStr) -> bool {
     let name = name.as_bytes();
     let contains = |part: &str| name.windows(part.len()).any(|at| at == part.as_bytes());
     !name.starts_with(b".")
-        && !PASSED_OVER.iter().any(|end| name.ends_with(end.as_bytes()))
-        && !PACKAGE.iter().any(|part| contains(part))
+        && !SKIPPED_SUFFIXES
+            .iter()
+            .any(|end| name.ends_with(end.as_bytes()))
+        && !SKIPPED_INFIXES.iter().any(|part| contains(part))
 }
 
 #[cfg(test)]
@@ -107,10 +110,10 @@ mod tests {
 
     use tempfile::{Builder, TempDir};
 
-    use super::{Found, look};
+    use super::{HookFiles, find_hooks};
 
-    /// Others cannot change it, whatever the file mode mask is just now.
-    fn place() -> TempDir {
+    /// Makes a directory that other users cannot change, with any file mode mask.
+    fn private_directory() -> TempDir {
         let own = fs::Permissions::from_mode(0o700);
         Builder::new().permissions(own).tempdir().unwrap()
     }
@@ -123,7 +126,7 @@ mod tests {
 
     #[test]
     fn executable_files_are_found_in_the_order_of_their_names() {
-        let directory = place();
+        let directory = private_directory();
         let at = |name: &str| directory.path().join(name);
         for name in ["9", "10-mail.sh", "B", "a", "10-Mail", "a.b.c"] {
             make(directory.path(), name, 0o755);
@@ -144,7 +147,7 @@ mod tests {
         fs::create_dir(at("directory")).unwrap();
         symlink(at("a"), at("link")).unwrap();
         symlink(at("nowhere"), at("broken")).unwrap();
-        let found = look(directory.path());
+        let found = find_hooks(directory.path());
         let expected = ["10-Mail", "10-mail.sh", "9", "B", "a", "a.b.c", "link"];
         assert_eq!(found.hooks, expected.map(at));
         let [(path, why)] = &found.problems[..] else {
@@ -155,8 +158,8 @@ mod tests {
     }
 
     #[test]
-    fn what_others_may_write_is_not_run() {
-        let directory = place();
+    fn hooks_that_others_may_change_are_skipped() {
+        let directory = private_directory();
         let at = |name: &str| directory.path().join(name);
         make(directory.path(), "mine", 0o755);
         make(directory.path(), "group", 0o775);
@@ -165,7 +168,7 @@ mod tests {
         make(&at("open"), "target", 0o755);
         fs::set_permissions(at("open"), fs::Permissions::from_mode(0o777)).unwrap();
         symlink("open/target", at("link")).unwrap();
-        let found = look(directory.path());
+        let found = find_hooks(directory.path());
         assert_eq!(found.hooks, [at("mine")]);
         let problems = found.problems.iter().map(|(path, _)| path.clone());
         assert_eq!(
@@ -181,18 +184,21 @@ mod tests {
         );
         let named = &found.problems[2].1;
         assert!(named.contains(&at("open").display().to_string()), "{named}");
-        let found = look(&at("open"));
+        let found = find_hooks(&at("open"));
         assert!(found.hooks.is_empty(), "{found:?}");
         assert_eq!(found.problems.len(), 1, "{found:?}");
     }
 
     #[test]
-    fn no_directory_is_no_problem_and_one_that_cannot_be_read_is() {
-        let directory = place();
-        assert_eq!(look(&directory.path().join("none")), Found::default());
+    fn a_missing_directory_is_no_problem_but_an_unreadable_one_is() {
+        let directory = private_directory();
+        assert_eq!(
+            find_hooks(&directory.path().join("none")),
+            HookFiles::default()
+        );
         let file = directory.path().join("file");
         fs::write(&file, "").unwrap();
-        let found = look(&file);
+        let found = find_hooks(&file);
         assert!(found.hooks.is_empty());
         assert_eq!(found.problems.len(), 1, "{found:?}");
         assert_eq!(found.problems[0].0, file);

@@ -1,4 +1,6 @@
-//! Hooks: programs that a worker runs at every change (`docs/hooks.md`).
+//! Hooks: programs that a worker thread runs at every change (`docs/hooks.md`).
+//!
+//! The loop never waits for a hook. Start with [`Hooks::notify`].
 
 mod change;
 mod directory;
@@ -12,47 +14,47 @@ use std::time::Duration;
 use ring_proto::time::{Instant, Now};
 
 pub use change::{Change, Changes, Head, event};
-pub use queue::{Queue, WAITING};
+pub use queue::{Queue, WAITING_CHANGES_MAX};
 use ring_runtime::worker::Worker;
 use runner::Runner;
 
-/// Maximum delay before new events are looked at while there is no hook.
-const LATER: Duration = Duration::from_secs(1);
-/// This many new events are looked at in any case: not many more are retained.
-const UNSEEN: u64 = 256;
-/// Maximum changes that hooks get one by one; more are merged into one.
-const ONE_BY_ONE: u64 = 64;
+/// Maximum delay before new events are passed on while there is no hook.
+const POSTPONE_MAX: Duration = Duration::from_secs(1);
+/// With this many new events they are passed on at once: not many more are retained.
+const POSTPONED_EVENTS_MAX: u64 = 256;
+/// Maximum changes that hooks get one by one. More are merged into one.
+const SINGLE_CHANGES_MAX: u64 = 64;
 
-/// What to run, and how.
+/// The hooks to run, and their limits.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// Variables in the environment of every hook.
     pub environment: Vec<(&'static str, String)>,
-    /// A line for the shell.
+    /// A command line for the shell.
     pub command: Option<String>,
     /// A directory of programs.
     pub directory: PathBuf,
     /// Maximum run time of one hook.
     pub timeout: Duration,
-    /// A warning for the log when the first hook runs: hooks will run all the time, and why.
-    pub restless: Option<String>,
+    /// A warning to log at the first hook, with the reason: hooks will run all the time.
+    pub constant_changes: Option<String>,
 }
 
-/// The hooks, as the loop sees them.
+/// The loop's side of the hooks.
 #[derive(Debug)]
 pub struct Hooks<C: Change> {
     worker: Worker<Queue<C>>,
-    /// The number of the next event to look at.
+    /// The number of the next event to pass on.
     next: u64,
-    /// When to look at events that were put off.
-    put_off: Option<Instant>,
+    /// When postponed events are passed on.
+    postponed_until: Option<Instant>,
 }
 
 impl<C: Change> Hooks<C> {
-    /// Starts the thread, and tells hooks that the daemon has started.
+    /// Starts the thread, and reports the daemon's start to hooks.
     ///
     /// # Errors
-    /// The process has too many files open, or threads.
+    /// The process has too many files open, or too many threads.
     pub fn start(
         settings: Settings,
         now: Now,
@@ -64,31 +66,31 @@ impl<C: Change> Hooks<C> {
         let mut hooks = Self {
             worker,
             next: history.latest() + 1,
-            put_off: None,
+            postponed_until: None,
         };
-        hooks.worker.hold(history.started(now));
+        hooks.worker.hold(history.start_change(now));
         hooks.worker.post(now.monotonic);
         Ok(hooks)
     }
 
-    /// Tells hooks all new events. Never waits. Puts that off while there is no hook: a fast ring has a change at
-    /// each hop.
-    pub fn tell(&mut self, now: Instant, history: &impl Changes<Change = C>) {
+    /// Passes all new events to hooks. Never waits. Postpones that while there is no hook: a fast ring has a change
+    /// at each hop.
+    pub fn notify(&mut self, now: Instant, history: &impl Changes<Change = C>) {
         let unseen = history.latest() + 1 - self.next;
         let is_due = self.deadline().is_some_and(|at| at <= now);
-        if (1..UNSEEN).contains(&unseen) && !is_due && self.worker.rests() {
-            self.put_off.get_or_insert(now + LATER);
+        if (1..POSTPONED_EVENTS_MAX).contains(&unseen) && !is_due && self.worker.is_resting() {
+            self.postponed_until.get_or_insert(now + POSTPONE_MAX);
             return;
         }
-        self.put_off = None;
-        self.look_at(history);
+        self.postponed_until = None;
+        self.collect_changes(history);
         self.worker.post(now);
     }
 
-    fn look_at(&mut self, history: &impl Changes<Change = C>) {
+    fn collect_changes(&mut self, history: &impl Changes<Change = C>) {
         let latest = history.latest();
-        if latest + 1 - self.next > ONE_BY_ONE {
-            self.hold(history.change_since(self.next));
+        if latest + 1 - self.next > SINGLE_CHANGES_MAX {
+            self.hold(history.merged_change_since(self.next));
             self.next = latest + 1;
         }
         while self.next <= latest {
@@ -103,24 +105,24 @@ impl<C: Change> Hooks<C> {
         }
     }
 
-    /// When to call [`tell`](Self::tell) at the latest.
+    /// Returns when to call [`notify`](Self::notify) at the latest.
     pub fn deadline(&self) -> Option<Instant> {
-        [self.put_off, self.worker.deadline()]
+        [self.postponed_until, self.worker.deadline()]
             .into_iter()
             .flatten()
             .min()
     }
 
-    /// Tells hooks all that is left and that the daemon ends, and waits for them for a bounded time; ends them as
-    /// soon as `is_over` returns `true`.
+    /// Passes all remaining events and the daemon's end to hooks, and waits for the hooks for a bounded time. Ends
+    /// them as soon as `is_over` returns `true`.
     pub fn finish(
         &mut self,
         now: Now,
         history: &impl Changes<Change = C>,
         is_over: impl FnMut() -> bool,
     ) {
-        self.look_at(history);
-        self.worker.hold(history.stopped(now));
+        self.collect_changes(history);
+        self.worker.hold(history.stop_change(now));
         self.worker.finish(is_over);
     }
 }
@@ -132,14 +134,14 @@ mod tests {
 
     use ring_proto::time::{Instant, Now};
 
-    use super::{Change, Changes, Head, Hooks, LATER, event};
+    use super::{Change, Changes, Head, Hooks, POSTPONE_MAX, event};
     use ring_runtime::worker::Worker;
 
-    /// A change that says nothing.
+    /// A change without contents.
     #[derive(Debug, Clone, Copy)]
-    struct Nothing;
+    struct EmptyChange;
 
-    impl Change for Nothing {
+    impl Change for EmptyChange {
         fn head(&self) -> Head {
             Head {
                 number: 0,
@@ -155,40 +157,40 @@ mod tests {
             self
         }
 
-        fn own_environment(&self) -> impl IntoIterator<Item = (&'static str, String)> {
+        fn system_environment(&self) -> impl IntoIterator<Item = (&'static str, String)> {
             []
         }
     }
 
-    /// So many events, none of which hooks are told of.
-    struct Unheard(u64);
+    /// A history with this many events, all of which hooks do not get.
+    struct SilentHistory(u64);
 
-    impl Changes for Unheard {
-        type Change = Nothing;
+    impl Changes for SilentHistory {
+        type Change = EmptyChange;
 
         fn latest(&self) -> u64 {
             self.0
         }
 
-        fn change(&self, _: u64) -> Option<Nothing> {
+        fn change(&self, _: u64) -> Option<EmptyChange> {
             None
         }
 
-        fn change_since(&self, _: u64) -> Option<Nothing> {
+        fn merged_change_since(&self, _: u64) -> Option<EmptyChange> {
             None
         }
 
-        fn started(&self, _: Now) -> Nothing {
-            Nothing
+        fn start_change(&self, _: Now) -> EmptyChange {
+            EmptyChange
         }
 
-        fn stopped(&self, _: Now) -> Nothing {
-            Nothing
+        fn stop_change(&self, _: Now) -> EmptyChange {
+            EmptyChange
         }
     }
 
     #[test]
-    fn what_hooks_are_not_told_of_is_looked_at_once_while_there_is_none() {
+    fn events_are_passed_on_once_while_there_is_no_hook() {
         let now = Instant::from_nanos(1);
         let worker = Worker::start("rests", |mailbox, mut poller| {
             mailbox.rest(&mut poller, Duration::from_secs(3600));
@@ -196,15 +198,18 @@ mod tests {
         let mut hooks = Hooks {
             worker: worker.expect("there are threads"),
             next: 1,
-            put_off: None,
+            postponed_until: None,
         };
-        while !hooks.worker.rests() {
+        while !hooks.worker.is_resting() {
             thread::yield_now();
         }
-        hooks.tell(now, &Unheard(1));
-        let put_off = hooks.deadline();
-        hooks.tell(now + LATER, &Unheard(1));
-        assert_eq!([put_off, hooks.deadline()], [Some(now + LATER), None]);
+        hooks.notify(now, &SilentHistory(1));
+        let postponed_until = hooks.deadline();
+        hooks.notify(now + POSTPONE_MAX, &SilentHistory(1));
+        assert_eq!(
+            [postponed_until, hooks.deadline()],
+            [Some(now + POSTPONE_MAX), None]
+        );
         hooks.worker.finish(|| true);
     }
 }

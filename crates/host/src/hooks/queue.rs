@@ -1,4 +1,4 @@
-//! Changes that wait for hooks, never more than a few.
+//! A short queue of changes for hooks.
 
 use std::collections::VecDeque;
 
@@ -6,25 +6,25 @@ use ring_runtime::worker::Inbox;
 
 use super::Change;
 
-/// Maximum changes that wait. Slow hooks are better told how things are than how they were.
-pub const WAITING: usize = 16;
+/// Maximum waiting changes. For slow hooks the current state is more useful than past states.
+pub const WAITING_CHANGES_MAX: usize = 16;
 
-/// Changes in the order in which they happened.
+/// The changes that wait, in order.
 #[derive(Debug)]
 pub struct Queue<C>(VecDeque<C>);
 
 impl<C> Default for Queue<C> {
     fn default() -> Self {
-        Self(VecDeque::with_capacity(WAITING))
+        Self(VecDeque::with_capacity(WAITING_CHANGES_MAX))
     }
 }
 
 impl<C: Change> Inbox for Queue<C> {
     type Item = C;
 
-    /// If there is no room, all changes that wait are merged into one.
+    /// Adds a change. Merges all waiting changes into one if the queue is full.
     fn push(&mut self, change: C) {
-        if self.0.len() == WAITING {
+        if self.0.len() == WAITING_CHANGES_MAX {
             self.merge();
         }
         self.0.push_back(change);
@@ -42,7 +42,6 @@ impl<C: Change> Inbox for Queue<C> {
         self.0.clear();
     }
 
-    /// Merges all into one.
     fn merge(&mut self) {
         let all = self.0.drain(..);
         let one = all.reduce(|earlier, later| later.after(earlier));

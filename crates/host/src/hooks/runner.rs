@@ -1,4 +1,4 @@
-//! The thread that runs the hooks.
+//! Runs the hooks, in a thread.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
@@ -17,17 +17,15 @@ use tracing::{debug, info, warn};
 
 use super::{Change, Queue, Settings, directory};
 use crate::observe::RateLimit;
-use crate::program::{self, End, Terms};
+use crate::program::{self, End, RunOptions};
 
-/// The time between two looks for hooks while there are none. Events in between are kept for them.
-const PAUSE: Duration = Duration::from_secs(1);
-/// Rate limits for lines of hooks and for lines about hooks: the burst, and the rate in the long run.
-const LINES: RateLimit = RateLimit::new(100, Duration::from_millis(100));
+/// Interval of the checks for new hooks while there is none. Events in that time are dropped.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// Rate limit of the lines that hooks print, and of the lines about hooks.
+const LINES_LIMIT: RateLimit = RateLimit::new(100, Duration::from_millis(100));
 
-/// The name of the command line's hook in the log.
-const LINE: &str = "--on-change";
+const COMMAND_LINE_HOOK: &str = "--on-change";
 
-/// One of the hooks.
 #[derive(Debug, Clone)]
 enum Hook {
     Line(String),
@@ -37,12 +35,12 @@ enum Hook {
 impl Hook {
     fn name(&self) -> String {
         match self {
-            Self::Line(_) => LINE.to_owned(),
-            Self::File(path) => shown(path),
+            Self::Line(_) => COMMAND_LINE_HOOK.to_owned(),
+            Self::File(path) => display_path(path),
         }
     }
 
-    fn command(&self) -> Command {
+    fn build_command(&self) -> Command {
         match self {
             Self::Line(line) => {
                 let mut shell = Command::new("/bin/sh");
@@ -54,15 +52,15 @@ impl Hook {
     }
 }
 
-/// Runs hooks in the worker's thread.
+/// Runs hooks, in the worker's thread.
 #[derive(Debug)]
 pub(super) struct Runner<'a, C> {
     settings: Settings,
     mailbox: &'a Mailbox<Queue<C>>,
     poller: Poller,
     lines: RateLimit,
-    complaints: RateLimit,
-    /// What is wrong with a hook, as last logged.
+    problem_limit: RateLimit,
+    /// The last logged problem of each hook.
     problems: BTreeMap<String, String>,
 }
 
@@ -76,8 +74,8 @@ impl<'a, C: Change> Runner<'a, C> {
             settings,
             mailbox,
             poller,
-            lines: LINES,
-            complaints: LINES,
+            lines: LINES_LIMIT,
+            problem_limit: LINES_LIMIT,
             problems: BTreeMap::new(),
         }
     }
@@ -85,29 +83,31 @@ impl<'a, C: Change> Runner<'a, C> {
     /// Runs hooks until the mailbox is closed.
     pub(super) fn run(mut self) {
         while let Some(change) = self.mailbox.next(&mut self.poller) {
-            let hooks = self.hooks();
+            let hooks = self.find_hooks();
             if hooks.is_empty() {
-                self.mailbox.rest(&mut self.poller, PAUSE);
+                self.mailbox.rest(&mut self.poller, POLL_INTERVAL);
                 continue;
             }
-            if let Some(restless) = self.settings.restless.take() {
-                warn!(event = "hooks_restless", "{restless}");
+            if let Some(constant_changes) = self.settings.constant_changes.take() {
+                warn!(event = "hooks_restless", "{constant_changes}");
             }
             for hook in hooks {
-                self.tell(&hook, &change);
+                self.run_hook(&hook, &change);
             }
         }
     }
 
-    /// Returns the hooks as they are now.
-    fn hooks(&mut self) -> Vec<Hook> {
-        let found = directory::look(&self.settings.directory);
+    fn find_hooks(&mut self) -> Vec<Hook> {
+        let found = directory::find_hooks(&self.settings.directory);
         let known = found.problems.iter().map(|(path, _)| path);
-        let known: BTreeSet<_> = known.chain(&found.hooks).map(|path| shown(path)).collect();
+        let known: BTreeSet<_> = known
+            .chain(&found.hooks)
+            .map(|path| display_path(path))
+            .collect();
         self.problems
-            .retain(|name, _| name == LINE || known.contains(name));
+            .retain(|name, _| name == COMMAND_LINE_HOOK || known.contains(name));
         for (path, why) in found.problems {
-            self.judge(shown(&path), Some(why));
+            self.report_problem(display_path(&path), Some(why));
         }
         let line = self.settings.command.clone().map(Hook::Line);
         line.into_iter()
@@ -115,15 +115,15 @@ impl<'a, C: Change> Runner<'a, C> {
             .collect()
     }
 
-    fn tell(&mut self, hook: &Hook, change: &C) {
+    fn run_hook(&mut self, hook: &Hook, change: &C) {
         let name = hook.name();
         let begun = Instant::now();
         let until = begun + self.settings.timeout;
         if self.mailbox.bell().limit(until, begun) <= begun {
             let why = "was not run: the daemon is shutting down";
-            return self.judge(name, Some(why.to_owned()));
+            return self.report_problem(name, Some(why.to_owned()));
         }
-        let mut command = hook.command();
+        let mut command = hook.build_command();
         command
             .envs(self.settings.environment.iter().cloned())
             .envs(change.environment());
@@ -132,7 +132,7 @@ impl<'a, C: Change> Runner<'a, C> {
             if lines.allow(clock::now().monotonic) {
                 let more = match lines.take_refused() {
                     0 => String::new(),
-                    lines => format!(" ({lines} lines before it not shown)"),
+                    lines => format!(" ({lines} earlier lines were not shown)"),
                 };
                 info!(
                     event = "hook_said",
@@ -141,13 +141,13 @@ impl<'a, C: Change> Runner<'a, C> {
                 );
             }
         };
-        let terms = Terms {
+        let options = RunOptions {
             input: None,
             capture: None,
             until,
             bell: self.mailbox.bell(),
         };
-        let end = program::run(&mut command, &terms, &mut say).map(|outcome| outcome.end);
+        let end = program::run(&mut command, &options, &mut say).map(|outcome| outcome.end);
         let took = begun.elapsed();
         let number = change.head().number;
         debug!(
@@ -157,7 +157,7 @@ impl<'a, C: Change> Runner<'a, C> {
             "hook {name} ran for {took:?} at event {number}"
         );
         let problem = self.problem(end);
-        self.judge(name, problem);
+        self.report_problem(name, problem);
     }
 
     fn problem(&self, end: io::Result<End>) -> Option<String> {
@@ -165,27 +165,29 @@ impl<'a, C: Change> Runner<'a, C> {
         match end {
             Err(error) => says(&format_args!("cannot be started: {error}")),
             Ok(End::Exit(status) | End::LeftBehind(status)) if !status.success() => {
-                Some(failure(status))
+                Some(describe_failure(status))
             }
             Ok(End::Exit(_)) => None,
-            Ok(End::LeftBehind(_)) => {
-                says(&"left processes behind, which were ended: start with setsid what is to go on")
-            }
+            Ok(End::LeftBehind(_)) => says(
+                &"left processes behind, which were ended; start a process with setsid if it must continue",
+            ),
             Ok(End::Cancelled) => says(&"was ended: the daemon is shutting down"),
             Ok(End::Late) => says(&format_args!(
-                "did not end within {} and was ended (--hook-timeout)",
+                "did not end within {} and was ended; see --hook-timeout",
                 format_duration(self.settings.timeout)
             )),
-            Ok(End::Stuck) => says(&"was killed but does not end: later hooks run beside it"),
+            Ok(End::Stuck) => {
+                says(&"was killed but does not end; later hooks run at the same time")
+            }
         }
     }
 
-    /// Logs what is wrong with a hook, or that it is in order again, if that is new.
-    fn judge(&mut self, name: String, problem: Option<String>) {
+    /// Logs a new problem of a hook, or the end of a problem.
+    fn report_problem(&mut self, name: String, problem: Option<String>) {
         if self.problems.get(&name) == problem.as_ref() {
             return;
         }
-        let admitted = self.complaints.allow(clock::now().monotonic);
+        let admitted = self.problem_limit.allow(clock::now().monotonic);
         if let Some(problem) = problem {
             if admitted {
                 warn!(
@@ -209,11 +211,11 @@ impl<'a, C: Change> Runner<'a, C> {
     }
 }
 
-fn shown(path: &Path) -> String {
+fn display_path(path: &Path) -> String {
     path.display().to_string()
 }
 
-fn failure(status: ExitStatus) -> String {
+fn describe_failure(status: ExitStatus) -> String {
     match (status.code(), status.signal().map(Signal::try_from)) {
         (Some(code), _) => format!("failed with exit code {code}"),
         (None, Some(Ok(signal))) => format!("was killed by {signal}"),

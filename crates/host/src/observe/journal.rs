@@ -1,5 +1,5 @@
-//! Lines for systemd's journal with their fields, by its native protocol: so `journalctl RINGD_EVENT=lock_granted` finds
-//! them.
+//! Sends log lines with their fields to systemd's journal, by its native protocol. So `journalctl
+//! RINGD_EVENT=lock_granted` finds them.
 
 use std::fmt::{self, Write as _};
 use std::io::{self, Write};
@@ -11,12 +11,12 @@ use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::registry::LookupSpan;
 
-use super::repeats::not_shown;
+use super::repeat_filter::hidden_lines;
 
-/// Where the journal takes entries.
-const SOCKET: &str = "/run/systemd/journal/socket";
+/// The socket that takes the journal's entries.
+const JOURNAL_SOCKET: &str = "/run/systemd/journal/socket";
 
-/// Returns a line's priority, as syslog(3) numbers it.
+/// Returns a line's priority, as numbered in syslog(3).
 pub(super) const fn priority(level: Level) -> u8 {
     match level {
         Level::ERROR => 3,
@@ -26,14 +26,13 @@ pub(super) const fn priority(level: Level) -> u8 {
     }
 }
 
-/// The journal's socket, which takes an entry with each write.
+/// The journal's socket. Each write is one entry.
 pub(super) struct Journal(UnixDatagram);
 
 impl Journal {
-    /// Opens the socket.
     pub(super) fn open() -> io::Result<Self> {
         let socket = UnixDatagram::unbound()?;
-        socket.connect(SOCKET)?;
+        socket.connect(JOURNAL_SOCKET)?;
         Ok(Self(socket))
     }
 }
@@ -41,7 +40,7 @@ impl Journal {
 impl Write for Journal {
     fn write(&mut self, entry: &[u8]) -> io::Result<usize> {
         if self.0.send(entry).is_err() {
-            // The journal was started anew, perhaps with another socket.
+            // The journal was restarted, perhaps with another socket.
             *self = Self::open()?;
             self.0.send(entry)?;
         }
@@ -53,10 +52,9 @@ impl Write for Journal {
     }
 }
 
-/// Makes an entry of each line.
-pub(super) struct Entries;
+pub(super) struct EntryFormat;
 
-impl<S, N> FormatEvent<S, N> for Entries
+impl<S, N> FormatEvent<S, N> for EntryFormat
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
     N: for<'a> FormatFields<'a> + 'static,
@@ -68,7 +66,7 @@ where
         event: &Event<'_>,
     ) -> fmt::Result {
         writeln!(writer, "PRIORITY={}", priority(*event.metadata().level()))?;
-        let mut entry = Entry {
+        let mut entry = JournalEntry {
             writer,
             written: Ok(()),
         };
@@ -77,13 +75,12 @@ where
     }
 }
 
-/// The fields of an entry.
-struct Entry<'a> {
+struct JournalEntry<'a> {
     writer: Writer<'a>,
     written: fmt::Result,
 }
 
-impl Entry<'_> {
+impl JournalEntry<'_> {
     fn field(&mut self, name: &str, value: fmt::Arguments<'_>) -> fmt::Result {
         if name == "message" {
             self.writer.write_str("MESSAGE")?;
@@ -94,15 +91,15 @@ impl Entry<'_> {
             }
         }
         self.writer.write_char('=')?;
-        OneLine(&mut self.writer).write_fmt(value)?;
+        EscapedLines(&mut self.writer).write_fmt(value)?;
         if name == "message" {
-            write!(self.writer, "{}", not_shown())?;
+            write!(self.writer, "{}", hidden_lines())?;
         }
         self.writer.write_char('\n')
     }
 }
 
-impl Visit for Entry<'_> {
+impl Visit for JournalEntry<'_> {
     fn record_str(&mut self, field: &Field, value: &str) {
         let written = self.field(field.name(), format_args!("{value}"));
         self.written = self.written.and(written);
@@ -114,10 +111,10 @@ impl Visit for Entry<'_> {
     }
 }
 
-/// Writes the ends of lines as `\n`: in an entry they end a field.
-struct OneLine<'a, 'w>(&'a mut Writer<'w>);
+/// Writes line ends as `\n`, because a line end ends a field of an entry.
+struct EscapedLines<'a, 'w>(&'a mut Writer<'w>);
 
-impl fmt::Write for OneLine<'_, '_> {
+impl fmt::Write for EscapedLines<'_, '_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let mut lines = text.split('\n');
         self.0.write_str(lines.next().unwrap_or_default())?;

@@ -1,4 +1,4 @@
-//! How long hand-overs take.
+//! Percentiles of hand-over latency.
 
 use std::time::Duration;
 
@@ -6,15 +6,15 @@ use histogram::{Config, Histogram};
 use ring_control::Percentiles;
 use ring_proto::time::nanos;
 
-/// Each figure is right to a thousandth; from 2^36 ns, 68 s, on none is kept. The bounds are fixed so that the
-/// histogram never grows, and memory is used up only by what has happened: two pages for each power of two.
-const FIGURES: Config = match Config::new(10, 36) {
+/// Values are exact to a thousandth, up to 2^36 ns (68 s). The bounds are fixed so that the histogram never grows. It
+/// uses memory only for values that occur: two pages per power of two.
+const HISTOGRAM_CONFIG: Config = match Config::new(10, 36) {
     Ok(config) => config,
     Err(_) => panic!("the bounds are sound"),
 };
-/// The longest that is kept, in nanoseconds; longer ones count as this.
-const HIGHEST: u64 = 60_000_000_000;
-/// The least, the ones that are shown, and the most.
+/// The maximum recorded value, in nanoseconds. Longer latencies count as this.
+const LATENCY_MAX_NS: u64 = 60_000_000_000;
+/// The minimum, the percentiles that are shown, and the maximum.
 const QUANTILES: [f64; 5] = [0.0, 0.5, 0.9, 0.99, 1.0];
 
 /// Percentiles of hand-over latency since the start, up to 60 s.
@@ -22,22 +22,22 @@ const QUANTILES: [f64; 5] = [0.0, 0.5, 0.9, 0.99, 1.0];
 pub struct Latency(Histogram);
 
 impl Latency {
-    /// No hand-over yet. All memory is taken here.
+    /// Makes an empty histogram. All memory is allocated here.
     pub fn new() -> Self {
-        Self(Histogram::with_config(&FIGURES))
+        Self(Histogram::with_config(&HISTOGRAM_CONFIG))
     }
 
-    /// A hand-over took `latency`.
+    /// Records a hand-over.
     pub fn record(&mut self, latency: Duration) {
-        let latency = nanos(latency).min(HIGHEST);
-        // The histogram goes further.
+        let latency = nanos(latency).min(LATENCY_MAX_NS);
+        // The value is within the histogram's bounds.
         let _ = self.0.increment(latency);
     }
 
-    /// The percentiles so far.
+    /// Returns the percentiles; all are zero without a hand-over.
     pub fn percentiles(&self) -> Percentiles {
         let mut found = QUANTILES.map(|_| None);
-        // Nothing is found if nothing was recorded; fails only for what is no quantile, or too little room.
+        // The call fails only for invalid quantiles or a short slice.
         let _ = self.0.quantile_buckets_into(&QUANTILES, &mut found);
         let [Some(min), Some(p50), Some(p90), Some(p99), Some(max)] = found else {
             return Percentiles::default();
@@ -65,7 +65,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn nothing_recorded_is_all_zero() {
+    fn without_records_all_percentiles_are_zero() {
         assert_eq!(Latency::new().percentiles(), Percentiles::default());
     }
 
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_out_of_bounds_is_kept_at_the_bound() {
+    fn values_out_of_bounds_count_as_the_bound() {
         let mut latency = Latency::new();
         latency.record(Duration::from_secs(3600));
         latency.record(Duration::ZERO);

@@ -1,24 +1,24 @@
-//! What is said of an event: a log line, and the same for who watches.
+//! The text of an event, for the log and for watchers.
 
 use std::fmt;
 
 use tracing::Level;
 
-/// The line of an event. `K` are the keys that are its system's own.
+/// The line of an event. `K` are the keys that only its system has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line<K> {
-    /// What: a name, in `snake_case`.
+    /// The event's name, in `snake_case`.
     pub event: &'static str,
-    /// How much it matters.
+    /// The event's level.
     pub level: Level,
-    /// The same for people.
+    /// The text for people.
     pub text: String,
-    /// What it is about.
+    /// The keys for programs.
     pub keys: K,
 }
 
 impl<K: Default> Line<K> {
-    /// A line about nothing in particular.
+    /// Makes a line without keys.
     pub fn new(event: &'static str, level: Level, text: impl Into<String>) -> Self {
         Self {
             event,
@@ -29,11 +29,11 @@ impl<K: Default> Line<K> {
     }
 }
 
-/// How many lines before a line were not printed, as its end says.
+/// The number of similar lines that were not printed, as the end of the next line.
 #[derive(Debug, Clone, Copy)]
-pub struct NotShown(pub u64);
+pub struct HiddenLines(pub u64);
 
-impl fmt::Display for NotShown {
+impl fmt::Display for HiddenLines {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             0 => Ok(()),
@@ -42,8 +42,8 @@ impl fmt::Display for NotShown {
     }
 }
 
-/// Prints a [`Line`] through `tracing` with these variables as its keys, after so many like it that were not printed. A macro,
-/// since `tracing` wants the names of keys at build time.
+/// Prints a [`Line`] through `tracing`, with these variables as its keys and a number of hidden lines. It is a macro
+/// because `tracing` needs the names of keys at compile time.
 #[macro_export]
 macro_rules! print_line {
     (@ $level:ident, $line:expr, $hidden:expr, $($key:ident),+) => {
@@ -52,7 +52,7 @@ macro_rules! print_line {
             $($key,)+
             "{}{}",
             $line.text,
-            $crate::observe::NotShown($hidden)
+            $crate::observe::HiddenLines($hidden)
         )
     };
     ($line:expr, $hidden:expr, $($key:ident),+) => {
@@ -67,11 +67,11 @@ macro_rules! print_line {
 
 #[cfg(test)]
 mod tests {
-    use super::NotShown;
+    use super::HiddenLines;
 
     #[test]
-    fn a_line_ends_with_what_was_not_shown_if_anything_was_not() {
-        let ends = [0, 1, 7].map(|lines| NotShown(lines).to_string());
+    fn a_line_ends_with_the_number_of_hidden_lines() {
+        let ends = [0, 1, 7].map(|lines| HiddenLines(lines).to_string());
         let expected = [
             "",
             " (and 1 more like this were not shown)",

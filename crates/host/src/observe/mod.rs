@@ -1,15 +1,15 @@
-//! Subscribers to what happens: log lines and counters. They see every event and can change
-//! nothing; while the token goes its plain way they allocate nothing.
+//! Observers of events: log lines and counters. They see every event and cannot change anything. While the token
+//! moves without problems they allocate nothing. Start with `subscriber.rs`.
 
 mod journal;
 mod latency;
 mod line;
-mod naming;
-mod rate;
-mod repeats;
+mod name_writer;
+mod rate_limit;
+mod repeat_filter;
 mod subscriber;
 
 pub use latency::Latency;
-pub use line::{Line, NotShown};
-pub use rate::RateLimit;
-pub use subscriber::{LogOutput, Style, Taker, goes_to_journal, log_early, subscriber};
+pub use line::{HiddenLines, Line};
+pub use rate_limit::RateLimit;
+pub use subscriber::{LogOutput, LogTarget, Style, goes_to_journal, log_early, subscriber};

@@ -1,5 +1,5 @@
-//! Where log lines go: through a short queue and a thread of its own to the standard output or the journal, so
-//! that a terminal that stands still never holds the loop up. Lines that do not fit are lost.
+//! Sends log lines through a short queue and a thread to standard output or the journal, so that a stalled terminal
+//! never blocks the loop. Lines that do not fit into the queue are lost.
 
 use std::env;
 use std::fmt;
@@ -20,42 +20,41 @@ use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, MakeWriter}
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::registry::LookupSpan;
 
-use super::NotShown;
-use super::journal::{Entries, Journal, priority};
-use super::naming::Naming;
-use super::repeats::{Repeats, not_shown};
+use super::HiddenLines;
+use super::journal::{EntryFormat, Journal, priority};
+use super::name_writer::NameWriter;
+use super::repeat_filter::{RepeatFilter, hidden_lines};
 
-/// The most lines that wait for the output.
-const QUEUE: usize = 512;
-/// How long the lines that wait may take to come out at the end.
-const LAST_LINES: Duration = Duration::from_secs(1);
+const QUEUED_LINES_MAX: usize = 512;
+/// Maximum time to write the queued lines at the end.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How log lines are printed.
+/// The format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Style {
-    /// A JSON object a line instead of a sentence.
+    /// Whether each line is a JSON object instead of a sentence.
     pub json: bool,
-    /// Debug lines too.
+    /// Whether debug lines are included.
     pub verbose: bool,
-    /// Who takes them.
-    pub taker: Taker,
+    /// The receiver of the lines.
+    pub target: LogTarget,
 }
 
-/// Who takes log lines.
+/// The receiver of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Taker {
-    /// A terminal: colours.
+pub enum LogTarget {
+    /// A terminal, which gets colors.
     Terminal,
     /// A file or a program.
     Stream,
-    /// systemd's journal, through the standard output. The journal has a time for each line: a priority instead, as
-    /// sd-daemon(3) has it.
+    /// systemd's journal, through standard output. The journal adds the time itself; each line begins with a
+    /// priority, as in sd-daemon(3).
     Journal,
-    /// systemd's journal, through its socket, which takes the fields of a line.
+    /// systemd's journal, through its socket, which takes a line's fields.
     Entries,
 }
 
-impl Taker {
+impl LogTarget {
     fn of_stdout() -> Self {
         match io::stdout() {
             stdout if goes_to_journal(&stdout) => Self::Journal,
@@ -65,7 +64,7 @@ impl Taker {
     }
 }
 
-/// Whether what is written to `stream` goes to systemd's journal.
+/// Whether `stream` leads to systemd's journal.
 pub fn goes_to_journal(stream: impl AsFd) -> bool {
     let (Ok(journal), Ok(stat)) = (env::var("JOURNAL_STREAM"), fstat(stream)) else {
         return false;
@@ -73,7 +72,7 @@ pub fn goes_to_journal(stream: impl AsFd) -> bool {
     journal == format!("{}:{}", stat.st_dev, stat.st_ino)
 }
 
-/// Keeps the log's thread; on drop the last lines come out, unless the output stands still.
+/// The log's thread. Dropping it writes the queued lines, unless the output is stalled.
 #[derive(Debug)]
 pub struct LogOutput {
     guard: Option<WorkerGuard>,
@@ -81,38 +80,38 @@ pub struct LogOutput {
 }
 
 impl LogOutput {
-    /// Sends all log lines of the process to the standard output, in the way that suits what that is; to the journal's
-    /// own socket if the standard output goes to the journal. `named` puts names of machines into what people read; it is called
-    /// on the log's thread.
+    /// Sends all log lines of the process to standard output, in the format that suits it, or to the journal's socket
+    /// if standard output goes to the journal. `add_names` adds names of machines to texts; it runs on the log's
+    /// thread.
     ///
     /// # Errors
-    /// It was done before.
+    /// The log was started before.
     pub fn start(
         json: bool,
         verbose: bool,
-        named: impl FnMut(&str) -> String + Send + 'static,
+        add_names: impl FnMut(&str) -> String + Send + 'static,
     ) -> Result<Self, SetGlobalDefaultError> {
         let output = NonBlockingBuilder::default()
-            .buffered_lines_limit(QUEUE)
+            .buffered_lines_limit(QUEUED_LINES_MAX)
             .lossy(true)
             .thread_name("log");
-        let mut taker = Taker::of_stdout();
-        let has_fields = taker == Taker::Journal && !json;
+        let mut target = LogTarget::of_stdout();
+        let has_fields = target == LogTarget::Journal && !json;
         let journal = has_fields.then(Journal::open).and_then(Result::ok);
         let (writer, guard) = match journal {
             Some(journal) => {
-                taker = Taker::Entries;
-                output.finish(Naming::new(journal, true, named))
+                target = LogTarget::Entries;
+                output.finish(NameWriter::new(journal, true, add_names))
             }
-            // Programs that read JSON look machines up by their addresses.
+            // Programs that read JSON identify machines by their addresses.
             None if json => output.finish(io::stdout()),
-            None => output.finish(Naming::new(io::stdout(), false, named)),
+            None => output.finish(NameWriter::new(io::stdout(), false, add_names)),
         };
         let lost = writer.error_counter();
         let style = Style {
             json,
             verbose,
-            taker,
+            target,
         };
         tracing::subscriber::set_global_default(subscriber(style, writer))?;
         Ok(Self {
@@ -121,7 +120,7 @@ impl LogOutput {
         })
     }
 
-    /// How many lines were lost since the start because the output took no more.
+    /// Returns the number of lines lost since the start because the output was too slow.
     pub fn lost_lines(&self) -> usize {
         self.lost.dropped_lines()
     }
@@ -131,29 +130,29 @@ impl Drop for LogOutput {
     fn drop(&mut self) {
         let guard = self.guard.take();
         let (done, finished) = mpsc::channel();
-        // The guard may wait for an output that stands still, and even write to it: the process
-        // must be able to end all the same.
+        // The guard may wait for a stalled output, and even write to it. The process must be able to end
+        // nevertheless.
         thread::spawn(move || {
             drop(guard);
-            // Nobody listens once the time is over.
+            // After the timeout there is no receiver.
             let _ = done.send(());
         });
-        // Over time or not, this is the end.
-        let _ = finished.recv_timeout(LAST_LINES);
+        // The process ends, with or without the last lines.
+        let _ = finished.recv_timeout(FLUSH_TIMEOUT);
     }
 }
 
-/// Logs lines before the log's thread runs, straight to the standard output.
+/// Logs lines before the log's thread runs, directly to standard output.
 pub fn log_early(json: bool, lines: impl FnOnce()) {
     let style = Style {
         json,
         verbose: false,
-        taker: Taker::of_stdout(),
+        target: LogTarget::of_stdout(),
     };
     tracing::subscriber::with_default(subscriber(style, io::stdout), lines);
 }
 
-/// What turns events into lines of that style on `writer`.
+/// Makes a subscriber that writes events as lines of this style to `writer`.
 pub fn subscriber<W>(style: Style, writer: W) -> Box<dyn Subscriber + Send + Sync>
 where
     W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
@@ -167,41 +166,43 @@ where
         .with_writer(writer)
         .with_max_level(LevelFilter::from_level(level))
         .with_target(false)
-        .with_ansi(style.taker == Taker::Terminal);
-    let sentences = format::debug_fn(message_only);
-    match (style.taker, style.json) {
-        (Taker::Entries, _) => Box::new(limited(lines.event_format(Entries).finish())),
-        (Taker::Journal, true) => {
+        .with_ansi(style.target == LogTarget::Terminal);
+    let sentences = format::debug_fn(write_message_only);
+    match (style.target, style.json) {
+        (LogTarget::Entries, _) => {
+            Box::new(limit_repeats(lines.event_format(EntryFormat).finish()))
+        }
+        (LogTarget::Journal, true) => {
             let lines = lines.without_time().json().flatten_event(true);
             let lines = lines.with_current_span(false).with_span_list(false);
-            let lines = lines.map_event_format(|json| Prioritised(Counted(json)));
-            Box::new(limited(lines.finish()))
+            let lines = lines.map_event_format(|json| WithPriority(WithHiddenLines(json)));
+            Box::new(limit_repeats(lines.finish()))
         }
         (_, true) => {
             let lines = lines.json().flatten_event(true);
             let lines = lines.with_current_span(false).with_span_list(false);
-            Box::new(limited(lines.map_event_format(Counted).finish()))
+            Box::new(limit_repeats(
+                lines.map_event_format(WithHiddenLines).finish(),
+            ))
         }
-        (Taker::Journal, false) => {
+        (LogTarget::Journal, false) => {
             let lines = lines.without_time().with_level(false).fmt_fields(sentences);
-            Box::new(limited(lines.map_event_format(Prioritised).finish()))
+            Box::new(limit_repeats(lines.map_event_format(WithPriority).finish()))
         }
-        (_, false) => Box::new(limited(lines.fmt_fields(sentences).finish())),
+        (_, false) => Box::new(limit_repeats(lines.fmt_fields(sentences).finish())),
     }
 }
 
-/// Keeps lines that are logged again and again from filling the log.
-fn limited<S>(lines: S) -> impl Subscriber + Send + Sync
+fn limit_repeats<S>(lines: S) -> impl Subscriber + Send + Sync
 where
     S: Subscriber + Send + Sync + for<'a> LookupSpan<'a>,
 {
-    lines.with(Repeats::new())
+    lines.with(RepeatFilter::new())
 }
 
-/// Adds to a line of JSON how many lines like it were not shown.
-struct Counted<F>(F);
+struct WithHiddenLines<F>(F);
 
-impl<S, N, F> FormatEvent<S, N> for Counted<F>
+impl<S, N, F> FormatEvent<S, N> for WithHiddenLines<F>
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
     N: for<'a> FormatFields<'a> + 'static,
@@ -213,7 +214,7 @@ where
         mut writer: Writer<'_>,
         event: &Event<'_>,
     ) -> fmt::Result {
-        let NotShown(lines @ 1..) = not_shown() else {
+        let HiddenLines(lines @ 1..) = hidden_lines() else {
             return self.0.format_event(context, writer, event);
         };
         let mut line = String::new();
@@ -224,10 +225,10 @@ where
     }
 }
 
-/// Puts a line's priority before it.
-struct Prioritised<F>(F);
+/// Puts a line's priority in front of it.
+struct WithPriority<F>(F);
 
-impl<S, N, F> FormatEvent<S, N> for Prioritised<F>
+impl<S, N, F> FormatEvent<S, N> for WithPriority<F>
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
     N: for<'a> FormatFields<'a> + 'static,
@@ -244,10 +245,14 @@ where
     }
 }
 
-/// Prints the sentence and leaves out the fields, which say the same to machines.
-fn message_only(writer: &mut Writer<'_>, field: &Field, value: &dyn fmt::Debug) -> fmt::Result {
+/// Writes only the sentence, because the fields repeat it for programs.
+fn write_message_only(
+    writer: &mut Writer<'_>,
+    field: &Field,
+    value: &dyn fmt::Debug,
+) -> fmt::Result {
     if field.name() == "message" {
-        write!(writer, "{value:?}{}", not_shown())
+        write!(writer, "{value:?}{}", hidden_lines())
     } else {
         Ok(())
     }

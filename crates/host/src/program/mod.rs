@@ -1,6 +1,7 @@
-//! A running program: its input, its output, and its end, by itself or not.
+//! Runs a program: its input, its output and its end.
 //!
-//! It leads a process group of its own. Whatever of that is left at its end is ended as well.
+//! Each program leads its own process group. Processes that are left in the group at its end are ended as well. Start
+//! with [`run`].
 
 use std::fs;
 use std::io::{self, ErrorKind, Write};
@@ -20,128 +21,134 @@ use rustix::process::{PidfdFlags, pidfd_open};
 mod output;
 
 pub use self::output::Captured;
-use self::output::{Lines, SHARE, Stream};
+use self::output::{Lines, READ_BYTES_MAX, StreamState};
 
 /// The time between SIGTERM and SIGKILL.
-const GRACE: Duration = Duration::from_secs(1);
-/// The time after SIGKILL in which it has to be gone. A process that hangs in the kernel stays.
-const LAST_BREATH: Duration = Duration::from_secs(1);
-/// The time between two looks at what it has left behind.
-const LOOK: Duration = Duration::from_millis(10);
+const TERMINATION_GRACE: Duration = Duration::from_secs(1);
+/// Maximum time between SIGKILL and the end. A process that hangs in the kernel stays.
+const EXIT_GRACE: Duration = Duration::from_secs(1);
+/// Interval of the checks for processes that are left.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// How much a program's badness exceeds the daemon's, in thousandths of the memory there is.
-const SOONER: i32 = 500;
+/// How much higher a program's OOM score is than the daemon's, in thousandths of the memory.
+const OOM_SCORE_EXTRA: i32 = 500;
 
-const BELL: u64 = 0;
-const EXIT: u64 = 1;
-const INPUT: u64 = 2;
-const OUTLETS: u64 = 3;
+const BELL_KEY: u64 = 0;
+const EXIT_KEY: u64 = 1;
+const INPUT_KEY: u64 = 2;
+const FIRST_OUTPUT_KEY: u64 = 3;
 
-/// How a program is run.
+/// The input and the limits of a program.
 #[derive(Debug)]
-pub struct Terms<'a> {
-    /// What it reads on standard input, up to an end; `None`: nothing, from `/dev/null`.
+pub struct RunOptions<'a> {
+    /// The standard input, followed by an end; `None`: `/dev/null`.
     pub input: Option<&'a [u8]>,
-    /// Captures at most so many bytes of standard output. `None`: its lines go where those of standard error go.
+    /// Maximum bytes of standard output to capture. `None`: its lines are passed on like those of standard error.
     pub capture: Option<usize>,
-    /// When it is ended.
+    /// When the program is ended.
     pub until: Instant,
-    /// Says whether it has to end earlier.
+    /// The bell that tells whether it has to end earlier.
     pub bell: &'a Bell,
 }
 
-/// What has become of a program.
+/// The result of a program.
 #[derive(Debug)]
 pub struct Outcome {
-    /// How it ended.
+    /// The way in which it ended.
     pub end: End,
-    /// Its standard output, if that was captured.
+    /// The standard output, if it was captured.
     pub output: Captured,
 }
 
-/// How a program ended.
+/// The way in which a program ended.
 #[derive(Debug)]
 pub enum End {
-    /// By itself, and with it all that it had started in its process group.
+    /// It ended by itself, with everything that it had started in its process group.
     Exit(ExitStatus),
-    /// By itself; the rest of its process group had to be ended.
+    /// It ended by itself, but the rest of its process group had to be ended.
     LeftBehind(ExitStatus),
     /// It was ended at its deadline.
     Late,
-    /// It was ended earlier, or not started: it was cancelled, or the daemon ends.
+    /// It was ended early, or not started, because it was cancelled or the daemon ends.
     Cancelled,
-    /// It was killed, and is still there.
+    /// It was killed, and still exists.
     Stuck,
 }
 
-/// Runs a program until it ends, or has to. Passes each line of output that is not captured to `say`.
+/// Runs a program until it ends or has to end. Calls `say` for each line of output that is not captured.
 ///
 /// # Errors
-/// It cannot be started.
+/// The program cannot be started.
 pub fn run(
     command: &mut Command,
-    terms: &Terms<'_>,
+    options: &RunOptions<'_>,
     say: &mut dyn FnMut(&str),
 ) -> io::Result<Outcome> {
     let now = Instant::now();
-    if terms.bell.limit(terms.until, now) <= now {
+    if options.bell.limit(options.until, now) <= now {
         return Ok(Outcome {
-            end: early(terms, now),
+            end: early_end(options, now),
             output: Captured::default(),
         });
     }
-    let mut process = Process::start(command, terms)?;
-    let end = process.run(terms, say);
-    let output = process.outlets.iter_mut().flatten().find_map(Outlet::take);
+    let mut process = Process::start(command, options)?;
+    let end = process.run(options, say);
+    let output = process
+        .outputs
+        .iter_mut()
+        .flatten()
+        .find_map(OutputPipe::take);
     Ok(Outcome {
         end,
         output: output.or(process.captured).unwrap_or_default(),
     })
 }
 
-/// Why a program is ended before its end.
-fn early(terms: &Terms<'_>, now: Instant) -> End {
-    if now < terms.until {
+/// Returns why a program is ended early.
+fn early_end(options: &RunOptions<'_>, now: Instant) -> End {
+    if now < options.until {
         End::Cancelled
     } else {
         End::Late
     }
 }
 
-/// Which signals it was sent.
+/// The signal that the program was sent last.
 #[derive(Debug, Clone, Copy)]
-enum Stage {
+enum SentSignal {
     Nothing,
     /// SIGTERM, at this time.
-    Told(Instant),
+    Terminated(Instant),
     /// SIGKILL, at this time.
     Killed(Instant),
 }
 
-/// One of its output streams.
+/// One of the program's output streams.
 #[derive(Debug)]
-struct Outlet {
+struct OutputPipe {
     pipe: fs::File,
     sink: Sink,
 }
 
-/// Where output goes.
+/// The destination of output.
 #[derive(Debug)]
 enum Sink {
     Lines(Lines),
-    /// With how many bytes there may be.
+    /// The captured bytes, and their maximum number.
     Captured(Captured, usize),
 }
 
-impl Outlet {
-    fn read(&mut self, say: &mut dyn FnMut(&str)) -> Stream {
+impl OutputPipe {
+    fn read(&mut self, say: &mut dyn FnMut(&str)) -> StreamState {
         match &mut self.sink {
             Sink::Lines(lines) => lines.read(&mut self.pipe, say),
-            Sink::Captured(captured, limit) => captured.read(&mut self.pipe, *limit, SHARE),
+            Sink::Captured(captured, limit) => {
+                captured.read(&mut self.pipe, *limit, READ_BYTES_MAX)
+            }
         }
     }
 
-    /// Reads what is there at the end. Processes outside its group may keep the stream open, and write.
+    /// Reads the output that is there at the end. Processes outside the group may keep the stream open and write.
     fn read_rest(&mut self, say: &mut dyn FnMut(&str)) {
         match &mut self.sink {
             Sink::Lines(lines) => {
@@ -149,7 +156,7 @@ impl Outlet {
                 lines.flush(say);
             }
             Sink::Captured(captured, limit) => {
-                let share = SHARE.max(*limit);
+                let share = READ_BYTES_MAX.max(*limit);
                 captured.read(&mut self.pipe, *limit, share);
             }
         }
@@ -163,22 +170,22 @@ impl Outlet {
     }
 }
 
-/// What it is still to read.
+/// The input that the program has not read.
 #[derive(Debug)]
-struct Inlet<'a> {
+struct InputPipe<'a> {
     pipe: fs::File,
     bytes: &'a [u8],
 }
 
-impl Inlet<'_> {
-    /// Writes without waiting. Returns `false` when there is no more to write.
+impl InputPipe<'_> {
+    /// Writes without waiting. Returns whether there is more to write.
     fn write(&mut self) -> bool {
         while !self.bytes.is_empty() {
             match self.pipe.write(self.bytes) {
                 Ok(count) => self.bytes = &self.bytes[count..],
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return true,
-                // It reads no more.
+                // The program has closed its input.
                 Err(_) => return false,
             }
         }
@@ -190,33 +197,33 @@ impl Inlet<'_> {
 struct Process<'a> {
     child: Child,
     tree: Tree,
-    /// Readable when it has ended: kept open for the poller.
+    /// Readable when the program has ended. It stays open for the poller.
     _exit: OwnedFd,
     poller: Poller,
-    inlet: Option<Inlet<'a>>,
-    outlets: Vec<Option<Outlet>>,
-    /// What was captured of a stream that has ended.
+    input: Option<InputPipe<'a>>,
+    outputs: Vec<Option<OutputPipe>>,
+    /// The captured output of a stream that has ended.
     captured: Option<Captured>,
 }
 
 impl<'a> Process<'a> {
-    fn start(command: &mut Command, terms: &Terms<'a>) -> io::Result<Self> {
+    fn start(command: &mut Command, options: &RunOptions<'a>) -> io::Result<Self> {
         let poller = Poller::new()?;
-        poller.add(terms.bell, BELL, Interest::Read)?;
-        let piped = terms.input.map(|_| Stdio::piped());
+        poller.add(options.bell, BELL_KEY, Interest::Read)?;
+        let piped = options.input.map(|_| Stdio::piped());
         command
             .stdin(piped.unwrap_or_else(Stdio::null))
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0)
-            // The service manager must not take its messages for the daemon's.
+            // The service manager must not take the program's messages for the daemon's.
             .env_remove("NOTIFY_SOCKET");
         child::detach(command);
         let mut program = command.spawn()?;
-        spare_the_daemon(program.id());
+        raise_oom_score(program.id());
         let pid = i32::try_from(program.id()).map_err(io::Error::other)?;
-        let watched = watch(&mut program, &poller, terms);
-        let (exit, inlet, outlets) = watched.inspect_err(|_| {
+        let watched = watch(&mut program, &poller, options);
+        let (exit, input, outputs) = watched.inspect_err(|_| {
             // A program that cannot be watched must not run.
             let _ = program.kill();
             let _ = program.wait();
@@ -226,23 +233,23 @@ impl<'a> Process<'a> {
             tree: Tree::of(Pid::from_raw(pid), None),
             _exit: exit,
             poller,
-            inlet,
-            outlets,
+            input,
+            outputs,
             captured: None,
         })
     }
 
-    fn run(&mut self, terms: &Terms<'_>, say: &mut dyn FnMut(&str)) -> End {
-        let bell = terms.bell;
-        let mut stage = Stage::Nothing;
+    fn run(&mut self, options: &RunOptions<'_>, say: &mut dyn FnMut(&str)) -> End {
+        let bell = options.bell;
+        let mut sent = SentSignal::Nothing;
         let mut why = End::Late;
         let ended = loop {
             let now = Instant::now();
-            let limit = match stage {
-                Stage::Nothing => bell.limit(terms.until, now),
-                Stage::Told(_) if bell.closes_now() => now,
-                Stage::Told(at) => at + GRACE,
-                Stage::Killed(at) => at + LAST_BREATH,
+            let limit = match sent {
+                SentSignal::Nothing => bell.limit(options.until, now),
+                SentSignal::Terminated(_) if bell.must_stop_now() => now,
+                SentSignal::Terminated(at) => at + TERMINATION_GRACE,
+                SentSignal::Killed(at) => at + EXIT_GRACE,
             };
             if now < limit {
                 if self.wait(limit - now, bell, say) {
@@ -250,56 +257,56 @@ impl<'a> Process<'a> {
                 }
                 continue;
             }
-            stage = match stage {
-                Stage::Nothing => {
-                    why = early(terms, now);
+            sent = match sent {
+                SentSignal::Nothing => {
+                    why = early_end(options, now);
                     self.tree.terminate();
-                    Stage::Told(now)
+                    SentSignal::Terminated(now)
                 }
-                Stage::Told(_) => {
-                    // A process that ringd may not kill counts as stuck as well.
+                SentSignal::Terminated(_) => {
+                    // A process that ringd may not kill counts as stuck.
                     let _ = self.tree.kill();
-                    Stage::Killed(now)
+                    SentSignal::Killed(now)
                 }
-                Stage::Killed(_) => return End::Stuck,
+                SentSignal::Killed(_) => return End::Stuck,
             };
         };
-        for outlet in self.outlets.iter_mut().flatten() {
-            outlet.read_rest(say);
+        for output in self.outputs.iter_mut().flatten() {
+            output.read_rest(say);
         }
-        let left = end_rest(&self.tree, bell);
-        match (stage, ended) {
-            (Stage::Nothing, Some(status)) if left => End::LeftBehind(status),
-            (Stage::Nothing, Some(status)) => End::Exit(status),
+        let left = end_process_group(&self.tree, bell);
+        match (sent, ended) {
+            (SentSignal::Nothing, Some(status)) if left => End::LeftBehind(status),
+            (SentSignal::Nothing, Some(status)) => End::Exit(status),
             _ => why,
         }
     }
 
     /// Waits for an event, at most for `timeout`. Returns whether the program has ended.
     fn wait(&mut self, timeout: Duration, bell: &Bell, say: &mut dyn FnMut(&str)) -> bool {
-        // A failure, which no healthy system shows, is no more than a wake-up.
+        // Waiting does not fail on a healthy system. A failure counts as a wake-up.
         let _ = self.poller.wait(Some(timeout));
         let mut ended = false;
         for ready in self.poller.ready() {
             match ready.key {
-                BELL => bell.silence(),
-                EXIT => ended = true,
-                // Closed, and so removed from the poller, once all is written.
-                INPUT => {
-                    let has_more = self.inlet.as_mut().is_some_and(Inlet::write);
-                    self.inlet.take_if(|_| !has_more);
+                BELL_KEY => bell.silence(),
+                EXIT_KEY => ended = true,
+                // When all is written, closing the pipe also removes it from the poller.
+                INPUT_KEY => {
+                    let has_more = self.input.as_mut().is_some_and(InputPipe::write);
+                    self.input.take_if(|_| !has_more);
                 }
                 key => {
-                    let at = usize::try_from(key - OUTLETS).unwrap_or(usize::MAX);
-                    let Some(slot) = self.outlets.get_mut(at) else {
+                    let at = usize::try_from(key - FIRST_OUTPUT_KEY).unwrap_or(usize::MAX);
+                    let Some(slot) = self.outputs.get_mut(at) else {
                         continue;
                     };
                     let over = slot
                         .as_mut()
-                        .is_none_or(|outlet| outlet.read(say) == Stream::Ended);
+                        .is_none_or(|output| output.read(say) == StreamState::Ended);
                     if over {
-                        // Closed, and so removed from the poller.
-                        let captured = slot.take().and_then(|mut outlet| outlet.take());
+                        // Closing the pipe also removes it from the poller.
+                        let captured = slot.take().and_then(|mut output| output.take());
                         self.captured = self.captured.take().or(captured);
                     }
                 }
@@ -309,22 +316,26 @@ impl<'a> Process<'a> {
     }
 }
 
-/// Its exit, its input and its outputs.
-type Watched<'a> = (OwnedFd, Option<Inlet<'a>>, Vec<Option<Outlet>>);
+/// The program's exit, input and outputs.
+type WatchedDescriptors<'a> = (OwnedFd, Option<InputPipe<'a>>, Vec<Option<OutputPipe>>);
 
-/// What the poller waits for.
-fn watch<'a>(child: &mut Child, poller: &Poller, terms: &Terms<'a>) -> io::Result<Watched<'a>> {
+/// Registers the program's exit, input and outputs with the poller.
+fn watch<'a>(
+    child: &mut Child,
+    poller: &Poller,
+    options: &RunOptions<'a>,
+) -> io::Result<WatchedDescriptors<'a>> {
     let exit = pidfd_open(rustix::process::Pid::from_child(child), PidfdFlags::empty())?;
-    poller.add(&exit, EXIT, Interest::Read)?;
-    let mut inlet = None;
-    if let Some((pipe, bytes)) = child.stdin.take().zip(terms.input) {
+    poller.add(&exit, EXIT_KEY, Interest::Read)?;
+    let mut input = None;
+    if let Some((pipe, bytes)) = child.stdin.take().zip(options.input) {
         let pipe = OwnedFd::from(pipe);
         fcntl(&pipe, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
-        poller.add(&pipe, INPUT, Interest::Write)?;
+        poller.add(&pipe, INPUT_KEY, Interest::Write)?;
         let pipe = pipe.into();
-        inlet = Some(Inlet { pipe, bytes });
+        input = Some(InputPipe { pipe, bytes });
     }
-    let captured = terms
+    let captured = options
         .capture
         .map(|limit| Sink::Captured(Captured::default(), limit));
     let lines = || Sink::Lines(Lines::default());
@@ -335,44 +346,44 @@ fn watch<'a>(child: &mut Child, poller: &Poller, terms: &Terms<'a>) -> io::Resul
         ),
         (child.stderr.take().map(OwnedFd::from), lines()),
     ];
-    let mut outlets = Vec::new();
-    for (key, (pipe, sink)) in (OUTLETS..).zip(streams) {
+    let mut outputs = Vec::new();
+    for (key, (pipe, sink)) in (FIRST_OUTPUT_KEY..).zip(streams) {
         let Some(pipe) = pipe else { continue };
         fcntl(&pipe, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
         poller.add(&pipe, key, Interest::Read)?;
         let pipe = pipe.into();
-        outlets.push(Some(Outlet { pipe, sink }));
+        outputs.push(Some(OutputPipe { pipe, sink }));
     }
-    Ok((exit, inlet, outlets))
+    Ok((exit, input, outputs))
 }
 
-/// Has the kernel kill the program before the daemon where memory is short.
-fn spare_the_daemon(program: u32) {
+/// Makes the kernel kill the program before the daemon when memory is short.
+fn raise_oom_score(program: u32) {
     let own = fs::read_to_string("/proc/self/oom_score_adj").unwrap_or_default();
     let own: i32 = own.trim().parse().unwrap_or_default();
-    let more = (own + SOONER).min(1000).to_string();
-    // Raising the score needs no right, and an ended process needs no memory.
+    let more = (own + OOM_SCORE_EXTRA).min(1000).to_string();
+    // Raising the score needs no privilege. An ended process needs no memory.
     let _ = fs::write(format!("/proc/{program}/oom_score_adj"), more);
 }
 
-/// Ends what an ended program has left in its process group. Returns `false` if nothing was left.
-fn end_rest(tree: &Tree, bell: &Bell) -> bool {
+/// Ends all processes that an ended program has left in its group. Returns whether there were any.
+fn end_process_group(tree: &Tree, bell: &Bell) -> bool {
     if tree.is_empty() {
         return false;
     }
     tree.terminate();
-    let told = Instant::now();
-    while told.elapsed() < GRACE && !bell.closes_now() {
+    let terminated_at = Instant::now();
+    while terminated_at.elapsed() < TERMINATION_GRACE && !bell.must_stop_now() {
         if tree.is_empty() {
             return true;
         }
-        thread::sleep(LOOK);
+        thread::sleep(POLL_INTERVAL);
     }
     // A process that ringd may not kill stays.
     let _ = tree.kill();
     let killed = Instant::now();
-    while killed.elapsed() < LAST_BREATH && !tree.is_empty() {
-        thread::sleep(LOOK);
+    while killed.elapsed() < EXIT_GRACE && !tree.is_empty() {
+        thread::sleep(POLL_INTERVAL);
     }
     true
 }
@@ -382,11 +393,11 @@ mod tests {
     use std::process::Command;
     use std::time::{Duration, Instant};
 
-    use super::{Captured, End, Outcome, Terms, run};
+    use super::{Captured, End, Outcome, RunOptions, run};
     use ring_runtime::worker::Bell;
 
-    fn terms<'a>(input: Option<&'a [u8]>, capture: usize, bell: &'a Bell) -> Terms<'a> {
-        Terms {
+    fn options<'a>(input: Option<&'a [u8]>, capture: usize, bell: &'a Bell) -> RunOptions<'a> {
+        RunOptions {
             input,
             capture: Some(capture),
             until: Instant::now() + Duration::from_secs(60),
@@ -394,14 +405,14 @@ mod tests {
         }
     }
 
-    /// Runs a line of the shell; also what it says on standard error.
+    /// Runs a shell command line. Returns its outcome and its standard error.
     fn shell(line: &str, input: Option<&[u8]>, capture: usize, bell: &Bell) -> (Outcome, String) {
-        let terms = terms(input, capture, bell);
-        let mut said = String::new();
+        let options = options(input, capture, bell);
+        let mut stderr = String::new();
         let mut command = Command::new("/bin/sh");
         command.args(["-c", line]);
-        let outcome = run(&mut command, &terms, &mut |line| said.push_str(line));
-        (outcome.expect("a shell"), said)
+        let outcome = run(&mut command, &options, &mut |line| stderr.push_str(line));
+        (outcome.expect("a shell"), stderr)
     }
 
     fn bell() -> Bell {
@@ -409,17 +420,17 @@ mod tests {
     }
 
     #[test]
-    fn much_goes_in_and_comes_out_and_its_complaints_are_lines() {
+    fn large_input_and_output_pass_and_errors_are_lines() {
         let input: Vec<u8> = (0..=250).cycle().take(1 << 20).collect();
         let line = "echo careful >&2; cat";
-        let (outcome, said) = shell(line, Some(&input), 1 << 20, &bell());
+        let (outcome, stderr) = shell(line, Some(&input), 1 << 20, &bell());
         assert!(matches!(outcome.end, End::Exit(status) if status.success()));
         assert!(!outcome.output.is_cut && outcome.output.bytes == input);
-        assert_eq!(said, "careful");
+        assert_eq!(stderr, "careful");
     }
 
     #[test]
-    fn who_reads_nothing_ends_all_the_same_and_what_is_too_much_is_cut() {
+    fn unread_input_does_no_harm_and_long_output_is_truncated() {
         let input = vec![0; 1 << 20];
         let (outcome, _) = shell(
             "exec <&-; head -c 100000 /dev/zero",
@@ -438,21 +449,21 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_cancelled_ends_with_all_that_it_has_started() {
+    fn a_cancelled_program_ends_with_everything_that_it_started() {
         let bell = bell();
         let line = "trap '' TERM; sleep 1000 & echo $!; echo begun >&2; wait; wait";
         let mut command = Command::new("/bin/sh");
-        let terms = terms(None, 99, &bell);
+        let options = options(None, 99, &bell);
         let mut say = |_: &str| bell.cancel_before(1);
-        let outcome = run(command.args(["-c", line]), &terms, &mut say).expect("a shell");
+        let outcome = run(command.args(["-c", line]), &options, &mut say).expect("a shell");
         assert!(matches!(outcome.end, End::Cancelled), "{outcome:?}");
-        assert!(Instant::now() < terms.until);
+        assert!(Instant::now() < options.until);
         let child = String::from_utf8(outcome.output.bytes).expect("a number");
         let status = std::fs::read_to_string(format!("/proc/{}/stat", child.trim()));
         let is_gone = status.map_or(true, |status| status.contains(") Z "));
         assert!(is_gone, "{child} still runs");
-        // What waits behind it is not even started.
-        let (outcome, said) = shell("echo begun >&2", None, 99, &bell);
-        assert!(matches!(outcome.end, End::Cancelled) && said.is_empty());
+        // A waiting program is not even started.
+        let (outcome, stderr) = shell("echo begun >&2", None, 99, &bell);
+        assert!(matches!(outcome.end, End::Cancelled) && stderr.is_empty());
     }
 }

@@ -1,37 +1,40 @@
-//! A program's output, line by line or as a whole.
+//! Reads a program's output, line by line or as a whole.
 
 use std::io::{ErrorKind, Read};
 
-/// Maximum length of a line, in bytes; the rest is cut off.
-const LONGEST: usize = 1000;
-/// Maximum bytes read from one stream before the others have their turn.
-pub(super) const SHARE: usize = 64 << 10;
+/// Maximum length of a line, in bytes. The rest is dropped.
+const LINE_LEN_MAX: usize = 1000;
+/// Maximum bytes read from one stream before the next one.
+pub(super) const READ_BYTES_MAX: usize = 64 << 10;
 
 /// Whether a stream may have more output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stream {
+pub(super) enum StreamState {
     Open,
     Ended,
 }
 
-/// An incomplete line.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
     line: Vec<u8>,
-    /// Its end was cut off.
-    cut: bool,
+    /// Whether the end of the line was dropped.
+    is_cut: bool,
 }
 
 impl Lines {
     /// Reads without waiting, and passes on every complete line.
-    pub(super) fn read(&mut self, stream: &mut impl Read, say: &mut dyn FnMut(&str)) -> Stream {
+    pub(super) fn read(
+        &mut self,
+        stream: &mut impl Read,
+        say: &mut dyn FnMut(&str),
+    ) -> StreamState {
         let mut bytes = [0; 4096];
         let mut all = 0;
-        while all < SHARE {
+        while all < READ_BYTES_MAX {
             match stream.read(&mut bytes) {
                 Ok(0) => {
                     self.flush(say);
-                    return Stream::Ended;
+                    return StreamState::Ended;
                 }
                 Ok(len) => {
                     self.take(&bytes[..len], say);
@@ -39,10 +42,10 @@ impl Lines {
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-                Err(_) => return Stream::Ended,
+                Err(_) => return StreamState::Ended,
             }
         }
-        Stream::Open
+        StreamState::Open
     }
 
     fn take(&mut self, bytes: &[u8], say: &mut dyn FnMut(&str)) {
@@ -51,19 +54,19 @@ impl Lines {
                 Some(text) => (text, true),
                 None => (piece, false),
             };
-            let room = LONGEST - self.line.len();
-            self.line.extend_from_slice(&text[..text.len().min(room)]);
-            self.cut |= text.len() > room;
+            let space = LINE_LEN_MAX - self.line.len();
+            self.line.extend_from_slice(&text[..text.len().min(space)]);
+            self.is_cut |= text.len() > space;
             if ends {
                 self.flush(say);
             }
         }
     }
 
-    /// Passes on what there is of a line.
+    /// Passes on the incomplete line.
     pub(super) fn flush(&mut self, say: &mut dyn FnMut(&str)) {
         let line = std::mem::take(&mut self.line);
-        let more = if std::mem::take(&mut self.cut) {
+        let more = if std::mem::take(&mut self.is_cut) {
             "…"
         } else {
             ""
@@ -76,41 +79,46 @@ impl Lines {
     }
 }
 
-/// What a program has written, up to a limit.
+/// A program's output, up to a limit.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Captured {
-    /// The first of it.
+    /// The first bytes.
     pub bytes: Vec<u8>,
-    /// There was more than the limit.
+    /// Whether there was more than the limit.
     pub is_cut: bool,
 }
 
 impl Captured {
-    /// Reads without waiting, at most `share` bytes. It grows with what has come; what exceeds `limit` is dropped.
-    pub(super) fn read(&mut self, stream: &mut impl Read, limit: usize, share: usize) -> Stream {
+    /// Reads without waiting, at most `share` bytes. Keeps up to `limit` bytes and drops the rest.
+    pub(super) fn read(
+        &mut self,
+        stream: &mut impl Read,
+        limit: usize,
+        share: usize,
+    ) -> StreamState {
         let mut bytes = [0; 4096];
         let mut all = 0;
         while all < share {
             match stream.read(&mut bytes) {
-                Ok(0) => return Stream::Ended,
+                Ok(0) => return StreamState::Ended,
                 Ok(len) => {
-                    let room = limit.saturating_sub(self.bytes.len());
-                    self.bytes.extend_from_slice(&bytes[..len.min(room)]);
-                    self.is_cut |= len > room;
+                    let space = limit.saturating_sub(self.bytes.len());
+                    self.bytes.extend_from_slice(&bytes[..len.min(space)]);
+                    self.is_cut |= len > space;
                     all += len;
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-                Err(_) => return Stream::Ended,
+                Err(_) => return StreamState::Ended,
             }
         }
-        Stream::Open
+        StreamState::Open
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Captured, LONGEST, Lines, Stream};
+    use super::{Captured, LINE_LEN_MAX, Lines, StreamState};
 
     #[test]
     fn a_capture_grows_up_to_its_limit() {
@@ -125,27 +133,27 @@ mod tests {
         assert_eq!(captured.bytes, b"abcde");
     }
 
-    fn said(pieces: &[&[u8]]) -> Vec<String> {
+    fn lines_of(pieces: &[&[u8]]) -> Vec<String> {
         let mut all = Vec::new();
         let mut say = |line: &str| all.push(line.to_owned());
         let mut lines = Lines::default();
         for piece in pieces {
             lines.take(piece, &mut say);
         }
-        assert_eq!(lines.read(&mut &b""[..], &mut say), Stream::Ended);
+        assert_eq!(lines.read(&mut &b""[..], &mut say), StreamState::Ended);
         all
     }
 
     #[test]
-    fn lines_are_put_together_and_the_last_needs_no_end() {
-        let all = said(&[b"one\r\ntw", b"o\n\n\xff\nthr", b"ee"]);
+    fn pieces_are_joined_to_lines_and_the_last_needs_no_end() {
+        let all = lines_of(&[b"one\r\ntw", b"o\n\n\xff\nthr", b"ee"]);
         assert_eq!(all, ["one", "two", "\u{fffd}", "three"]);
     }
 
     #[test]
-    fn a_line_without_an_end_takes_no_memory_without_bound() {
-        let long = [b'x'; 3 * LONGEST];
-        let all = said(&[&long, &long, b"\nshort\n"]);
-        assert_eq!(all, ["x".repeat(LONGEST) + "…", "short".to_owned()]);
+    fn a_line_without_an_end_takes_bounded_memory() {
+        let long = [b'x'; 3 * LINE_LEN_MAX];
+        let all = lines_of(&[&long, &long, b"\nshort\n"]);
+        assert_eq!(all, ["x".repeat(LINE_LEN_MAX) + "…", "short".to_owned()]);
     }
 }

@@ -1,7 +1,7 @@
-//! The control socket: clients that can neither stall nor bloat the loop.
+//! The control socket. Its clients can neither delay the loop nor use unbounded memory.
 //!
-//! All its descriptors are in a poller of its own, which the loop waits for as one; while the
-//! clients have had their share of the time, it is taken out as a whole.
+//! Its descriptors have their own poller, which the loop waits for as one descriptor. When clients have used their
+//! share of the time, the loop stops waiting for that poller. Start with [`Server::serve`].
 
 #[cfg(test)]
 mod tests;
@@ -16,26 +16,26 @@ use std::time::Duration;
 use ring_control::{FramingError, OwnRequest, Reply, Request, to_line};
 use ring_process::handed;
 use ring_proto::time::Instant;
-use ring_runtime::wait::{Interest, Poller, Ready};
+use ring_runtime::wait::{Interest, Poller, ReadyDescriptor};
 use tracing::warn;
 
-use super::complaints::Complaints;
-use super::connection::{Connection, Next};
+use super::connection::{Connection, NextAction};
 use super::endpoint::Endpoint;
+use super::last_failure::LastFailure;
 use super::{Error, Program, WorkBudget};
 use crate::observe::RateLimit;
 use ring_process::{Client, ClientId};
 
-/// The most clients that are accepted in one round.
-const ACCEPTED: usize = 16;
-/// How long nobody is accepted after the system had no descriptor for it.
-const PAUSE: Duration = Duration::from_millis(100);
-/// How often that is said.
-const COMPLAINT: Duration = Duration::from_secs(60);
-/// The listener's key; a client's is its place.
-const LISTENER: u64 = u64::MAX;
-/// A client's number is its place and, above that, how many came before it.
-const PLACES: u64 = 1 << 16;
+/// Maximum clients accepted in one round.
+const ACCEPTS_PER_ROUND: usize = 16;
+/// How long no client is accepted after the system had no descriptor for one.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// Interval of the warnings about that.
+const WARNING_INTERVAL: Duration = Duration::from_secs(60);
+/// The listener's key. A client's key is its slot.
+const LISTENER_KEY: u64 = u64::MAX;
+/// A client's id is its slot, plus this factor times the number of clients before it.
+const SLOTS_MAX: u64 = 1 << 16;
 
 /// The control socket and its clients.
 #[derive(Debug)]
@@ -44,16 +44,16 @@ pub struct Server {
     endpoint: Endpoint,
     poller: Poller,
     clients: Vec<Option<(ClientId, Connection)>>,
-    /// The most clients at a time; a further one is told so and closed.
-    most: usize,
-    /// When clients are accepted again; `None`: they are.
+    /// Maximum number of clients. A further one gets an error and is closed.
+    clients_max: usize,
+    /// When clients are accepted again; `None`: they are accepted.
     accepts_at: Option<Instant>,
-    complaints: RateLimit,
-    /// What keeps the socket from being made again.
-    misplaced: Complaints,
-    /// How many clients have come.
-    came: u64,
-    /// Clients that are gone, and nobody was told yet.
+    last_failure: RateLimit,
+    /// The reason why the socket cannot be made again, as logged last.
+    missing_socket: LastFailure,
+    /// Number of all clients since the start.
+    clients_total: u64,
+    /// Disconnected clients that the system does not know of yet.
     gone: Vec<ClientId>,
     /// The earliest deadline of all clients.
     expiry: Option<Instant>,
@@ -61,58 +61,59 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listens at `path` for `most` clients at a time; takes the place of a socket without a listener.
+    /// Listens at `path` for at most `clients_max` clients. Replaces a socket that nobody listens at.
     ///
     /// # Errors
-    /// The path cannot be used, or somebody else listens there.
-    pub fn listen(program: Program, path: &Path, most: usize) -> Result<Self, Error> {
+    /// The path cannot be used, or another process listens there.
+    pub fn listen(program: Program, path: &Path, clients_max: usize) -> Result<Self, Error> {
         let endpoint = Endpoint::bind(path)?;
         let poller = Poller::new().map_err(Error::system("make a poller"))?;
         poller
-            .add(endpoint.listener(), LISTENER, Interest::Read)
+            .add(endpoint.listener(), LISTENER_KEY, Interest::Read)
             .map_err(Error::system("wait for clients"))?;
         Ok(Self {
             program,
             endpoint,
             poller,
             clients: Vec::new(),
-            most,
+            clients_max,
             accepts_at: None,
-            complaints: RateLimit::new(1, COMPLAINT),
-            misplaced: Complaints::default(),
-            came: 0,
+            last_failure: RateLimit::new(1, WARNING_INTERVAL),
+            missing_socket: LastFailure::default(),
+            clients_total: 0,
             gone: Vec::new(),
             expiry: None,
             budget: WorkBudget::default(),
         })
     }
 
-    /// Readable when there is something to do, unless [`resume`](Self::resume) says not yet.
+    /// Returns the poller. It is readable when there is work, which must wait until [`resume`](Self::resume).
     #[must_use]
     pub const fn poller(&self) -> &Poller {
         &self.poller
     }
 
-    /// Looks whether clients still find the socket. If it was removed or replaced, listens anew; those that are
-    /// connected stay so.
-    pub fn look_after_socket(&mut self) {
+    /// Checks that clients can find the socket. If it was removed or replaced, makes it again. Connected clients stay
+    /// connected.
+    pub fn check_socket(&mut self) {
         if self.endpoint.is_in_place() {
             return;
         }
         let path = self.endpoint.path().display().to_string();
         match self.listen_again() {
             Ok(()) => {
-                self.misplaced.forget();
+                self.missing_socket.clear();
                 warn!(
                     event = "control_socket_made_again",
-                    "the control socket {path} was removed or replaced: it was made again; find out by what"
+                    "the control socket {path} was removed or replaced, and was made again; find out which program \
+                     did it"
                 );
             }
             Err(error) => {
                 let text = format!(
-                    "the control socket {path} was removed or replaced, and no new client is served: {error}"
+                    "the control socket {path} was removed or replaced, and new clients cannot connect: {error}"
                 );
-                if self.misplaced.is_new(&text) {
+                if self.missing_socket.record(&text) {
                     warn!(event = "control_socket_missing", "{text}");
                 }
             }
@@ -127,20 +128,20 @@ impl Server {
             Interest::Read
         };
         self.poller
-            .add(endpoint.listener(), LISTENER, interest)
+            .add(endpoint.listener(), LISTENER_KEY, interest)
             .map_err(Error::system("wait for clients"))?;
-        // It was added, and closing it would take it out as well.
+        // It was added before. Removing it explicitly is needed while other copies of it may be open.
         let _ = self.poller.remove(self.endpoint.listener());
         self.endpoint = endpoint;
         Ok(())
     }
 
-    /// When clients may have a share of the time again; `None`: at any time.
+    /// Returns when clients may be served again; `None`: at any time.
     pub fn resume(&self) -> Option<Instant> {
         self.budget.resume()
     }
 
-    /// When [`serve`](Self::serve) is to be called at the latest.
+    /// Returns when to call [`serve`](Self::serve) at the latest.
     pub fn deadline(&self) -> Option<Instant> {
         let accepts_at = self.accepts_at.into_iter();
         self.budget
@@ -148,12 +149,13 @@ impl Server {
             .or_else(|| accepts_at.chain(self.expiry).min())
     }
 
-    /// Serves every client that is ready, a bounded step each, if the poller is `ready` and the
-    /// share of time is not used up. `answer` gives the reply to a client's request and the descriptors
-    /// that came with it, from which it takes what it keeps, unless that comes later, through
-    /// [`tell`](Self::tell). All who ask for the
-    /// status in one round share it.
-    /// What the round costs is read off `clock`, of which `now` is an earlier reading.
+    /// Does a bounded step for each client that is ready, if the poller is `ready` and the share of time is not used
+    /// up.
+    ///
+    /// `answer` gets a request and its descriptors, takes the descriptors that it keeps, and returns the reply. It
+    /// returns `None` if the reply comes later, through [`send`](Self::send). All clients that ask for the status in
+    /// one round get the same reply. The cost of the round is measured with `clock`, of which `now` is an earlier
+    /// reading.
     pub fn serve<O: OwnRequest>(
         &mut self,
         now: Instant,
@@ -163,12 +165,12 @@ impl Server {
     ) {
         let is_over = |at: Option<Instant>| at.is_some_and(|at| at <= now);
         let (expired, accepts) = (is_over(self.expiry), is_over(self.accepts_at));
-        if !self.budget.is_due(now) || !(ready || expired || accepts) {
+        if !self.budget.end_pause(now) || !(ready || expired || accepts) {
             return;
         }
         if accepts {
             self.accepts_at = None;
-            self.wait_for_clients(Interest::Read);
+            self.set_listener_interest(Interest::Read);
         }
         let start = clock();
         let mut status: Option<Rc<[u8]>> = None;
@@ -184,12 +186,12 @@ impl Server {
             Ok(request) => answer(peer, request, descriptors).map(|reply| line(&reply)),
             Err(error) => Some(line(&Reply::Error(error.to_string()))),
         };
-        // Cannot fail once it has worked, and if it did, nothing would be ready.
+        // The wait does not fail on a healthy system. If it fails, no client is ready.
         if self.poller.wait(Some(Duration::ZERO)).is_ok() {
-            let ready: Vec<Ready> = self.poller.ready().collect();
-            for Ready { key, hangup, .. } in ready {
-                match usize::try_from(key).ok().filter(|_| key != LISTENER) {
-                    Some(place) => self.step(place, |client, id| {
+            let ready: Vec<ReadyDescriptor> = self.poller.ready().collect();
+            for ReadyDescriptor { key, hangup, .. } in ready {
+                match usize::try_from(key).ok().filter(|_| key != LISTENER_KEY) {
+                    Some(slot) => self.serve_slot(slot, |client, id| {
                         let peer = client.client(id);
                         client.serve(now, hangup, |request, descriptors| {
                             reply(peer, request, descriptors)
@@ -203,17 +205,17 @@ impl Server {
         self.budget.charge(start, clock());
     }
 
-    /// Tells a client something unasked, or the answer that comes late. Nothing if it is gone.
-    pub fn tell(&mut self, now: Instant, client: ClientId, reply: &Reply) {
-        self.with(client, |client| {
+    /// Sends a client an unsolicited message or a late reply. Does nothing if it has disconnected.
+    pub fn send(&mut self, now: Instant, client: ClientId, reply: &Reply) {
+        self.serve_client(client, |client| {
             if matches!(reply, Reply::Granted(_)) {
                 client.accept_descriptors();
             }
-            client.tell(now, line(reply))
+            client.send(now, line(reply))
         });
     }
 
-    /// Whether a client may be silent for as long as it likes.
+    /// Sets whether a client may be silent for any time.
     pub fn set_lasting(&mut self, now: Instant, client: ClientId, lasting: bool) {
         if let Some(client) = self.client_mut(client) {
             client.set_lasting(lasting, now);
@@ -221,109 +223,113 @@ impl Server {
         self.find_expiry();
     }
 
-    /// A client that has gone since it was last asked.
+    /// Returns a client that has disconnected, each once.
     pub fn take_gone(&mut self) -> Option<ClientId> {
         self.gone.pop()
     }
 
-    /// Who a client is, unless it is gone.
+    /// Returns a client's process and user, unless it has disconnected.
     pub fn client(&self, client: ClientId) -> Option<Client> {
-        let (id, found) = self.clients.get(place(client))?.as_ref()?;
+        let (id, found) = self.clients.get(slot(client))?.as_ref()?;
         (*id == client).then(|| found.client(client))
     }
 
     fn client_mut(&mut self, client: ClientId) -> Option<&mut Connection> {
-        let (id, found) = self.clients.get_mut(place(client))?.as_mut()?;
+        let (id, found) = self.clients.get_mut(slot(client))?.as_mut()?;
         (*id == client).then_some(found)
     }
 
-    fn with(&mut self, client: ClientId, act: impl FnOnce(&mut Connection) -> Next) {
+    fn serve_client(&mut self, client: ClientId, act: impl FnOnce(&mut Connection) -> NextAction) {
         if self.client_mut(client).is_some() {
-            self.step(place(client), |client, _| act(client));
+            self.serve_slot(slot(client), |client, _| act(client));
             self.find_expiry();
         }
     }
 
-    /// Lets a client do something, and waits for it or lets it go.
-    fn step(&mut self, place: usize, act: impl FnOnce(&mut Connection, ClientId) -> Next) {
-        let Some(Some((id, client))) = self.clients.get_mut(place) else {
+    /// Calls `act` for a client, and then waits for the client or closes its connection.
+    fn serve_slot(
+        &mut self,
+        slot: usize,
+        act: impl FnOnce(&mut Connection, ClientId) -> NextAction,
+    ) {
+        let Some(Some((id, client))) = self.clients.get_mut(slot) else {
             return;
         };
         let kept = match act(client, *id) {
-            Next::Wait(interest) => {
-                let key = place as u64;
+            NextAction::Wait(interest) => {
+                let key = slot as u64;
                 self.poller.modify(client.stream(), key, interest).is_ok()
             }
-            Next::Close => false,
+            NextAction::Close => false,
         };
         if !kept {
             self.gone.push(*id);
             forget(&self.poller, client);
-            self.clients[place] = None;
+            self.clients[slot] = None;
         }
     }
 
-    /// Accepts what has come, a bounded number.
+    /// Accepts waiting clients, up to a maximum.
     fn accept(&mut self, now: Instant) {
-        for _ in 0..ACCEPTED {
+        for _ in 0..ACCEPTS_PER_ROUND {
             if handed::is_full() {
-                let why = "too much of others is slow to close";
-                return self.accept_later(now, &io::Error::other(why));
+                let why = "too many descriptors are still being closed";
+                return self.pause_accepting(now, &io::Error::other(why));
             }
             let stream = match self.endpoint.listener().accept() {
                 Ok((stream, _)) => stream,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-                // The client is gone again.
+                // The client has disconnected already.
                 Err(error) if error.kind() == ErrorKind::ConnectionAborted => continue,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(error) => return self.accept_later(now, &error),
+                Err(error) => return self.pause_accepting(now, &error),
             };
             let free = self.clients.iter().position(Option::is_none);
-            let place = free.unwrap_or(self.clients.len());
+            let slot = free.unwrap_or(self.clients.len());
             let Ok(client) = Connection::new(stream, now) else {
                 continue;
             };
-            if place >= self.most {
-                refuse(self.program, client.stream(), self.most);
+            if slot >= self.clients_max {
+                refuse(self.program, client.stream(), self.clients_max);
                 continue;
             }
             let waited_for = self
                 .poller
-                .add(client.stream(), place as u64, Interest::Read);
+                .add(client.stream(), slot as u64, Interest::Read);
             if waited_for.is_err() {
                 continue;
             }
-            self.came += 1;
-            let entry = Some((self.came * PLACES + place as u64, client));
+            self.clients_total += 1;
+            let entry = Some((self.clients_total * SLOTS_MAX + slot as u64, client));
             match free {
-                Some(place) => self.clients[place] = entry,
+                Some(slot) => self.clients[slot] = entry,
                 None => self.clients.push(entry),
             }
         }
     }
 
-    /// The system has no descriptor for a client. The listener would be ready for as long as that lasts.
-    fn accept_later(&mut self, now: Instant, error: &io::Error) {
-        self.wait_for_clients(Interest::Nothing);
-        self.accepts_at = Some(now + PAUSE);
-        if self.complaints.allow(now) {
+    /// Stops accepting for a while: the system has no descriptor for a client, and the listener would stay ready.
+    fn pause_accepting(&mut self, now: Instant, error: &io::Error) {
+        self.set_listener_interest(Interest::Nothing);
+        self.accepts_at = Some(now + ACCEPT_PAUSE);
+        if self.last_failure.allow(now) {
             warn!(
                 event = "accept_failed",
-                "clients of the control socket have to wait: {error}; they are tried again every {PAUSE:?}"
+                "clients of the control socket have to wait: {error}; ringd retries every {ACCEPT_PAUSE:?}"
             );
         }
     }
 
-    fn wait_for_clients(&self, interest: Interest) {
+    fn set_listener_interest(&self, interest: Interest) {
         let listener = self.endpoint.listener();
-        // It was added once, which is all that this needs.
-        let _ = self.poller.modify(listener, LISTENER, interest);
+        // The listener was added to the poller, so this cannot fail.
+        let _ = self.poller.modify(listener, LISTENER_KEY, interest);
     }
 
     fn expire(&mut self, now: Instant) {
         let over = |client: &Connection| client.deadline().is_some_and(|at| at <= now);
-        for place in &mut self.clients {
-            if let Some((id, client)) = place.take_if(|(_, client)| over(client)) {
+        for slot in &mut self.clients {
+            if let Some((id, client)) = slot.take_if(|(_, client)| over(client)) {
                 self.gone.push(id);
                 forget(&self.poller, &client);
             }
@@ -337,26 +343,26 @@ impl Server {
     }
 }
 
-/// Waits for a client no longer: its connection may be closed a little later.
+/// Stops waiting for a client: its connection may be closed later.
 fn forget(poller: &Poller, client: &Connection) {
-    // It was added.
+    // The client was added to the poller, so this cannot fail.
     let _ = poller.remove(client.stream());
 }
 
-fn place(client: ClientId) -> usize {
-    usize::try_from(client % PLACES).unwrap_or(usize::MAX)
+fn slot(client: ClientId) -> usize {
+    usize::try_from(client % SLOTS_MAX).unwrap_or(usize::MAX)
 }
 
-/// Tells a client that there is no room, if it takes that without being waited for.
-fn refuse(program: Program, mut stream: &UnixStream, most: usize) {
+/// Refuses a client because there are too many, if the reply can be written without waiting.
+fn refuse(program: Program, mut stream: &UnixStream, clients_max: usize) {
     let reply = Reply::Error(format!(
-        "{program} serves {most} clients already: try again later"
+        "{program} already serves {clients_max} clients; try again later"
     ));
-    // It is closed in any case.
+    // The connection is closed in any case.
     let _ = stream.write(&line(&reply));
 }
 
 fn line(reply: &Reply) -> Rc<[u8]> {
-    // Strings, numbers and maps with string keys: nothing that JSON lacks.
+    // Only strings, numbers and maps with string keys, so this cannot fail.
     to_line(reply).unwrap_or_default().into()
 }

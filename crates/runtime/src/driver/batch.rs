@@ -8,15 +8,15 @@ use ring_proto::time::{Instant, Now};
 #[derive(Debug)]
 pub struct ReceiveBatch<P = ()> {
     buffers: Buffers,
-    /// So many buffers are used, each for a message or for what came and was none.
-    used: usize,
-    messages: Vec<Received<P>>,
+    /// Number of used buffers. A skipped one holds no message.
+    used_count: usize,
+    messages: Vec<MessageMetadata<P>>,
 }
 
-/// A message's metadata.
+/// The metadata of a message.
 #[derive(Debug)]
-struct Received<P> {
-    /// Which buffer it is in.
+struct MessageMetadata<P> {
+    /// Index of the message's buffer.
     buffer: usize,
     len: usize,
     from: P,
@@ -24,7 +24,7 @@ struct Received<P> {
     age: Duration,
 }
 
-/// One buffer for each message that a batch holds, all of one size.
+/// One buffer of equal size for each message of a batch.
 #[derive(Debug)]
 struct Buffers {
     bytes: Box<[u8]>,
@@ -42,94 +42,91 @@ impl Buffers {
         &self.bytes[at * self.size..][..len]
     }
 
-    /// Returns buffer `at`; `None`: there are fewer.
     fn get_mut(&mut self, at: usize) -> Option<&mut [u8]> {
         self.bytes.get_mut(at * self.size..(at + 1) * self.size)
     }
 
-    /// Returns the buffers from `at` on.
     fn from(&mut self, at: usize) -> impl ExactSizeIterator<Item = &mut [u8]> {
         let rest = self.bytes.get_mut(at * self.size..).unwrap_or_default();
-        // A buffer without room has none for a message.
+        // `chunks_exact_mut` panics at a size of zero.
         rest.chunks_exact_mut(self.size.max(1))
     }
 }
 
 impl<P: Copy> ReceiveBatch<P> {
-    /// An empty batch of at most `count` messages of at most `size` bytes; the only allocation that it
-    /// ever makes.
+    /// Makes an empty batch of at most `count` messages of at most `size` bytes. The batch never allocates again.
     pub fn of(count: usize, size: usize) -> Self {
         Self {
             buffers: Buffers::new(count, size),
-            used: 0,
+            used_count: 0,
             messages: Vec::with_capacity(count),
         }
     }
 
     /// Forgets all messages.
     pub fn clear(&mut self) {
-        self.used = 0;
+        self.used_count = 0;
         self.messages.clear();
     }
 
-    /// The buffer for the next message; `None` if the batch is full.
+    /// Returns the buffer for the next message; `None` if the batch is full.
     pub fn next_buffer(&mut self) -> Option<&mut [u8]> {
-        self.buffers.get_mut(self.used)
+        self.buffers.get_mut(self.used_count)
     }
 
-    /// The buffers for the next messages, in order: each is taken with [`push`](Self::push) or
-    /// [`skip`](Self::skip).
-    pub fn vacant(&mut self) -> impl ExactSizeIterator<Item = &mut [u8]> {
-        self.buffers.from(self.used)
+    /// Returns the buffers for the next messages, in order. The caller then calls [`push`](Self::push) or
+    /// [`skip`](Self::skip) once for each used buffer.
+    pub fn free_buffers(&mut self) -> impl ExactSizeIterator<Item = &mut [u8]> {
+        self.buffers.from(self.used_count)
     }
 
-    /// Uses up [`next_buffer`](Self::next_buffer) without a message: what came is none.
+    /// Marks [`next_buffer`](Self::next_buffer) as used, without a message.
     pub fn skip(&mut self) {
-        self.used += 1;
+        self.used_count += 1;
     }
 
-    /// Takes the first `len` bytes of [`next_buffer`](Self::next_buffer) as a message `from` somebody
-    /// that is `age` old at `now`.
+    /// Adds the first `len` bytes of [`next_buffer`](Self::next_buffer) as a message from peer `from`, which was
+    /// `age` old at `now`.
     pub fn push(&mut self, len: usize, from: P, now: Now, age: Duration) {
         debug_assert!(len <= self.buffers.size);
-        let message = Received {
-            buffer: self.used,
+        let message = MessageMetadata {
+            buffer: self.used_count,
             len,
             from,
             now,
             age,
         };
         self.messages.push(message);
-        self.used += 1;
+        self.used_count += 1;
     }
 
-    /// How many messages there is room for.
+    /// Returns the maximum number of messages.
     pub fn capacity(&self) -> usize {
         self.buffers.count
     }
 
-    /// How many messages there are.
+    /// Returns the number of messages.
     pub fn len(&self) -> usize {
         self.messages.len()
     }
 
-    /// Whether there are none.
+    /// Whether the batch has no messages.
     pub fn is_empty(&self) -> bool {
         self.messages.is_empty()
     }
 
-    /// Whether there may be more to receive.
+    /// Whether all buffers are used: there may be more to receive.
     pub fn is_full(&self) -> bool {
-        self.used == self.buffers.count
+        self.used_count == self.buffers.count
     }
 
-    /// When the last message came.
+    /// Returns the arrival time of the last message.
     pub fn newest(&self) -> Option<Instant> {
         let last = self.messages.last();
         last.map(|last| last.now.monotonic.before(last.age))
     }
 
-    /// The messages received, each with who sent it, a time and its age then.
+    /// Returns each message with its sender, the time at which it is handled, and its age at that time.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], P, Now, Duration)> {
         let messages = self.messages.iter();
         messages.map(|it| (self.buffers.get(it.buffer, it.len), it.from, it.now, it.age))
@@ -141,13 +138,12 @@ impl<P: Copy> ReceiveBatch<P> {
 pub struct TransmitBatch<P = ()> {
     buffers: Buffers,
     messages: Vec<(usize, P)>,
-    /// So many of them are dealt with.
+    /// Number of messages that were sent or given up.
     done: usize,
 }
 
 impl<P: Copy> TransmitBatch<P> {
-    /// An empty batch of at most `count` messages of at most `size` bytes; the only allocation that it
-    /// ever makes.
+    /// Makes an empty batch of at most `count` messages of at most `size` bytes. The batch never allocates again.
     pub fn of(count: usize, size: usize) -> Self {
         Self {
             buffers: Buffers::new(count, size),
@@ -156,17 +152,17 @@ impl<P: Copy> TransmitBatch<P> {
         }
     }
 
-    /// How many messages there is room for.
+    /// Returns the maximum number of messages.
     pub fn capacity(&self) -> usize {
         self.buffers.count
     }
 
-    /// The buffer for the next message; `None` if the batch is full.
+    /// Returns the buffer for the next message; `None` if the batch is full.
     pub fn next_buffer(&mut self) -> Option<&mut [u8]> {
         self.buffers.get_mut(self.messages.len())
     }
 
-    /// Takes the first `len` bytes of [`next_buffer`](Self::next_buffer) as a message for somebody.
+    /// Adds the first `len` bytes of [`next_buffer`](Self::next_buffer) as a message to a peer.
     pub fn push(&mut self, len: usize, to: P) {
         debug_assert!(len <= self.buffers.size);
         self.messages.push((len, to));
@@ -178,22 +174,22 @@ impl<P: Copy> TransmitBatch<P> {
         self.done = 0;
     }
 
-    /// Forgets the first `count` messages; the others are still to be sent.
+    /// Forgets the first `count` messages. The others are still to be sent.
     pub fn drop_first(&mut self, count: usize) {
         self.done = (self.done + count).min(self.messages.len());
     }
 
-    /// How many messages there are.
+    /// Returns the number of messages that are still to be sent.
     pub fn len(&self) -> usize {
         self.messages.len() - self.done
     }
 
-    /// Whether there are none.
+    /// Whether no message is still to be sent.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The messages in order, each with whom it is for.
+    /// Returns the messages that are still to be sent, in order, each with its destination.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&[u8], P)> {
         let messages = self.messages.iter().enumerate().skip(self.done);
         messages.map(|(at, &(len, to))| (self.buffers.get(at, len), to))
@@ -209,9 +205,9 @@ mod tests {
     use super::ReceiveBatch;
 
     #[test]
-    fn what_is_skipped_leaves_the_messages_around_it_in_their_buffers() {
+    fn a_skipped_buffer_leaves_other_messages_in_place() {
         let mut batch = ReceiveBatch::of(3, 1);
-        for (byte, buffer) in batch.vacant().enumerate() {
+        for (byte, buffer) in batch.free_buffers().enumerate() {
             buffer[0] = u8::try_from(byte).expect("few");
         }
         let now = Now {
@@ -220,12 +216,12 @@ mod tests {
         };
         batch.push(1, (), now, Duration::ZERO);
         batch.skip();
-        assert_eq!(batch.vacant().len(), 1);
+        assert_eq!(batch.free_buffers().len(), 1);
         batch.push(1, (), now, Duration::ZERO);
         let bytes: Vec<&[u8]> = batch.iter().map(|(bytes, ..)| bytes).collect();
         assert_eq!(bytes, [&[0][..], &[2]]);
         assert!(batch.is_full() && batch.next_buffer().is_none());
         batch.clear();
-        assert!(batch.is_empty() && batch.vacant().len() == 3);
+        assert!(batch.is_empty() && batch.free_buffers().len() == 3);
     }
 }

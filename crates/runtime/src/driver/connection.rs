@@ -1,7 +1,7 @@
-//! One connection: its buffers and its progress.
+//! One connection: its buffers and its state.
 //!
-//! A network only announces that something may have changed; trying shows whether a connection can be read or
-//! written. A connection whose bytes are not consumed is not read further, so its peer has to wait.
+//! The network only announces that something may have changed. Only a read or a write shows whether the connection is
+//! ready. If the machine does not consume bytes, the connection is not read further, so the peer has to wait.
 
 use std::io::{self, ErrorKind};
 use std::mem;
@@ -11,99 +11,94 @@ use ring_proto::Closed;
 use super::Happened;
 use super::connections::{Connection, reason};
 
-/// Maximum unconsumed bytes of a connection, and maximum bytes read from it in one turn.
+/// Maximum unconsumed bytes of a connection, and maximum bytes read from it in one loop iteration.
 pub const RECEIVE_ROOM: usize = 64 * 1024;
-/// Maximum bytes read in the first call. Each further one reads as many as there are already: a buffer grows with what is
-/// received.
-const READ: usize = 4 * 1024;
-/// Maximum bytes taken from a machine at a time.
-const WRITE: usize = 16 * 1024;
-/// Zeros to be copied where a buffer needs room. `Vec::resize` would fill it byte by byte in builds that are not optimised, and makes
-/// the simulator's tests fifteen times as slow there.
-static ROOM: [u8; RECEIVE_ROOM] = [0; RECEIVE_ROOM];
+/// Maximum bytes of the first read call. Each later call reads at most as many bytes as the buffer already has, so a
+/// buffer grows with the data received.
+const FIRST_READ_MAX: usize = 4 * 1024;
+/// Maximum bytes taken from the machine at a time.
+const WRITE_CHUNK: usize = 16 * 1024;
+/// Zeros for extending a buffer. `Vec::resize` would write byte by byte in builds that are not optimized, and the
+/// simulator's tests would take fifteen times as long there.
+static ZEROS: [u8; RECEIVE_ROOM] = [0; RECEIVE_ROOM];
 
 /// A connection in its slot.
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "facts that know nothing of each other"
-)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 #[derive(Debug)]
 pub(super) struct Stream<C, P> {
     pub(super) connection: C,
-    phase: Phase<P>,
-    /// It has failed, and the machine does not know yet.
+    phase: ConnectionPhase<P>,
+    /// The failure that the machine does not know of yet.
     failed: Option<Closed>,
-    /// The network has announced a change.
-    changed: bool,
-    /// A read may return something.
+    /// Whether the network has announced a change since the last check for a reset.
+    must_check: bool,
+    /// Whether a read may return something.
     readable: bool,
-    /// The last write took less than it was given.
-    blocked: bool,
+    /// Whether the last write took fewer bytes than it was given.
+    is_blocked: bool,
     received: Vec<u8>,
-    /// The peer has closed its side.
+    /// Whether the peer has closed its side.
     end: bool,
-    /// Something was received that the machine has not seen.
-    news: bool,
-    /// Bytes taken from the machine and not written.
-    unsent: Vec<u8>,
-    /// The machine has more bytes.
+    /// Whether something was received that the machine has not seen.
+    has_news: bool,
+    /// Bytes taken from the machine that are not written yet.
+    unwritten_bytes: Vec<u8>,
+    /// Whether the machine may have more bytes to write.
     has_more: bool,
-    ending: Ending,
+    close_state: CloseState,
 }
 
-/// How far it has come.
+/// How far the connection has been set up.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Phase<P> {
+pub(super) enum ConnectionPhase<P> {
     Connecting,
-    /// The machine has not heard of it.
+    /// The machine does not know of the connection yet.
     Accepted(P),
     Up,
 }
 
-/// What to do with the own side once all is written.
+/// The plan for this node's side of the connection once all bytes are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ending {
+enum CloseState {
     Open,
     Finish,
     Finished,
     Close,
 }
 
-/// The outcome of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum After {
+pub(super) enum WriteOutcome {
     Open,
-    /// All is written: close it.
+    /// All bytes are written: the caller closes the connection.
     Closed,
 }
 
 impl<C: Connection, P: Copy> Stream<C, P> {
-    pub(super) const fn new(connection: C, phase: Phase<P>) -> Self {
+    pub(super) const fn new(connection: C, phase: ConnectionPhase<P>) -> Self {
         Self {
             connection,
             phase,
             failed: None,
-            changed: false,
+            must_check: false,
             readable: true,
-            blocked: false,
+            is_blocked: false,
             received: Vec::new(),
             end: false,
-            news: false,
-            unsent: Vec::new(),
+            has_news: false,
+            unwritten_bytes: Vec::new(),
             has_more: false,
-            ending: Ending::Open,
+            close_state: CloseState::Open,
         }
     }
 
     pub(super) fn is_closing(&self) -> bool {
-        self.ending == Ending::Close
+        self.close_state == CloseState::Close
     }
 
-    /// Something has changed.
-    pub(super) fn changed(&mut self) {
-        self.changed = true;
+    pub(super) fn on_change(&mut self) {
+        self.must_check = true;
         self.readable = true;
-        self.blocked = false;
+        self.is_blocked = false;
     }
 
     pub(super) fn fail(&mut self, why: Closed) {
@@ -115,79 +110,77 @@ impl<C: Connection, P: Copy> Stream<C, P> {
     }
 
     pub(super) fn receive_again(&mut self) {
-        self.news = self.end || !self.received.is_empty();
-        // It may have been reset since that was received.
-        self.changed = true;
+        self.has_news = self.end || !self.received.is_empty();
+        // The peer may have reset the connection since the bytes were received.
+        self.must_check = true;
     }
 
     pub(super) fn consume(&mut self, count: usize) {
         self.received.drain(..count.min(self.received.len()));
     }
 
-    /// Whether that can be done at once.
+    /// Closes this node's side once all bytes are written. Returns whether that is possible at once.
     pub(super) fn finish(&mut self) -> bool {
-        if self.ending == Ending::Open {
-            self.ending = Ending::Finish;
+        if self.close_state == CloseState::Open {
+            self.close_state = CloseState::Finish;
         }
         self.is_written()
     }
 
-    /// Whether that can be done at once.
+    /// Closes the connection once all bytes are written. Returns whether that is possible at once.
     pub(super) fn close(&mut self) -> bool {
-        self.ending = Ending::Close;
+        self.close_state = CloseState::Close;
         self.has_more = false;
         self.is_written()
     }
 
     fn is_connecting(&self) -> bool {
-        matches!(self.phase, Phase::Connecting)
+        matches!(self.phase, ConnectionPhase::Connecting)
     }
 
-    /// Whether nothing waits to be written.
     fn is_written(&self) -> bool {
-        !self.is_connecting() && !self.has_more && self.unsent.is_empty()
+        !self.is_connecting() && !self.has_more && self.unwritten_bytes.is_empty()
     }
 
-    /// Returns the next event.
-    pub(super) fn next(&mut self) -> Option<Happened<P>> {
+    pub(super) fn next_event(&mut self) -> Option<Happened<P>> {
         if let Some(why) = self.failed {
             return Some(Happened::Closed(why));
         }
         match self.phase {
-            Phase::Accepted(from) => {
-                self.phase = Phase::Up;
+            ConnectionPhase::Accepted(from) => {
+                self.phase = ConnectionPhase::Up;
                 return Some(Happened::Accepted(from));
             }
-            Phase::Connecting => {
+            ConnectionPhase::Connecting => {
                 return match self.connection.established() {
                     Ok(()) => {
-                        self.phase = Phase::Up;
+                        self.phase = ConnectionPhase::Up;
                         Some(Happened::Connected)
                     }
                     Err(error) if error.kind() == ErrorKind::WouldBlock => None,
                     Err(error) => Some(Happened::Closed(reason(&error))),
                 };
             }
-            Phase::Up => {}
+            ConnectionPhase::Up => {}
         }
         if let Err(error) = self.read() {
             return Some(Happened::Closed(reason(&error)));
         }
-        if mem::take(&mut self.news) {
+        if mem::take(&mut self.has_news) {
             return Some(Happened::Received);
         }
-        let is_wanted = !self.is_written() || self.ending == Ending::Finish;
-        (!self.blocked && is_wanted).then_some(Happened::Writable)
+        let is_wanted = !self.is_written() || self.close_state == CloseState::Finish;
+        (!self.is_blocked && is_wanted).then_some(Happened::Writable)
     }
 
-    /// Reads as much as there is and fits. Bytes that a peer sent before it reset the connection do not count, so
-    /// the check for a reset comes last.
+    /// Reads all available bytes that fit. The check for a reset comes last: bytes that a peer sent before it reset
+    /// the connection must not count.
     fn read(&mut self) -> io::Result<()> {
         let mut has_read = false;
         while self.readable && !self.end && self.received.len() < RECEIVE_ROOM {
             let len = self.received.len();
-            let room = READ.max(len).min(RECEIVE_ROOM - len);
-            self.received.extend_from_slice(&ROOM[..room]);
+            let room = FIRST_READ_MAX.max(len).min(RECEIVE_ROOM - len);
+            self.received.extend_from_slice(&ZEROS[..room]);
             let read = self.connection.read(&mut self.received[len..]);
             self.received.truncate(len + *read.as_ref().unwrap_or(&0));
             match read {
@@ -198,47 +191,51 @@ impl<C: Connection, P: Copy> Stream<C, P> {
                 Err(error) => return Err(error),
             }
         }
-        self.news |= has_read;
-        if mem::take(&mut self.changed) || has_read {
+        self.has_news |= has_read;
+        if mem::take(&mut self.must_check) || has_read {
             self.connection.check()?;
         }
         Ok(())
     }
 
-    /// Writes until the connection takes no more, or all is written.
-    pub(super) fn write(&mut self, fill: &mut dyn FnMut(&mut [u8]) -> usize) -> io::Result<After> {
+    /// Writes until the connection takes no more bytes, or all are written.
+    pub(super) fn write(
+        &mut self,
+        fill: &mut dyn FnMut(&mut [u8]) -> usize,
+    ) -> io::Result<WriteOutcome> {
         self.has_more = true;
-        if self.is_connecting() || self.blocked {
-            return Ok(After::Open);
+        if self.is_connecting() || self.is_blocked {
+            return Ok(WriteOutcome::Open);
         }
         loop {
-            while !self.unsent.is_empty() {
-                match self.connection.write(&self.unsent) {
-                    Ok(count) => drop(self.unsent.drain(..count)),
+            while !self.unwritten_bytes.is_empty() {
+                match self.connection.write(&self.unwritten_bytes) {
+                    Ok(count) => drop(self.unwritten_bytes.drain(..count)),
                     Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                        self.blocked = true;
-                        return Ok(After::Open);
+                        self.is_blocked = true;
+                        return Ok(WriteOutcome::Open);
                     }
                     Err(error) if error.kind() == ErrorKind::Interrupted => {}
                     Err(error) => return Err(error),
                 }
             }
-            self.unsent.extend_from_slice(&ROOM[..WRITE]);
-            let count = fill(&mut self.unsent);
-            self.unsent.truncate(count);
-            if self.unsent.is_empty() {
+            self.unwritten_bytes
+                .extend_from_slice(&ZEROS[..WRITE_CHUNK]);
+            let count = fill(&mut self.unwritten_bytes);
+            self.unwritten_bytes.truncate(count);
+            if self.unwritten_bytes.is_empty() {
                 break;
             }
         }
         self.has_more = false;
-        match self.ending {
-            Ending::Open | Ending::Finished => Ok(After::Open),
-            Ending::Finish => {
+        match self.close_state {
+            CloseState::Open | CloseState::Finished => Ok(WriteOutcome::Open),
+            CloseState::Finish => {
                 self.connection.finish()?;
-                self.ending = Ending::Finished;
-                Ok(After::Open)
+                self.close_state = CloseState::Finished;
+                Ok(WriteOutcome::Open)
             }
-            Ending::Close => Ok(After::Closed),
+            CloseState::Close => Ok(WriteOutcome::Closed),
         }
     }
 }

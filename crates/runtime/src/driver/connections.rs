@@ -1,52 +1,52 @@
-//! A bounded number of connections over any network: their slots, and their events in turn.
+//! A bounded number of connections over any network: their slots and their events.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
 
 use ring_proto::{Closed, StreamId};
 
-use super::connection::{After, Phase, Stream};
+use super::connection::{ConnectionPhase, Stream, WriteOutcome};
 use super::{Happened, Streams};
 
-/// Peers in a row that cannot be accepted, after which the network is not asked again for now: more than wait.
-const FAILED_PEERS: usize = 4096;
-/// One slot in this many may hold a connection that the machine is done with.
-const CLOSING_ONE_OF: usize = 2;
+/// Maximum failed `accept` calls in a row before the listener is left until its next change: more than can wait.
+const FAILED_ACCEPTS_MAX: usize = 4096;
+/// At most one slot in this many may hold a connection that the machine has closed.
+const SLOTS_PER_CLOSING: usize = 2;
 
 /// A network that makes connections.
 pub trait Network<P> {
-    /// Its connections.
+    /// The type of its connections.
     type Connection: Connection;
 
-    /// Begins to connect to a peer.
+    /// Starts to connect to a peer.
     ///
     /// # Errors
-    /// The attempt cannot even begin.
+    /// The attempt fails at once.
     fn connect(&mut self, to: P) -> io::Result<Self::Connection>;
 
     /// Accepts the next connection, and returns its peer.
     ///
     /// # Errors
-    /// `WouldBlock`: there is none. `OutOfMemory`: there is no memory or descriptor for one, for now. Anything else:
-    /// this connection failed; there may be another.
+    /// `WouldBlock`: no peer waits. `OutOfMemory`: there is no memory or descriptor at the moment. Anything else:
+    /// this connection failed, and another peer may wait.
     fn accept(&mut self) -> io::Result<(Self::Connection, P)>;
 
-    /// Announces from now on when something may have changed for `connection`, each change once.
+    /// Watches `connection`: [`changed`](Self::changed) returns each later change once.
     ///
     /// # Errors
-    /// The kernel refuses to watch it.
+    /// The kernel cannot watch the connection.
     fn watch(&mut self, connection: &Self::Connection, key: u64) -> io::Result<()>;
 
-    /// For whom something may have changed.
+    /// Returns the next source that may have changed.
     fn changed(&mut self) -> Option<Changed>;
 }
 
-/// For whom something may have changed.
+/// A source that may have changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Changed {
     /// Peers may have connected.
     Listener,
-    /// The connection that is watched under this key.
+    /// The connection that is watched with this key.
     Connection(u64),
 }
 
@@ -55,37 +55,37 @@ pub trait Connection {
     /// Checks whether it is established.
     ///
     /// # Errors
-    /// `WouldBlock`: not yet. Anything else: it never will.
+    /// `WouldBlock`: not yet. Anything else: it cannot be established.
     fn established(&mut self) -> io::Result<()>;
 
-    /// Reads; 0: the peer has closed its side.
+    /// Reads bytes; 0: the peer has closed its side.
     ///
     /// # Errors
-    /// `WouldBlock`: there is nothing to read. Anything else: the connection is gone.
+    /// `WouldBlock`: there is nothing to read. Anything else: the connection has failed.
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize>;
 
-    /// Checks whether the peer has reset it, perhaps after it closed its side.
+    /// Checks whether the peer has reset the connection, perhaps after it closed its side.
     ///
     /// # Errors
-    /// It is gone.
+    /// The connection has failed.
     fn check(&mut self) -> io::Result<()>;
 
-    /// Writes a part of `bytes`.
+    /// Writes some of `bytes`, and returns their number.
     ///
     /// # Errors
-    /// `WouldBlock`: it takes nothing now. Anything else: the connection is gone.
+    /// `WouldBlock`: it takes no bytes at the moment. Anything else: the connection has failed.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize>;
 
-    /// Closes the own side.
+    /// Closes this node's side.
     ///
     /// # Errors
-    /// The connection is gone.
+    /// The connection has failed.
     fn finish(&mut self) -> io::Result<()>;
 
-    /// Closes it: the peer reads all that was written, then the end of the stream.
+    /// Closes the connection: the peer reads all bytes that were written, then the end of the stream.
     fn close(self);
 
-    /// Resets it.
+    /// Resets the connection.
     fn abort(self);
 }
 
@@ -94,16 +94,16 @@ pub trait Connection {
 pub struct Connections<N: Network<P>, P> {
     network: N,
     slots: Vec<Slot<N::Connection, P>>,
-    /// Free slots; the last is used next.
-    vacant: Vec<u16>,
-    /// Slots that may have work to do, each once.
+    /// Free slots. The last one is used next.
+    free_slots: Vec<u16>,
+    /// Slots that may have work to do, each at most once.
     due: VecDeque<u16>,
-    /// Connections that the machine is done with and whose last bytes are not written yet, the oldest first.
+    /// Connections that the machine has closed and whose last bytes are not written yet, the oldest first.
     closing: VecDeque<StreamId>,
     /// Connections that failed before they had a socket.
     failed: VecDeque<(StreamId, Closed)>,
-    /// Peers may have connected.
-    accepts: bool,
+    /// Whether peers may be waiting to be accepted.
+    may_accept: bool,
 }
 
 #[derive(Debug)]
@@ -114,7 +114,7 @@ struct Slot<C, P> {
 }
 
 impl<N: Network<P>, P: Copy> Connections<N, P> {
-    /// At most `count` connections of `network`.
+    /// Makes slots for at most `count` connections of `network`.
     pub fn new(network: N, count: u16) -> Self {
         let slot = || Slot {
             generation: 0,
@@ -124,15 +124,15 @@ impl<N: Network<P>, P: Copy> Connections<N, P> {
         Self {
             network,
             slots: (0..count).map(|_| slot()).collect(),
-            vacant: (0..count).rev().collect(),
+            free_slots: (0..count).rev().collect(),
             due: VecDeque::with_capacity(count.into()),
             closing: VecDeque::new(),
             failed: VecDeque::new(),
-            accepts: true,
+            may_accept: true,
         }
     }
 
-    /// The network.
+    /// Returns the network.
     pub const fn network(&self) -> &N {
         &self.network
     }
@@ -163,8 +163,8 @@ impl<N: Network<P>, P: Copy> Connections<N, P> {
     }
 
     /// Puts a connection into a free slot, which must exist.
-    fn add(&mut self, connection: io::Result<N::Connection>, phase: Phase<P>) {
-        let Some(slot) = self.vacant.pop() else {
+    fn add(&mut self, connection: io::Result<N::Connection>, phase: ConnectionPhase<P>) {
+        let Some(slot) = self.free_slots.pop() else {
             return;
         };
         let id = self.id(slot);
@@ -185,52 +185,52 @@ impl<N: Network<P>, P: Copy> Connections<N, P> {
         }
     }
 
-    /// Frees a slot: the next connection there has another generation.
+    /// Frees a slot. The generation of the slot increases, so that the id of the old connection is never used again.
     fn vacate(&mut self, slot: u16) -> Option<N::Connection> {
         let id = self.id(slot);
         self.closing.retain(|&closing| closing != id);
         let it = &mut self.slots[usize::from(slot)];
         it.generation = it.generation.wrapping_add(1);
         let stream = it.stream.take();
-        self.vacant.push(slot);
-        // There may be a descriptor now for a peer that could not be accepted without one.
-        self.accepts = true;
+        self.free_slots.push(slot);
+        // The closed connection's descriptor may now serve a peer that could not be accepted.
+        self.may_accept = true;
         stream.map(|stream| stream.connection)
     }
 
     fn accept(&mut self) {
         let mut failed = 0;
-        while self.accepts && !self.vacant.is_empty() {
+        while self.may_accept && !self.free_slots.is_empty() {
             match self.network.accept() {
                 Ok((connection, from)) => {
                     failed = 0;
-                    self.add(Ok(connection), Phase::Accepted(from));
+                    self.add(Ok(connection), ConnectionPhase::Accepted(from));
                 }
-                // Without a descriptor the next attempt waits until another peer comes or a connection closes.
-                Err(error) if is_final(error.kind()) => self.accepts = false,
-                // A peer that has given up must not keep those behind it waiting, who are not announced again.
+                // Without a descriptor, wait until another peer comes or a connection closes.
+                Err(error) if ends_accepting(error.kind()) => self.may_accept = false,
+                // A peer that has given up must not block the peers behind it: the network does not announce them
+                // again.
                 Err(_) => {
                     failed += 1;
-                    self.accepts = failed < FAILED_PEERS;
+                    self.may_accept = failed < FAILED_ACCEPTS_MAX;
                 }
             }
         }
     }
 
-    /// The machine is done with a connection whose failure it has not seen.
+    /// Forgets a failure that the machine has not seen, as the machine is done with the connection.
     fn forget_failure(&mut self, id: StreamId) {
         self.failed.retain(|&(failed, _)| failed != id);
     }
 
-    /// Takes in what the network announces.
-    fn look_round(&mut self) {
+    fn collect_changes(&mut self) {
         while let Some(changed) = self.network.changed() {
             match changed {
-                Changed::Listener => self.accepts = true,
+                Changed::Listener => self.may_accept = true,
                 Changed::Connection(key) => {
                     let id = id_of(key);
                     if let Some(stream) = self.stream(id) {
-                        stream.changed();
+                        stream.on_change();
                         self.make_due(id.slot);
                     }
                 }
@@ -238,14 +238,14 @@ impl<N: Network<P>, P: Copy> Connections<N, P> {
         }
     }
 
-    /// Returns the next event of a slot that is due.
-    fn look(&mut self, slot: u16) -> Option<Happened<P>> {
+    /// Returns the next event of a slot in `due`.
+    fn poll_slot(&mut self, slot: u16) -> Option<Happened<P>> {
         let stream = self.slots[usize::from(slot)].stream.as_mut()?;
         if stream.is_closing() {
             self.write(self.id(slot), &mut |_| 0);
             return None;
         }
-        let happened = stream.next();
+        let happened = stream.next_event();
         match happened {
             Some(Happened::Closed(_)) => {
                 if let Some(connection) = self.vacate(slot) {
@@ -261,12 +261,12 @@ impl<N: Network<P>, P: Copy> Connections<N, P> {
 
 impl<N: Network<P>, P: Copy> Streams<P> for Connections<N, P> {
     fn vacant(&self) -> Option<StreamId> {
-        self.vacant.last().map(|&slot| self.id(slot))
+        self.free_slots.last().map(|&slot| self.id(slot))
     }
 
     fn open(&mut self, to: P) {
         let connection = self.network.connect(to);
-        self.add(connection, Phase::Connecting);
+        self.add(connection, ConnectionPhase::Connecting);
     }
 
     fn write(&mut self, id: StreamId, fill: &mut dyn FnMut(&mut [u8]) -> usize) {
@@ -274,8 +274,8 @@ impl<N: Network<P>, P: Copy> Streams<P> for Connections<N, P> {
             return;
         };
         match stream.write(fill) {
-            Ok(After::Open) => {}
-            Ok(After::Closed) => {
+            Ok(WriteOutcome::Open) => {}
+            Ok(WriteOutcome::Closed) => {
                 if let Some(connection) = self.vacate(id.slot) {
                     connection.close();
                 }
@@ -304,8 +304,8 @@ impl<N: Network<P>, P: Copy> Streams<P> for Connections<N, P> {
             Some(false) if self.closing.contains(&id) => {}
             Some(false) => {
                 self.closing.push_back(id);
-                // Peers that do not read must not keep slots from other peers.
-                if self.closing.len() > self.slots.len() / CLOSING_ONE_OF
+                // Peers that do not read must not take slots from other peers.
+                if self.closing.len() > self.slots.len() / SLOTS_PER_CLOSING
                     && let Some(oldest) = self.closing.pop_front()
                 {
                     self.abort(oldest);
@@ -328,13 +328,13 @@ impl<N: Network<P>, P: Copy> Streams<P> for Connections<N, P> {
             return Some((id, Happened::Closed(closed)));
         }
         if self.due.is_empty() {
-            self.look_round();
+            self.collect_changes();
         }
         self.accept();
         while let Some(slot) = self.due.pop_front() {
             self.slots[usize::from(slot)].is_due = false;
             let id = self.id(slot);
-            if let Some(happened) = self.look(slot) {
+            if let Some(happened) = self.poll_slot(slot) {
                 return Some((id, happened));
             }
         }
@@ -342,7 +342,7 @@ impl<N: Network<P>, P: Copy> Streams<P> for Connections<N, P> {
     }
 
     fn is_due(&self) -> bool {
-        let can_accept = self.accepts && !self.vacant.is_empty();
+        let can_accept = self.may_accept && !self.free_slots.is_empty();
         can_accept || !self.due.is_empty() || !self.failed.is_empty()
     }
 
@@ -365,12 +365,12 @@ impl<N: Network<P>, P: Copy> Streams<P> for Connections<N, P> {
     }
 }
 
-/// Whether another peer cannot be accepted either.
-fn is_final(kind: ErrorKind) -> bool {
+/// Whether no other peer can be accepted either.
+fn ends_accepting(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::WouldBlock | ErrorKind::OutOfMemory)
 }
 
-/// The key under which a connection is watched.
+/// Returns the key with which a connection is watched.
 fn key(id: StreamId) -> u64 {
     u64::from(id.generation) << 16 | u64::from(id.slot)
 }
@@ -386,7 +386,7 @@ fn id_of(key: u64) -> StreamId {
     }
 }
 
-/// Why a connection is gone.
+/// Converts an error into the reason why a connection has closed.
 pub(super) fn reason(error: &io::Error) -> Closed {
     match error.kind() {
         ErrorKind::ConnectionRefused => Closed::Refused,

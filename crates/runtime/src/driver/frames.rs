@@ -2,22 +2,22 @@
 
 use super::{Quota, ReceiveBatch, TransmitBatch};
 
-/// Size of one frame's buffer in bytes. Longer frames are truncated: no message is that long.
+/// The size of a frame's buffer in bytes. Longer frames are truncated: no message is that long.
 pub const MAX_FRAME: usize = 1536;
 /// Maximum frames that one receive call returns.
 pub const RECEIVE_BATCH: usize = 32;
 /// Maximum frames that one send call takes.
 pub const TRANSMIT_BATCH: usize = 8;
 
-/// A few batches a turn; before a timeout more than a packet socket's queue holds.
+/// A few batches per loop iteration. Before a timeout, more than a packet socket's queue holds.
 pub const QUOTA: Quota = Quota::of_messages(4 * RECEIVE_BATCH, 64 * RECEIVE_BATCH);
 
-/// An empty batch for frames to receive.
+/// Makes an empty batch to receive frames.
 pub fn receive_batch() -> ReceiveBatch {
     ReceiveBatch::of(RECEIVE_BATCH, MAX_FRAME)
 }
 
-/// An empty batch for frames to send.
+/// Makes an empty batch to send frames.
 pub fn transmit_batch() -> TransmitBatch {
     TransmitBatch::of(TRANSMIT_BATCH, MAX_FRAME)
 }

@@ -6,12 +6,12 @@ use ring_proto::time::Now;
 
 use super::{Link, Quota, ReceiveBatch, Refused, Streams, TransmitBatch};
 
-/// A link of datagrams with connections beside them.
+/// A link of datagrams, together with connections.
 #[derive(Debug)]
 pub struct Joined<D, S> {
-    /// Carries the datagrams.
+    /// The link that carries the datagrams.
     pub datagrams: D,
-    /// Carries the connections.
+    /// The connections.
     pub streams: S,
 }
 

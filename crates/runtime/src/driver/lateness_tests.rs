@@ -1,4 +1,4 @@
-//! What the driver owes a machine to which it matters whether its process stood still.
+//! Tests of the order in which the driver reports lateness, for a machine that asks for it.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -21,21 +21,21 @@ const fn at(nanos: u64) -> Now {
     }
 }
 
-/// Writes down what it is told, and when that was.
+/// Records each call and its time.
 #[derive(Debug, Default)]
-struct Sleeper {
-    told: VecDeque<String>,
+struct LatenessRecorder {
+    calls: VecDeque<String>,
     is_due: bool,
 }
 
-impl Sleeper {
+impl LatenessRecorder {
     fn tell(&mut self, what: &str, now: Now) {
         let at = now.monotonic.as_nanos();
-        self.told.push_back(format!("{what} {at}"));
+        self.calls.push_back(format!("{what} {at}"));
     }
 }
 
-impl Machine for Sleeper {
+impl Machine for LatenessRecorder {
     type Peer = u32;
     type Net = ();
     type Command = ();
@@ -72,7 +72,7 @@ impl Machine for Sleeper {
         None
     }
     fn poll_event(&mut self) -> Option<String> {
-        self.told.pop_front()
+        self.calls.pop_front()
     }
     fn poll_timeout(&self) -> Option<Instant> {
         self.is_due.then(|| Instant::from_nanos(10))
@@ -80,12 +80,12 @@ impl Machine for Sleeper {
 }
 
 /// Messages with the times at which they came, and connections.
-struct Place {
+struct TestLink {
     arrived: VecDeque<u64>,
     streams: Connections<Shared, u32>,
 }
 
-impl Link<u32> for Place {
+impl Link<u32> for TestLink {
     fn receive(&mut self, _now: Now, batch: &mut ReceiveBatch<u32>) -> io::Result<()> {
         batch.clear();
         while let Some(came) = self.arrived.pop_front() {
@@ -113,33 +113,33 @@ impl Store<Infallible> for NoDisk {
 }
 
 #[derive(Default)]
-struct Seen(Vec<String>);
+struct RecordedEvents(Vec<String>);
 
-impl Observe<String> for Seen {
+impl Observe<String> for RecordedEvents {
     fn observe(&mut self, _now: Now, event: &String) {
         self.0.push(event.clone());
     }
 }
 
-/// A process stops for 5,000 ns after it has read the clock: what comes meanwhile has its own times, but first the machine
-/// is told how late it is.
+/// The process stalls for 5,000 ns after it has read the clock. The driver reports its lateness before it handles
+/// messages and timeouts, which keep their own times.
 #[test]
-fn lateness_is_told_before_messages_and_time_outs() {
+fn lateness_is_reported_before_messages_and_timeouts() {
     let lan = Shared::default();
     {
         let mut lan = lan.0.borrow_mut();
         lan.calls.push_back((Wire::default(), 9));
         lan.changed.push_back(Changed::Listener);
     }
-    let mut place = Place {
+    let mut place = TestLink {
         arrived: [100, 200].into(),
         streams: Connections::new(lan, 2),
     };
-    let (mut disk, mut seen) = (NoDisk, Seen::default());
+    let (mut disk, mut seen) = (NoDisk, RecordedEvents::default());
     let batches = (ReceiveBatch::of(4, 16), TransmitBatch::of(4, 16));
-    let sleeper = Sleeper {
+    let sleeper = LatenessRecorder {
         is_due: true,
-        ..Sleeper::default()
+        ..LatenessRecorder::default()
     };
     let mut driver = Driver::with_batches(sleeper, batches.0, batches.1);
     let mut environment = Environment {
@@ -149,13 +149,6 @@ fn lateness_is_told_before_messages_and_time_outs() {
     };
     let turn = driver.turn(at(10), true, || at(5010), &mut environment);
     turn.expect("the link works");
-    let told = [
-        "late 5010",
-        "message 100",
-        "message 200",
-        "stream 5010",
-        "late 5010",
-        "timeout 10",
-    ];
-    assert_eq!(seen.0, told);
+    let calls = "late 5010; message 100; message 200; stream 5010; late 5010; timeout 10";
+    assert_eq!(seen.0.join("; "), calls);
 }

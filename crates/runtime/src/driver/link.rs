@@ -1,4 +1,4 @@
-//! What the driver needs of a link.
+//! The link that a driver sends and receives on.
 
 use std::io;
 
@@ -7,28 +7,27 @@ use thiserror::Error;
 
 use super::{ReceiveBatch, Streams, TransmitBatch, frames, streams};
 
-/// How much of a link's input one turn of a loop handles. Each kind of link says so itself.
+/// How much of a link's input one loop iteration handles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quota {
     /// Maximum messages, in whole batches.
     pub messages: usize,
-    /// The same if the machine's deadline has passed: more than the link's queue holds.
+    /// Maximum messages if the machine's deadline has passed: more than the link's queue holds.
     pub messages_before_timeout: usize,
     /// Maximum events of connections.
     pub events: usize,
-    /// The same if the machine's deadline has passed.
+    /// Maximum events of connections if the machine's deadline has passed.
     pub events_before_timeout: usize,
 }
 
 impl Quota {
-    /// That of a kind of link with so many messages; of the connections beside them, if there are any, what is
-    /// usual.
+    /// Makes a quota with these maximum numbers of messages, and the usual numbers of events of connections.
     pub const fn of_messages(messages: usize, before_timeout: usize) -> Self {
         Self {
             messages,
             messages_before_timeout: before_timeout,
-            events: streams::EVENTS,
-            events_before_timeout: streams::EVENTS_BEFORE_TIMEOUT,
+            events: streams::EVENTS_PER_TURN,
+            events_before_timeout: streams::EVENTS_BEFORE_TIMEOUT_MAX,
         }
     }
 }
@@ -36,38 +35,38 @@ impl Quota {
 /// A link that carries whole messages: [frames](super::frames), which contain their addresses (`P` is `()`), or
 /// [datagrams](super::datagrams) between peers with addresses of type `P`.
 pub trait Link<P = ()> {
-    /// How much of its input one turn handles: as of frames, unless its kind says otherwise.
+    /// How much of its input one loop iteration handles. The default is that of frames.
     const QUOTA: Quota = frames::QUOTA;
 
-    /// Receives up to a batch of messages without waiting. The batch is empty if nothing has arrived. A message's
-    /// age is as of `now`, or of a later time if it has come since: no message is handled at a time before it
+    /// Receives up to a batch of messages without waiting. The batch is empty if no message has arrived. A message's
+    /// age is its age at `now`, or at a later time if it came after `now`: no message is handled at a time before it
     /// came.
     ///
     /// # Errors
-    /// The link is gone or broken (`ENETDOWN`, `ENXIO`, …); never `EAGAIN` or `EINTR`.
+    /// The link is broken (`ENETDOWN`, `ENXIO`, …). Never `EAGAIN` or `EINTR`.
     fn receive(&mut self, now: Now, batch: &mut ReceiveBatch<P>) -> io::Result<()>;
 
-    /// Sends the messages in order, without waiting, and returns how many the link accepted. If that is fewer
+    /// Sends the messages in order, without waiting, and returns how many the link accepted. If it accepted fewer
     /// than all, it refused the next one (queue full, …).
     ///
     /// # Errors
-    /// Why the link refused the first message.
+    /// The reason why the link refused the first message.
     fn send(&mut self, batch: &TransmitBatch<P>) -> Result<usize, Refused>;
 
-    /// Returns the time after the last call of [`send`](Self::send): `now`, that of the turn, where time stands still
-    /// in a turn.
+    /// Returns a time by which all messages of the last [`send`](Self::send) have left. The default, `now`, is right
+    /// only where no time passes within a loop iteration.
     fn left_by(&self, now: Now) -> Now {
         now
     }
 
-    /// Returns its connections, if it has any.
+    /// Returns the link's connections, if it has any.
     fn streams(&mut self) -> Option<&mut dyn Streams<P>> {
         None
     }
 }
 
-/// A link that may be lost while another one beside it ([`Joined`](super::Joined)) is there: nothing comes of it, and nothing
-/// can be sent.
+/// A link that may be missing while the other part of a [`Joined`](super::Joined) link works. It then receives no
+/// messages and refuses to send.
 impl<P: Copy, L: Link<P>> Link<P> for Option<L> {
     const QUOTA: Quota = L::QUOTA;
 
@@ -95,10 +94,10 @@ impl<P: Copy, L: Link<P>> Link<P> for Option<L> {
     }
 }
 
-/// Why a message was not accepted for sending.
+/// The reason why a link refused a message.
 #[derive(Debug, Error)]
 pub enum Refused {
-    /// It is longer than the link carries: another attempt will fail as well.
+    /// The message is longer than the link can carry. Another attempt will fail as well.
     #[error("a message is longer than the link carries")]
     TooLong,
     /// Something else (queue full, link down, …).
@@ -107,7 +106,7 @@ pub enum Refused {
 }
 
 impl Refused {
-    /// Returns the reason as the system would say it.
+    /// Converts the reason into an I/O error.
     pub fn as_error(&self) -> io::Error {
         match self {
             Self::TooLong => io::Error::new(io::ErrorKind::InvalidInput, self.to_string()),

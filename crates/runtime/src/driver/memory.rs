@@ -1,4 +1,4 @@
-//! A network in memory, for tests: it does what it is told, and announces each change once.
+//! A network in memory, for tests. The test sets its state, and it announces each change once.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -7,24 +7,22 @@ use std::rc::Rc;
 
 use super::{Changed, Connection, Network};
 
-/// The other end of a connection, and what the network does to it.
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "facts that know nothing of each other"
-)]
+/// The other end of a connection, and the network's behavior for it.
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 #[derive(Debug, Default)]
 pub(super) struct Peer {
-    /// What it has sent and was not read.
+    /// Bytes that it has sent and that were not read.
     pub sent: VecDeque<u8>,
     pub has_closed: bool,
     pub has_reset: bool,
-    /// What it has read, and how many more bytes it takes.
     pub read: Vec<u8>,
+    /// How many more bytes it takes.
     pub takes: usize,
-    /// It has read an end; or the connection is gone, in order or not.
+    /// Whether it has read the end of the stream.
     pub end: bool,
+    /// How this node has ended the connection, if it has.
     pub over: Option<&'static str>,
-    /// It does not answer the connecting yet.
+    /// Whether it leaves the connection attempt unanswered.
     pub silent: bool,
     pub refuses: bool,
     pub key: u64,
@@ -87,10 +85,10 @@ impl Connection for Wire {
 
 #[derive(Debug, Default)]
 pub(super) struct Lan {
-    /// Peers that are to be connected to, in order.
+    /// Peers that can be connected to, in order.
     pub reachable: VecDeque<Wire>,
     pub calls: VecDeque<(Wire, u32)>,
-    /// Why the next calls cannot be accepted.
+    /// Errors of the next `accept` calls.
     pub refusals: VecDeque<ErrorKind>,
     pub changed: VecDeque<Changed>,
 }

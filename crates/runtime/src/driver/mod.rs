@@ -1,5 +1,5 @@
-//! Pumps a [`Machine`](ring_proto::Machine) over a [`Link`]: the same code in the daemon, the simulator and
-//! the tests.
+//! Drives a [`Machine`](ring_proto::Machine) over a [`Link`]. The daemon, the simulator and the tests use the same
+//! code. Start with [`Driver::turn`] in `pump.rs`.
 
 mod batch;
 mod connection;

@@ -1,4 +1,4 @@
-//! The pump: feeds inputs to the machine and carries out everything that follows from them.
+//! Feeds inputs to a state machine and performs all outputs that follow from them.
 
 use std::convert::Infallible;
 use std::io;
@@ -8,16 +8,16 @@ use ring_proto::{JobOp, Machine, Sent, Stored, StreamEvent, StreamId, StreamOp, 
 
 use super::{Happened, Link, ReceiveBatch, Refused, Streams, TransmitBatch, frames};
 
-/// Maximum timeouts handled in one turn: one timeout may lead to another at the same time.
-const TIMEOUTS: usize = 4;
+/// Maximum timeouts handled in one loop iteration: one timeout may lead to another at the same time.
+const TIMEOUTS_PER_TURN: usize = 4;
 
 /// Stores what must survive a restart.
 pub trait Store<D> {
-    /// Stores `durable`. The store itself reports why that failed.
+    /// Stores `durable`. The store itself reports a failure.
     fn store(&mut self, durable: &D) -> Stored;
 }
 
-/// That of machines of which nothing survives a restart.
+/// A store for machines that store nothing.
 #[derive(Debug, Clone, Copy)]
 pub struct NoStore;
 
@@ -27,24 +27,24 @@ impl Store<Infallible> for NoStore {
     }
 }
 
-/// Sees every event of a machine, and cannot change what happens.
+/// Sees every event of a machine, and cannot change anything.
 pub trait Observe<E> {
-    /// Something happened at `now`.
+    /// Handles an event that happened at `now`.
     fn observe(&mut self, now: Now, event: &E);
 }
 
-/// A machine's surroundings.
+/// The parts around a machine that its driver uses.
 #[derive(Debug)]
 pub struct Environment<'a, L, S, O> {
-    /// Carries the messages; `None` while there is no link.
+    /// The link that carries the messages; `None` while there is none.
     pub link: Option<&'a mut L>,
-    /// Stores what must survive a restart.
+    /// The store for everything that must survive a restart.
     pub store: &'a mut S,
-    /// Sees the events.
+    /// The observer of events.
     pub observer: &'a mut O,
 }
 
-/// Pumps one machine. After each call the machine's outputs have been carried out.
+/// Drives one machine. After each call, all outputs of the machine have been performed.
 #[derive(Debug)]
 pub struct Driver<M: Machine> {
     received: ReceiveBatch<M::Peer>,
@@ -89,19 +89,20 @@ impl<M: Machine> Driver<M> {
         &self.pump.machine
     }
 
-    /// Returns when to call [`timeout`](Self::timeout); `None`: never.
+    /// Returns the time at which to call [`timeout`](Self::timeout); `None`: never.
     pub fn deadline(&self) -> Option<Instant> {
         self.pump.machine.poll_timeout()
     }
 
-    /// Runs one turn of a loop that begins at `now`: handles messages if any have `arrived`, then tells the
-    /// machine that time has passed. If its deadline has passed, the turn first handles all that arrived before
-    /// `now`, whether or not the caller knows of it: a message that lies unread because this process was late
-    /// causes no timeout. Events of connections [without the network's doing](Streams::is_due) are handled in any
-    /// case.
+    /// Runs one iteration of a loop, which began at `now`. It handles messages if any have `arrived`, and then the
+    /// timeouts.
+    ///
+    /// If the machine's deadline has passed, it first handles all messages that arrived before `now`, whether or not
+    /// the caller knows of them. A message that waits unread because this process was late must cause no timeout.
+    /// Events of connections that are [due](Streams::is_due) are always handled.
     ///
     /// # Errors
-    /// The link failed to receive. Timeouts wait for the next turn.
+    /// The link cannot receive. Timeouts wait for the next call.
     pub fn turn<L, S, O>(
         &mut self,
         now: Now,
@@ -123,8 +124,8 @@ impl<M: Machine> Driver<M> {
         let mut handled = 0;
         while handled < quota {
             let more = self.fetch(present, environment)?;
-            self.note_lateness(&mut clock, environment);
-            self.hand_on(environment);
+            self.report_lateness(&mut clock, environment);
+            self.dispatch_messages(environment);
             let newest = self.received.newest();
             if !more || newest.is_some_and(|came| came > now.monotonic) {
                 break;
@@ -140,14 +141,14 @@ impl<M: Machine> Driver<M> {
             (false, false) => 0,
         };
         for _ in 0..events {
-            if !self.stream(&mut clock, environment) {
+            if !self.handle_stream(&mut clock, environment) {
                 break;
             }
         }
         if self.is_due(now) {
-            self.note_lateness(&mut clock, environment);
+            self.report_lateness(&mut clock, environment);
         }
-        for _ in 0..TIMEOUTS {
+        for _ in 0..TIMEOUTS_PER_TURN {
             if !self.is_due(now) {
                 break;
             }
@@ -160,11 +161,11 @@ impl<M: Machine> Driver<M> {
         self.deadline().is_some_and(|due| due <= now.monotonic)
     }
 
-    /// Receives one batch and handles each message of it. Returns `true` if the batch was full: there may be more,
-    /// and the caller decides when to come back for it.
+    /// Receives one batch and handles each of its messages. Returns whether the batch was full: there may be more
+    /// messages, and the caller decides when to call again.
     ///
     /// # Errors
-    /// The link failed to receive; the machine has seen nothing of it.
+    /// The link cannot receive. The machine does not see this error.
     pub fn receive<L, S, O>(
         &mut self,
         now: Now,
@@ -176,11 +177,11 @@ impl<M: Machine> Driver<M> {
         O: Observe<M::Event>,
     {
         let more = self.fetch(now, environment)?;
-        self.hand_on(environment);
+        self.dispatch_messages(environment);
         Ok(more)
     }
 
-    /// Receives one batch. Returns `true` if it is full.
+    /// Receives one batch. Returns whether it is full.
     fn fetch<L, S, O>(
         &mut self,
         now: Now,
@@ -197,8 +198,7 @@ impl<M: Machine> Driver<M> {
         Ok(self.received.is_full())
     }
 
-    /// Handles each message of the batch.
-    fn hand_on<L, S, O>(&mut self, environment: &mut Environment<'_, L, S, O>)
+    fn dispatch_messages<L, S, O>(&mut self, environment: &mut Environment<'_, L, S, O>)
     where
         L: Link<M::Peer>,
         S: Store<M::Durable>,
@@ -215,8 +215,8 @@ impl<M: Machine> Driver<M> {
         }
     }
 
-    /// Tells the machine how late it is, if that matters to it.
-    fn note_lateness<L, S, O>(
+    /// Reports the current time to a machine that needs to know how late its process is.
+    fn report_lateness<L, S, O>(
         &mut self,
         clock: &mut impl FnMut() -> Now,
         environment: &mut Environment<'_, L, S, O>,
@@ -232,9 +232,8 @@ impl<M: Machine> Driver<M> {
         }
     }
 
-    /// Handles the next event of a connection, at the time that it is then: what was reset or given up meanwhile, or
-    /// is too late, must not count. Returns `false` if there is none.
-    fn stream<L, S, O>(
+    /// Handles the next event of a connection. Returns whether there was one.
+    fn handle_stream<L, S, O>(
         &mut self,
         clock: &mut impl FnMut() -> Now,
         environment: &mut Environment<'_, L, S, O>,
@@ -245,23 +244,24 @@ impl<M: Machine> Driver<M> {
         O: Observe<M::Event>,
     {
         let streams = environment.link.as_deref_mut().and_then(Link::streams);
-        let Some((streams, (id, happened))) =
+        let Some((streams, (id, event))) =
             streams.and_then(|streams| streams.next().map(|next| (streams, next)))
         else {
             return false;
         };
+        // A new reading of the clock: an event that comes too late must not count as in time.
         let now = clock();
-        self.pump.happened(now, streams, id, happened);
+        self.pump.on_stream_event(now, streams, id, event);
         self.pump.drain(now, environment);
         true
     }
 
-    /// Returns the machine's next job, to be done off the loop, or that it wants jobs cancelled.
+    /// Returns the machine's next order to do a job off the loop, or to cancel jobs.
     pub fn next_job(&mut self) -> Option<JobOp<M::Job>> {
         self.pump.machine.poll_job()
     }
 
-    /// Tells the machine that time has passed.
+    /// Handles the machine's timeouts at `now`.
     pub fn timeout<L, S, O>(&mut self, now: Now, environment: &mut Environment<'_, L, S, O>)
     where
         L: Link<M::Peer>,
@@ -272,7 +272,7 @@ impl<M: Machine> Driver<M> {
         self.pump.drain(now, environment);
     }
 
-    /// Passes a command to the machine.
+    /// Gives the machine a command.
     pub fn command<L, S, O>(
         &mut self,
         now: Now,
@@ -287,7 +287,7 @@ impl<M: Machine> Driver<M> {
         self.pump.drain(now, environment);
     }
 
-    /// Tells the machine what the network is like now.
+    /// Reports the network's new state to the machine.
     pub fn link_changed<L, S, O>(
         &mut self,
         now: Now,
@@ -316,9 +316,10 @@ impl<M: Machine> Pump<M> {
                 self.machine.handle_stored(now, stored);
             }
             self.fill();
+            // Messages before connections: both wait until everything durable is stored.
             if !self.tickets.is_empty() {
                 self.flush(now, environment.link.as_deref_mut());
-            } else if !self.carry_out(environment.link.as_deref_mut()) {
+            } else if !self.apply_stream_op(environment.link.as_deref_mut()) {
                 break;
             }
         }
@@ -327,15 +328,14 @@ impl<M: Machine> Pump<M> {
         }
     }
 
-    /// Passes an event of a connection to the machine.
-    fn happened(
+    fn on_stream_event(
         &mut self,
         now: Now,
         streams: &mut dyn Streams<M::Peer>,
         id: StreamId,
-        happened: Happened<M::Peer>,
+        event: Happened<M::Peer>,
     ) {
-        let event = match happened {
+        let event = match event {
             Happened::Accepted(from) => StreamEvent::Accepted(from),
             Happened::Connected => StreamEvent::Connected,
             Happened::Closed(why) => StreamEvent::Closed(why),
@@ -354,8 +354,8 @@ impl<M: Machine> Pump<M> {
         self.machine.handle_stream(now, id, event);
     }
 
-    /// Carries out the machine's next operation on connections. Returns `false` if there is none.
-    fn carry_out<L: Link<M::Peer>>(&mut self, link: Option<&mut L>) -> bool {
+    /// Performs the machine's next operation on connections. Returns whether there was one.
+    fn apply_stream_op<L: Link<M::Peer>>(&mut self, link: Option<&mut L>) -> bool {
         let Some(streams) = link.and_then(Link::streams) else {
             return self.machine.poll_stream(None).is_some();
         };
@@ -375,7 +375,7 @@ impl<M: Machine> Pump<M> {
         true
     }
 
-    /// Encodes the machine's messages, up to a batch.
+    /// Encodes the machine's messages, up to one batch.
     fn fill(&mut self) {
         while let Some(buffer) = self.transmit.next_buffer() {
             let Some(Transmit { len, to, ticket }) = self.machine.poll_transmit(buffer) else {
@@ -386,8 +386,7 @@ impl<M: Machine> Pump<M> {
         }
     }
 
-    /// Sends the batch and reports each message's outcome. A refused message does not hold up those behind it: the
-    /// reason may be its length or its destination.
+    /// Sends the batch and reports the outcome of each message.
     fn flush<L: Link<M::Peer>>(&mut self, now: Now, mut link: Option<&mut L>) {
         self.send(now, link.as_deref_mut());
         if let Some(link) = link.filter(|_| self.machine.asks_when_left()) {
@@ -405,9 +404,11 @@ impl<M: Machine> Pump<M> {
                 self.machine.handle_sent(now, ticket, Sent::Accepted);
             }
             match result {
-                // The link refused the rest; the next call says why.
+                // The link refused one of the others. The next call returns the reason.
                 Ok(1..) if tickets.len() > 0 => self.transmit.drop_first(accepted),
                 Err(refused) => {
+                    // A refused message does not stop those behind it: the reason may be its length or its
+                    // destination.
                     let Some(ticket) = tickets.next() else { break };
                     let sent = match refused {
                         Refused::TooLong => Sent::TooLong,

@@ -1,4 +1,4 @@
-//! What the driver owes a machine that speaks over datagrams and connections.
+//! Tests of the driver with a machine that uses datagrams and connections.
 
 use std::collections::VecDeque;
 use std::io;
@@ -18,9 +18,9 @@ const NOW: Now = Now {
     wall: 70,
 };
 
-/// Stores what it hears, then says it back, and has it looked into.
+/// Stores the length of all input, echoes it, and starts a job for it.
 #[derive(Debug, Default)]
-struct Clerk {
+struct Recorder {
     durable: Option<usize>,
     is_stored: bool,
     replies: VecDeque<(u32, Vec<u8>)>,
@@ -30,7 +30,7 @@ struct Clerk {
     events: VecDeque<String>,
 }
 
-impl Clerk {
+impl Recorder {
     fn hear(&mut self, bytes: &[u8]) {
         self.durable = Some(bytes.len());
         self.is_stored = false;
@@ -39,7 +39,7 @@ impl Clerk {
     }
 }
 
-impl Machine for Clerk {
+impl Machine for Recorder {
     type Peer = u32;
     type Net = ();
     type Command = u32;
@@ -84,7 +84,7 @@ impl Machine for Clerk {
     }
     fn poll_transmit(&mut self, buf: &mut [u8]) -> Option<Transmit<u32>> {
         let (to, bytes) = self.replies.pop_front()?;
-        assert!(self.is_stored, "said before it is stored");
+        assert!(self.is_stored, "sent before it is stored");
         buf[..bytes.len()].copy_from_slice(&bytes);
         Some(Transmit {
             len: bytes.len(),
@@ -96,7 +96,7 @@ impl Machine for Clerk {
         self.ops.pop_front()
     }
     fn poll_write(&mut self, _id: StreamId, room: &mut [u8]) -> usize {
-        assert!(self.is_stored, "said before it is stored");
+        assert!(self.is_stored, "sent before it is stored");
         let count = room.len().min(self.said.len());
         room[..count].copy_from_slice(&self.said[..count]);
         self.said.drain(..count);
@@ -108,7 +108,7 @@ impl Machine for Clerk {
     fn poll_event(&mut self) -> Option<String> {
         assert!(
             self.ops.is_empty(),
-            "an event before what was wanted is done"
+            "an event before all operations are done"
         );
         self.events.pop_front()
     }
@@ -117,14 +117,13 @@ impl Machine for Clerk {
     }
 }
 
-/// Datagrams and connections.
-struct Place {
+struct TestLink {
     arrived: VecDeque<(u32, &'static [u8])>,
     sent: Vec<(u32, Vec<u8>)>,
     streams: Connections<Shared, u32>,
 }
 
-impl Link<u32> for Place {
+impl Link<u32> for TestLink {
     fn receive(&mut self, now: Now, batch: &mut ReceiveBatch<u32>) -> io::Result<()> {
         batch.clear();
         while let Some((from, bytes)) = self.arrived.pop_front() {
@@ -157,21 +156,21 @@ impl Store<usize> for Disk {
 }
 
 #[derive(Default)]
-struct Seen(Vec<String>);
+struct RecordedEvents(Vec<String>);
 
-impl Observe<String> for Seen {
+impl Observe<String> for RecordedEvents {
     fn observe(&mut self, _now: Now, event: &String) {
         self.0.push(event.clone());
     }
 }
 
-/// A driver with its surroundings.
+/// A driver with its environment.
 struct Stage {
-    driver: Driver<Clerk>,
+    driver: Driver<Recorder>,
     lan: Shared,
-    place: Place,
+    place: TestLink,
     disk: Disk,
-    seen: Seen,
+    seen: RecordedEvents,
 }
 
 impl Stage {
@@ -179,20 +178,20 @@ impl Stage {
         let lan = Shared::default();
         let batches = (ReceiveBatch::of(4, 16), TransmitBatch::of(4, 16));
         Self {
-            driver: Driver::with_batches(Clerk::default(), batches.0, batches.1),
-            place: Place {
+            driver: Driver::with_batches(Recorder::default(), batches.0, batches.1),
+            place: TestLink {
                 arrived: VecDeque::new(),
                 sent: Vec::new(),
                 streams: Connections::new(lan.clone(), 2),
             },
             lan,
             disk: Disk::default(),
-            seen: Seen::default(),
+            seen: RecordedEvents::default(),
         }
     }
 
-    /// A turn of the loop in which something has arrived, or a command and a turn without; what was told of
-    /// it.
+    /// Runs one loop iteration with new input; with a command, the command and an iteration without input. Returns
+    /// the events.
     fn turn(&mut self, command: Option<u32>) -> Vec<String> {
         let mut environment = Environment {
             link: Some(&mut self.place),
@@ -210,11 +209,11 @@ impl Stage {
 }
 
 #[test]
-fn a_datagram_is_answered_to_who_has_sent_it() {
+fn a_datagram_is_answered_to_its_sender() {
     let mut stage = Stage::new();
     stage.place.arrived.extend([(5, &b"ab"[..]), (6, b"c")]);
-    let told = stage.turn(None);
-    assert_eq!(told, ["heard 2", "5 Accepted", "heard 1", "6 Accepted"]);
+    let events = stage.turn(None);
+    assert_eq!(events, ["heard 2", "5 Accepted", "heard 1", "6 Accepted"]);
     assert_eq!(stage.place.sent, [(5, b"ab".to_vec()), (6, b"c".to_vec())]);
     assert_eq!(stage.disk.0, [2, 1]);
     let jobs: Vec<_> = std::iter::from_fn(|| stage.driver.next_job()).collect();
@@ -222,7 +221,7 @@ fn a_datagram_is_answered_to_who_has_sent_it() {
 }
 
 #[test]
-fn what_a_connection_says_is_stored_before_it_is_answered() {
+fn input_of_a_connection_is_stored_before_it_is_answered() {
     let mut stage = Stage::new();
     let wire = Wire::default();
     wire.0.borrow_mut().takes = 100;
@@ -239,8 +238,8 @@ fn what_a_connection_says_is_stored_before_it_is_answered() {
         let changed = Changed::Connection(peer.key);
         stage.lan.0.borrow_mut().changed.push_back(changed);
         drop(peer);
-        let told = stage.turn(None);
-        assert_eq!(told, if end { vec!["heard 5"] } else { vec![] });
+        let events = stage.turn(None);
+        assert_eq!(events, if end { vec!["heard 5"] } else { vec![] });
     }
     let peer = wire.0.borrow();
     assert_eq!((&peer.read[..], peer.over), (&b"hello"[..], Some("closed")));
@@ -248,7 +247,7 @@ fn what_a_connection_says_is_stored_before_it_is_answered() {
 }
 
 #[test]
-fn a_connection_is_opened_on_command_and_its_failure_is_told() {
+fn a_connection_is_opened_on_command_and_its_failure_is_reported() {
     let mut stage = Stage::new();
     assert_eq!(stage.turn(Some(3)), ["0 Closed(Failed)"]);
     let wire = Wire::default();

@@ -1,11 +1,11 @@
-//! What the pump needs of connections.
+//! The connections of a link, as the driver uses them.
 
 use ring_proto::{Closed, StreamId};
 
-/// Maximum events of connections handled in one turn.
-pub(super) const EVENTS: usize = 64;
-/// The same if the machine's deadline has passed.
-pub(super) const EVENTS_BEFORE_TIMEOUT: usize = 4096;
+/// Maximum events of connections handled in one loop iteration.
+pub(super) const EVENTS_PER_TURN: usize = 64;
+/// Maximum events if the machine's deadline has passed.
+pub(super) const EVENTS_BEFORE_TIMEOUT_MAX: usize = 4096;
 
 /// An event of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,46 +14,46 @@ pub enum Happened<P> {
     Accepted(P),
     /// The connection to a peer is established.
     Connected,
-    /// There are bytes, or an end, to be [received](Streams::received).
+    /// There are bytes, or the end of the stream, to be [received](Streams::received).
     Received,
     /// The connection takes bytes again.
     Writable,
-    /// It is gone.
+    /// The connection has closed or failed.
     Closed(Closed),
 }
 
-/// A link's connections. The id of a closed one is no error: the call does nothing.
+/// A link's connections. A call with the id of a closed connection does nothing.
 pub trait Streams<P> {
     /// Returns the id that the next opened connection gets; `None`: all slots are taken.
     fn vacant(&self) -> Option<StreamId>;
 
-    /// Connects to a peer, under the id that was [`vacant`](Self::vacant). A later event tells whether that
-    /// succeeded.
+    /// Connects to a peer. The connection gets the id that was [`vacant`](Self::vacant). A later event reports
+    /// whether the attempt succeeded.
     fn open(&mut self, to: P);
 
-    /// Writes bytes from `fill`, which returns how many it has put into the buffer that it is given, until there
-    /// are none or the connection takes no more. [`Happened::Writable`] follows once it does again.
+    /// Writes bytes from `fill`, which puts bytes into the given buffer and returns their number. Stops when `fill`
+    /// returns 0 or the connection takes no more. [`Happened::Writable`] follows when it takes bytes again.
     fn write(&mut self, id: StreamId, fill: &mut dyn FnMut(&mut [u8]) -> usize);
 
-    /// Closes the own side once all is written.
+    /// Closes this node's side once all bytes are written.
     fn finish(&mut self, id: StreamId);
 
-    /// Closes it once all is written.
+    /// Closes the connection once all bytes are written.
     fn close(&mut self, id: StreamId);
 
-    /// Resets it.
+    /// Resets the connection.
     fn abort(&mut self, id: StreamId);
 
     /// Returns the next event, without waiting.
     fn next(&mut self) -> Option<(StreamId, Happened<P>)>;
 
-    /// Whether there may be more events without the network's doing.
+    /// Whether there may be more events without a new announcement by the network.
     fn is_due(&self) -> bool;
 
     /// Returns all bytes that were received and not consumed, and whether the peer has closed its side after them.
     fn received(&self, id: StreamId) -> Option<(&[u8], bool)>;
 
-    /// Makes [`Happened::Received`] happen again.
+    /// Causes another [`Happened::Received`] for the same bytes.
     fn receive_again(&mut self, id: StreamId);
 
     /// Drops the first `count` bytes received.

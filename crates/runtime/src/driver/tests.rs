@@ -1,4 +1,4 @@
-//! What the driver owes a machine, its store, its link and its observer.
+//! Tests of the driver's order of calls to a machine, its store, its link and its observer.
 
 mod doubles;
 
@@ -13,44 +13,28 @@ use std::time::Duration;
 #[test]
 fn the_durable_is_stored_before_a_frame_leaves_and_events_come_last() {
     let mut stage = Stage::new().takes(1);
-    let said = stage.command(b"edA");
+    let log = stage.command(b"edA");
     assert_eq!(
-        said,
-        ["is commanded", "store 1", "send A", "A Accepted", "e"]
+        log.join("; "),
+        "is commanded; store 1; send A; A Accepted; e"
     );
 }
 
 #[test]
-fn what_follows_from_an_accepted_frame_is_stored_and_sent_in_its_turn() {
+fn outputs_of_an_accepted_frame_are_stored_then_sent() {
     let mut stage = Stage::new().takes(2).takes(1);
-    let said = stage.command(b"dXBe");
-    let expected = [
-        "is commanded",
-        "store 1",
-        "send XB",
-        "X Accepted",
-        "B Accepted",
-        "store 2",
-        "send Y",
-        "Y Accepted",
-        "e",
-    ];
-    assert_eq!(said, expected);
+    let log = stage.command(b"dXBe");
+    let expected =
+        "is commanded; store 1; send XB; X Accepted; B Accepted; store 2; send Y; Y Accepted; e";
+    assert_eq!(log.join("; "), expected);
 }
 
 #[test]
-fn a_machine_that_asks_is_told_by_when_a_frame_has_left() {
+fn a_machine_learns_by_when_its_frame_has_left() {
     let mut stage = Stage::new().takes(2);
-    let said = stage.command(b"QAe");
-    let expected = [
-        "is commanded",
-        "send QA",
-        "Q Accepted",
-        "A Accepted",
-        "left within 7ms",
-        "e",
-    ];
-    assert_eq!(said, expected);
+    let log = stage.command(b"QAe");
+    let expected = "is commanded; send QA; Q Accepted; A Accepted; left within 7ms; e";
+    assert_eq!(log.join("; "), expected);
 }
 
 #[test]
@@ -61,12 +45,12 @@ fn every_input_is_drained() {
     let ((), link) =
         stage.with(|driver, environment| driver.link_changed(NOW, LinkState::Down, environment));
     let command = stage.command(b"deA");
-    for said in [timeout, link, command] {
-        let after_the_input = said[1..].iter().zip(drained);
+    for log in [timeout, link, command] {
+        let after_the_input = log[1..].iter().zip(drained);
         for (found, expected) in after_the_input {
-            assert!(found.starts_with(expected), "{said:?}");
+            assert!(found.starts_with(expected), "{log:?}");
         }
-        assert_eq!(said.len(), 1 + drained.len());
+        assert_eq!(log.len(), 1 + drained.len());
     }
 }
 
@@ -74,43 +58,27 @@ fn every_input_is_drained() {
 fn frames_that_the_link_did_not_take_are_reported_as_failed_one_by_one() {
     let refused = io::ErrorKind::OutOfMemory;
     let mut stage = Stage::new().takes(1).refuses(refused).takes(1);
-    let said = stage.command(b"ABC");
-    let outcomes = [
-        "is commanded",
-        "send ABC",
-        "A Accepted",
-        "send BC",
-        "B Failed",
-        "send C",
-        "C Accepted",
-    ];
-    assert_eq!(said, outcomes);
+    let log = stage.command(b"ABC");
+    let outcomes = "is commanded; send ABC; A Accepted; send BC; B Failed; send C; C Accepted";
+    assert_eq!(log.join("; "), outcomes);
 }
 
 #[test]
-fn a_frame_that_is_too_long_does_not_make_those_behind_it_lost() {
+fn a_frame_that_is_too_long_does_not_stop_those_behind_it() {
     let mut stage = Stage::new().takes(1);
     stage.wire.takes.push_back(Err(Refused::TooLong));
     let mut stage = stage.takes(1);
-    let said = stage.command(b"ABC");
-    let outcomes = [
-        "is commanded",
-        "send ABC",
-        "A Accepted",
-        "send BC",
-        "B TooLong",
-        "send C",
-        "C Accepted",
-    ];
-    assert_eq!(said, outcomes);
+    let log = stage.command(b"ABC");
+    let outcomes = "is commanded; send ABC; A Accepted; send BC; B TooLong; send C; C Accepted";
+    assert_eq!(log.join("; "), outcomes);
 }
 
 #[test]
 fn frames_of_a_batch_that_the_link_refused_are_reported_as_failed() {
     let down = io::ErrorKind::NetworkDown;
     let mut stage = Stage::new().refuses(down).refuses(down);
-    let said = stage.command(b"XB");
-    assert_eq!(said[2..], ["X Failed", "send B", "B Failed"]);
+    let log = stage.command(b"XB");
+    assert_eq!(log[2..], ["X Failed", "send B", "B Failed"]);
 }
 
 #[test]
@@ -124,23 +92,18 @@ fn without_a_link_every_frame_has_failed_and_nothing_is_received() {
     stage.driver.command(NOW, b"dAe", &mut environment);
     let more = stage.driver.receive(NOW, &mut environment);
     assert!(!more.expect("no link, no error"));
-    let said = stage.journal.take();
-    assert_eq!(said, ["is commanded", "store 1", "A Failed", "e"]);
+    let log = stage.journal.take();
+    assert_eq!(log, ["is commanded", "store 1", "A Failed", "e"]);
 }
 
 #[test]
-fn more_frames_than_one_batch_holds_go_in_several() {
+fn frames_beyond_one_batch_go_in_several() {
     let mut stage = Stage::new().takes(TRANSMIT_BATCH).takes(1);
-    let said = stage.command(b"ABCDEFGHI");
-    let sends: Vec<_> = said
-        .iter()
-        .filter(|line| line.starts_with("send"))
-        .collect();
+    let log = stage.command(b"ABCDEFGHI");
+    let sends: Vec<_> = log.iter().filter(|line| line.starts_with("send")).collect();
     assert_eq!(sends, ["send ABCDEFGH", "send I"]);
     assert_eq!(
-        said.iter()
-            .filter(|line| line.ends_with("Accepted"))
-            .count(),
+        log.iter().filter(|line| line.ends_with("Accepted")).count(),
         9
     );
 }
@@ -151,90 +114,70 @@ fn each_received_frame_is_handled_and_drained_before_the_next() {
         .arrived(&[b"dAe", b"B", b"e"])
         .takes(1)
         .takes(1);
-    let (more, said) = stage.with(|driver, environment| driver.receive(NOW, environment));
+    let (more, log) = stage.with(|driver, environment| driver.receive(NOW, environment));
     assert!(!more.expect("received"), "there is no more");
-    let expected = [
-        "hears dAe of 1ns",
-        "store 1",
-        "send A",
-        "A Accepted",
-        "e",
-        "hears B of 2ns",
-        "send B",
-        "B Accepted",
-        "hears e of 3ns",
-        "e",
-    ];
-    assert_eq!(said, expected);
+    let expected = "hears dAe of 1ns; store 1; send A; A Accepted; e; hears B of 2ns; send B; B Accepted; hears e of \
+    3ns; e";
+    assert_eq!(log.join("; "), expected);
 }
 
 #[test]
 fn a_machine_that_gathers_is_drained_after_the_last_frame_of_a_batch() {
     let mut stage = Stage::gathering().arrived(&[b"dAe", b"B", b"e"]).takes(2);
-    let (_, said) = stage.with(|driver, environment| driver.receive(NOW, environment));
-    let expected = [
-        "hears dAe of 1ns",
-        "hears B of 2ns",
-        "hears e of 3ns",
-        "store 1",
-        "send AB",
-        "A Accepted",
-        "B Accepted",
-        "e",
-        "e",
-    ];
-    assert_eq!(said, expected);
+    let (_, log) = stage.with(|driver, environment| driver.receive(NOW, environment));
+    let expected = "hears dAe of 1ns; hears B of 2ns; hears e of 3ns; store 1; send AB; A Accepted; B Accepted; e; e";
+    assert_eq!(log.join("; "), expected);
 }
 
 #[test]
-fn a_full_batch_says_that_there_may_be_more_and_is_one_call() {
+fn a_full_batch_is_one_call_and_reports_that_there_may_be_more() {
     let frames = [b"e".as_slice(); RECEIVE_BATCH];
     let mut stage = Stage::new().arrived(&frames);
-    let (more, said) = stage.with(|driver, environment| driver.receive(NOW, environment));
+    let (more, log) = stage.with(|driver, environment| driver.receive(NOW, environment));
     assert!(more.expect("received"));
-    assert_eq!(said.len(), 2 * RECEIVE_BATCH);
+    assert_eq!(log.len(), 2 * RECEIVE_BATCH);
 }
 
-/// A turn at [`NOW`] of a machine whose time comes at `due`; frames lie in the link's queue.
+/// Runs a loop iteration at [`NOW`] with a machine whose deadline is `due`.
 fn turn(mut stage: Stage, due: u64, arrived: bool) -> Vec<String> {
     let puppet = Puppet::due_at(Instant::from_nanos(due), &stage.journal);
     stage.driver = Driver::new(puppet);
-    let (result, said) =
+    let (result, log) =
         stage.with(|driver, environment| driver.turn(NOW, arrived, || NOW, environment));
     result.expect("received");
-    said
+    log
 }
 
 #[test]
-fn what_lies_unread_is_handled_before_a_time_out_though_nobody_has_told_of_it() {
+fn unread_frames_are_handled_before_a_timeout_even_unannounced() {
     let stage = Stage::new().arrived(&[b"e"]);
     let stage = (0..4).fold(stage, |stage, _| stage.takes(1));
-    let said = turn(stage, NOW.monotonic.as_nanos(), false);
-    assert_eq!(said[..3], ["hears e of 1ns", "e", "time-out"]);
+    let log = turn(stage, NOW.monotonic.as_nanos(), false);
+    assert_eq!(log[..3], ["hears e of 1ns", "e", "time-out"]);
 }
 
 #[test]
-fn a_turn_without_a_frame_or_a_time_out_does_not_touch_the_link() {
-    let said = turn(Stage::new(), NOW.monotonic.as_nanos() + 1, false);
-    assert_eq!(said, [""; 0]);
+fn a_turn_without_a_frame_or_a_timeout_does_not_touch_the_link() {
+    let log = turn(Stage::new(), NOW.monotonic.as_nanos() + 1, false);
+    assert_eq!(log, [""; 0]);
 }
 
 #[test]
-fn a_turn_reads_on_before_a_time_out_until_nothing_older_than_itself_is_left() {
+fn before_a_timeout_a_turn_reads_all_older_frames() {
     let full = [b"e".as_slice(); RECEIVE_BATCH];
     let batches = 6;
     let stage = (0..batches).fold(Stage::new(), |stage, _| stage.arrived(&full));
     let stage = (0..4).fold(stage.arrived(&[]), |stage, _| stage.takes(1));
-    let said = turn(stage, NOW.monotonic.as_nanos(), true);
-    let heard = said.iter().take_while(|line| *line != "time-out").count();
+    let log = turn(stage, NOW.monotonic.as_nanos(), true);
+    let heard = log.iter().take_while(|line| *line != "time-out").count();
     assert_eq!(heard, batches * 2 * RECEIVE_BATCH);
 }
 
-/// A link that never runs dry.
+/// A link that always has more frames.
 #[derive(Debug)]
-struct Spring;
+struct EndlessLink;
 
-impl Link for Spring {
+impl Link for EndlessLink {
     const QUOTA: Quota = Quota::of_messages(2, 5);
 
     fn receive(&mut self, now: Now, batch: &mut ReceiveBatch) -> io::Result<()> {
@@ -252,14 +195,14 @@ impl Link for Spring {
 }
 
 #[test]
-fn how_much_a_turn_handles_is_the_links_to_say() {
+fn a_links_quota_bounds_a_turn() {
     let now = NOW.monotonic.as_nanos();
     for (due, expected) in [(now + 1, 2), (now, 5)] {
         let mut journal = Journal::default();
         let puppet = Puppet::due_at(Instant::from_nanos(due), &journal);
         let (received, transmit) = (ReceiveBatch::of(1, 8), TransmitBatch::of(1, 8));
         let mut driver = Driver::with_batches(puppet, received, transmit);
-        let (mut link, mut store) = (Spring, journal.clone());
+        let (mut link, mut store) = (EndlessLink, journal.clone());
         let mut environment = Environment {
             link: Some(&mut link),
             store: &mut store,
@@ -274,27 +217,27 @@ fn how_much_a_turn_handles_is_the_links_to_say() {
 }
 
 #[test]
-fn nothing_received_is_nothing_done() {
+fn an_empty_batch_does_nothing() {
     let mut stage = Stage::new().arrived(&[]);
-    let (more, said) = stage.with(|driver, environment| driver.receive(NOW, environment));
+    let (more, log) = stage.with(|driver, environment| driver.receive(NOW, environment));
     assert!(!more.expect("received"));
-    assert_eq!(said, [""; 0]);
+    assert_eq!(log, [""; 0]);
 }
 
 #[test]
-fn an_error_of_the_link_passes_through_and_the_machine_is_untouched() {
+fn an_error_of_the_link_is_returned_and_the_machine_does_not_see_it() {
     let mut stage = Stage::new().arrived(&[b"e"]);
     stage.with(|driver, environment| driver.receive(NOW, environment).expect("received"));
     let broken = Err(io::ErrorKind::NetworkDown.into());
     stage.wire.arrived.push_back(broken);
-    let (result, said) = stage.with(|driver, environment| driver.receive(NOW, environment));
+    let (result, log) = stage.with(|driver, environment| driver.receive(NOW, environment));
     let error = result.expect_err("the link is broken");
     assert_eq!(error.kind(), io::ErrorKind::NetworkDown);
-    assert_eq!(said, [""; 0], "not even the last batch's frames again");
+    assert_eq!(log, [""; 0], "not even the last batch's frames again");
 }
 
 #[test]
-fn the_deadline_is_the_machines() {
+fn the_deadline_is_that_of_the_machine() {
     let deadline = Instant::from_nanos(99);
     let driver = Driver::new(Puppet::due_at(deadline, &Journal::default()));
     assert_eq!(driver.deadline(), Some(deadline));

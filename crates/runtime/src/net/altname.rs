@@ -1,4 +1,4 @@
-//! Other names of interfaces: an interface has one name of at most 15 bytes, and any number of longer ones.
+//! Alternative names of interfaces. An interface has one name of at most 15 bytes, and any number of longer ones.
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -10,21 +10,20 @@ use nix::sys::socket::{
 };
 
 /// The length of a netlink message's header.
-const HEADER: usize = 16;
-/// The length of what a message about an interface has behind that: a `struct ifinfomsg`.
-const INFO: usize = 16;
-/// The length of an attribute's header.
-const ATTRIBUTE: usize = 4;
-/// The attribute that is another name: IFLA_ALT_IFNAME.
+const HEADER_LEN: usize = 16;
+/// The length of the `struct ifinfomsg` that follows the header in a message about an interface.
+const INFO_LEN: usize = 16;
+const ATTRIBUTE_HEADER_LEN: usize = 4;
+/// The attribute for an alternative name: IFLA_ALT_IFNAME.
 const ALT_NAME: u16 = 53;
-/// The longest such name, with the zero byte that ends it.
-const LONGEST: usize = 128;
-/// The flag of a message that asks for something: NLM_F_REQUEST.
+/// The maximum length of an alternative name, with the zero byte at its end: ALTIFNAMSIZ.
+const ALT_NAME_MAX: usize = 128;
+/// The flag of a request: NLM_F_REQUEST.
 const REQUEST: u16 = 1;
 
-/// Returns the name of the interface that has `name` as another name; `None`: there is none.
+/// Returns the name of the interface with this alternative name; `None`: there is none.
 pub(super) fn interface_called(name: &str) -> io::Result<Option<String>> {
-    if name.is_empty() || name.len() >= LONGEST {
+    if name.is_empty() || name.len() >= ALT_NAME_MAX {
         return Ok(None);
     }
     let socket = socket(
@@ -36,35 +35,35 @@ pub(super) fn interface_called(name: &str) -> io::Result<Option<String>> {
     let fd = socket.as_raw_fd();
     sendto(
         fd,
-        &question(name),
+        &request(name),
         &NetlinkAddr::new(0, 0),
         MsgFlags::empty(),
     )?;
     // The rest of the answer is not needed.
-    let mut answer = [0; HEADER + INFO];
+    let mut answer = [0; HEADER_LEN + INFO_LEN];
     let len = recv(fd, &mut answer, MsgFlags::empty())?;
-    let Some(index) = index(&answer[..len]) else {
+    let Some(index) = interface_index(&answer[..len]) else {
         return Ok(None);
     };
     match if_indextoname(index) {
         Ok(name) => Ok(name.into_string().ok()),
-        // It has just gone.
+        // The interface has just been removed.
         Err(Errno::ENXIO | Errno::ENODEV) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }
 
-/// Returns the message that asks for the interface of another name.
-fn question(name: &str) -> Vec<u8> {
-    let attribute = ATTRIBUTE + name.len() + 1;
-    let len = HEADER + INFO + attribute.next_multiple_of(4);
+/// Returns the request for the interface with an alternative name.
+fn request(name: &str) -> Vec<u8> {
+    let attribute = ATTRIBUTE_HEADER_LEN + name.len() + 1;
+    let len = HEADER_LEN + INFO_LEN + attribute.next_multiple_of(4);
     let short = |number: usize| u16::try_from(number).unwrap_or(u16::MAX);
     let mut message = Vec::with_capacity(len);
     message.extend(u32::from(short(len)).to_ne_bytes());
     message.extend(libc::RTM_GETLINK.to_ne_bytes());
     message.extend(REQUEST.to_ne_bytes());
-    // No number of the message, no sender, and an interface of any kind.
-    message.resize(HEADER + INFO, 0);
+    // The message number and the sender are zero, and the interface may be of any kind.
+    message.resize(HEADER_LEN + INFO_LEN, 0);
     message.extend(short(attribute).to_ne_bytes());
     message.extend(ALT_NAME.to_ne_bytes());
     message.extend(name.bytes());
@@ -72,14 +71,14 @@ fn question(name: &str) -> Vec<u8> {
     message
 }
 
-/// Returns the number of the interface that an answer tells of; `None`: it tells of an error, which a kernel that knows no
-/// other names has for each.
-fn index(answer: &[u8]) -> Option<u32> {
+/// Returns the index of the interface in an answer; `None`: the answer is an error. A kernel without alternative
+/// names answers each request with an error.
+fn interface_index(answer: &[u8]) -> Option<u32> {
     let kind = u16::from_ne_bytes(answer.get(4..6)?.try_into().ok()?);
     if kind != libc::RTM_NEWLINK {
         return None;
     }
-    let index = answer.get(HEADER + 4..HEADER + 8)?;
+    let index = answer.get(HEADER_LEN + 4..HEADER_LEN + 8)?;
     Some(u32::from_ne_bytes(index.try_into().ok()?))
 }
 

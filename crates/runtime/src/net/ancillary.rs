@@ -1,4 +1,4 @@
-//! Descriptors that travel over a Unix socket beside its bytes (SCM_RIGHTS).
+//! Descriptors that are sent over a Unix socket together with bytes (SCM_RIGHTS).
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -10,25 +10,25 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
 
-/// The most descriptors that travel together in what this program sends.
-pub const MOST: usize = 3;
-/// The most that the kernel lets travel together.
-const MOST_EVER: usize = 253;
+/// Maximum descriptors per message that this program sends.
+pub const DESCRIPTORS_MAX: usize = 3;
+/// Maximum descriptors per message that the kernel allows.
+const KERNEL_DESCRIPTORS_MAX: usize = 253;
 
-const SPACE: usize = rustix::cmsg_space!(ScmRights(MOST));
-const SPACE_EVER: usize = rustix::cmsg_space!(ScmRights(MOST_EVER));
+const SEND_SPACE: usize = rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAX));
+const RECEIVE_SPACE: usize = rustix::cmsg_space!(ScmRights(KERNEL_DESCRIPTORS_MAX));
 
-/// Sends bytes with at most [`MOST`] descriptors; how many of the bytes. The receiver gets all
-/// descriptors with the first.
+/// Sends bytes with at most [`DESCRIPTORS_MAX`] descriptors, and returns the number of bytes sent. The receiver gets
+/// all descriptors with the first byte.
 ///
 /// # Errors
-/// The other end is gone, or there are more descriptors.
+/// The other end is closed, or there are more descriptors.
 pub fn send(
     stream: &UnixStream,
     bytes: &[u8],
     descriptors: &[BorrowedFd<'_>],
 ) -> io::Result<usize> {
-    let mut space = [MaybeUninit::uninit(); SPACE];
+    let mut space = [MaybeUninit::uninit(); SEND_SPACE];
     let mut control = SendAncillaryBuffer::new(&mut space);
     if !control.push(SendAncillaryMessage::ScmRights(descriptors)) {
         return Err(io::ErrorKind::InvalidInput.into());
@@ -42,14 +42,14 @@ pub fn send(
     Ok(sent?)
 }
 
-/// Looks at the bytes that a read would give, and leaves them where they are: how many, and whether
-/// descriptors come with them.
+/// Returns how many bytes a read would return, and whether descriptors come with them. Leaves the bytes in the
+/// socket.
 ///
-/// Whoever reads such bytes without taking the descriptors has the kernel close them, and waits for as long
-/// as that takes, which is for the sender to say.
+/// A process that reads such bytes without taking the descriptors waits until the kernel has closed them. The sender
+/// determines how long that takes.
 ///
 /// # Errors
-/// As of a read.
+/// Those of a read.
 pub fn peek(stream: &UnixStream, bytes: &mut [u8]) -> io::Result<(usize, bool)> {
     let mut bytes = [IoSliceMut::new(bytes)];
     let mut none = RecvAncillaryBuffer::default();
@@ -57,16 +57,16 @@ pub fn peek(stream: &UnixStream, bytes: &mut [u8]) -> io::Result<(usize, bool)> 
     Ok((seen.bytes, seen.flags.contains(ReturnFlags::CTRUNC)))
 }
 
-/// Receives bytes as a read does, and adds all that comes with them to `descriptors`.
+/// Receives bytes as a read does, and adds all descriptors that come with them to `descriptors`.
 ///
 /// # Errors
-/// As of a read.
+/// Those of a read.
 pub fn receive(
     stream: &UnixStream,
     bytes: &mut [u8],
     descriptors: &mut Vec<OwnedFd>,
 ) -> io::Result<usize> {
-    let mut space = [MaybeUninit::uninit(); SPACE_EVER];
+    let mut space = [MaybeUninit::uninit(); RECEIVE_SPACE];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let mut bytes = [IoSliceMut::new(bytes)];
     let received = recvmsg(stream, &mut bytes, &mut control, RecvFlags::CMSG_CLOEXEC)?;
@@ -90,7 +90,7 @@ mod tests {
     use super::{peek, receive, send};
 
     #[test]
-    fn what_is_sent_is_the_same_open_file() {
+    fn a_sent_descriptor_is_the_same_open_file() {
         let (ours, theirs) = UnixStream::pair().expect("a pair");
         let (mut near, far) = UnixStream::pair().expect("a pair");
         assert_eq!(send(&ours, b"take", &[far.as_fd()]).expect("sent"), 4);
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_come_without_any_as_well() {
+    fn bytes_may_come_without_descriptors() {
         let (mut ours, theirs) = UnixStream::pair().expect("a pair");
         ours.write_all(b"one").expect("written");
         let (mut bytes, mut came) = ([0; 8], Vec::new());
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_look_shows_how_much_comes_without_any_and_takes_nothing() {
+    fn a_peek_tells_the_length_without_descriptors_and_takes_nothing() {
         let (mut ours, theirs) = UnixStream::pair().expect("a pair");
         let mut bytes = [0; 8];
         ours.write_all(b"one").expect("written");

@@ -1,4 +1,4 @@
-//! How long ago the kernel has received something, by its stamp.
+//! The age of received messages, from the kernel's timestamps.
 
 use std::time::Duration;
 
@@ -6,35 +6,33 @@ use ring_proto::time::{Instant, Now};
 
 use crate::clock;
 
-/// What is known of a socket's queue.
+/// A lower bound for the arrival times of all messages in a socket's queue.
 #[derive(Debug)]
 pub(super) struct Arrivals {
-    /// When it was last known to be empty: nothing in it is older.
+    /// When the queue was last empty: no message in it is older.
     emptied: Instant,
 }
 
 impl Arrivals {
-    /// Of a queue that has just been made.
     pub(super) fn new() -> Self {
         Self {
             emptied: clock::now().monotonic,
         }
     }
 
-    /// The queue is empty.
-    pub(super) fn emptied(&mut self, now: Now) {
+    pub(super) fn on_emptied(&mut self, now: Now) {
         self.emptied = now.monotonic;
     }
 
-    /// How long ago, at a time that is returned with it, something came that has come `since` 1970.
+    /// Returns the age of a message that the kernel received at `since` 1970, and the time at which it has that age.
     pub(super) fn age(&self, now: Now, since: Duration) -> (Now, Duration) {
-        // What came after the clocks were read may have found the process stopped since then,
-        // and be old all the same. What a member promises must count from when it came, at least.
+        // The process may have been stalled since the clocks were read. A message that came in that time may be old
+        // already, and a member's promise must count at least from the message's arrival.
         let now = match Duration::from_nanos(now.wall) {
             wall if wall < since => clock::now(),
             _ => now,
         };
-        // A wall clock that was set forward would make what is fresh look old.
+        // If the wall clock was set forward, a new message would look old.
         let longest = now.monotonic.since(self.emptied);
         let age = Duration::from_nanos(now.wall).saturating_sub(since);
         (now, age.min(longest))

@@ -1,7 +1,7 @@
-//! Several datagrams received or sent in one system call, without an allocation.
+//! Sends or receives several datagrams in one system call, without an allocation.
 #![allow(
     unsafe_code,
-    reason = "no library receives several datagrams with their times of arrival without an allocation"
+    reason = "no library receives several datagrams with their arrival times without an allocation"
 )]
 
 use std::io::IoSlice;
@@ -20,36 +20,35 @@ use rustix::net::{MMsgHdr, SendAncillaryBuffer, SendFlags, SocketAddrAny, sendmm
 use crate::driver::{ReceiveBatch, TransmitBatch};
 
 /// Maximum datagrams that one system call receives.
-const RECEIVED: usize = 64;
+const RECEIVE_MAX: usize = 64;
 /// Maximum datagrams that one system call sends.
-const SENT: usize = 32;
-/// Bytes of a sender's address: the longest is an IPv6 one.
-const NAME: usize = size_of::<libc::sockaddr_in6>();
-/// Bytes for what comes with a datagram: more than its time takes.
-const CONTROL: usize = 64;
+const SEND_MAX: usize = 32;
+/// Bytes for a sender's address. The longest is an IPv6 address.
+const ADDRESS_LEN: usize = size_of::<libc::sockaddr_in6>();
+/// Bytes for the control messages of a datagram: more than a timestamp takes.
+const CONTROL_LEN: usize = 64;
 
-/// What the kernel writes beside a datagram.
+/// The sender and the control messages that the kernel writes for a datagram.
 #[derive(Debug, Clone)]
 #[repr(C, align(8))]
 struct Envelope {
-    control: [u8; CONTROL],
-    name: [u8; NAME],
+    control: [u8; CONTROL_LEN],
+    name: [u8; ADDRESS_LEN],
 }
 
-/// A datagram that was received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Datagram {
-    /// How many bytes of it there are.
+    /// The number of its bytes in the buffer.
     pub len: usize,
-    /// Who sent it; `None`: nobody of the internet protocols.
+    /// The sender; `None`: the address is neither IPv4 nor IPv6.
     pub from: Option<SocketAddr>,
-    /// When it came, since 1970.
-    pub came: Duration,
-    /// Its buffer was too short for the rest of it.
+    /// The arrival time, since 1970.
+    pub arrived_at: Duration,
+    /// Whether its buffer was too short.
     pub is_cut: bool,
 }
 
-/// Receives datagrams, with the time of each if the socket was told to note it.
+/// Receives datagrams, each with its arrival time if the socket has timestamps enabled.
 #[derive(Debug)]
 pub(super) struct Receiver {
     envelopes: Box<[Envelope]>,
@@ -58,16 +57,16 @@ pub(super) struct Receiver {
 impl Receiver {
     pub(super) fn new() -> Self {
         let envelope = Envelope {
-            control: [0; CONTROL],
-            name: [0; NAME],
+            control: [0; CONTROL_LEN],
+            name: [0; ADDRESS_LEN],
         };
         Self {
-            envelopes: vec![envelope; RECEIVED].into_boxed_slice(),
+            envelopes: vec![envelope; RECEIVE_MAX].into_boxed_slice(),
         }
     }
 
-    /// Receives datagrams into the batch's next buffers, without waiting, and says of each in order to `each`
-    /// what it is, which pushes or skips it. Returns `true` if there may be more.
+    /// Receives datagrams into the batch's next buffers, without waiting. Calls `each` for each datagram in order,
+    /// which pushes or skips it. Returns whether there may be more.
     ///
     /// # Errors
     /// `EAGAIN`: there is none. Anything else: the socket has failed.
@@ -81,30 +80,31 @@ impl Receiver {
             iov_base: ptr::null_mut(),
             iov_len: 0,
         };
-        let mut parts = [nowhere; RECEIVED];
-        // SAFETY: integers and pointers, which may be zero and null.
-        let mut headers: [mmsghdr; RECEIVED] = unsafe { mem::zeroed() };
-        let mut asked = 0;
-        let rooms = batch.vacant().zip(&mut self.envelopes);
-        for ((room, envelope), (part, header)) in rooms.zip(parts.iter_mut().zip(&mut headers)) {
-            part.iov_base = room.as_mut_ptr().cast();
-            part.iov_len = room.len();
+        let mut parts = [nowhere; RECEIVE_MAX];
+        // SAFETY: the headers contain only integers and pointers, for which zero is valid.
+        let mut headers: [mmsghdr; RECEIVE_MAX] = unsafe { mem::zeroed() };
+        let mut header_count = 0;
+        let buffers = batch.free_buffers().zip(&mut self.envelopes);
+        for ((buffer, envelope), (part, header)) in buffers.zip(parts.iter_mut().zip(&mut headers))
+        {
+            part.iov_base = buffer.as_mut_ptr().cast();
+            part.iov_len = buffer.len();
             let header = &mut header.msg_hdr;
             header.msg_iov = part;
             header.msg_iovlen = 1;
             header.msg_name = envelope.name.as_mut_ptr().cast();
-            header.msg_namelen = libc::socklen_t::try_from(NAME).unwrap_or_default();
+            header.msg_namelen = libc::socklen_t::try_from(ADDRESS_LEN).unwrap_or_default();
             header.msg_control = envelope.control.as_mut_ptr().cast();
-            header.msg_controllen = CONTROL as _;
-            asked += 1;
+            header.msg_controllen = CONTROL_LEN as _;
+            header_count += 1;
         }
-        // SAFETY: the first `asked` headers point to a part, a name and a control buffer each, all as long as
-        // they say. Those are in `parts`, `self` and `batch`, which nobody else uses until the call returns.
+        // SAFETY: the first `header_count` headers point to a buffer, an address and control space each, whose lengths
+        // they give. These are in `parts`, `self` and `batch`, which are not used otherwise until the call returns.
         let received = unsafe {
             libc::recvmmsg(
                 socket.as_raw_fd(),
                 headers.as_mut_ptr(),
-                asked,
+                header_count,
                 libc::MSG_DONTWAIT,
                 ptr::null_mut(),
             )
@@ -114,17 +114,17 @@ impl Receiver {
             let datagram = Datagram {
                 len: header.msg_len as usize,
                 from: sender(&envelope.name),
-                came: arrival(&header.msg_hdr).unwrap_or_default(),
+                arrived_at: arrival(&header.msg_hdr).unwrap_or_default(),
                 is_cut: header.msg_hdr.msg_flags & libc::MSG_TRUNC != 0,
             };
             each(batch, datagram);
         }
-        Ok(received == asked as usize)
+        Ok(received == header_count as usize)
     }
 }
 
-/// The sender's address, as the kernel writes it.
-fn sender(name: &[u8; NAME]) -> Option<SocketAddr> {
+/// Decodes a sender's address, as the kernel writes it.
+fn sender(name: &[u8; ADDRESS_LEN]) -> Option<SocketAddr> {
     let [f0, f1, p0, p1, rest @ ..] = *name;
     let family = c_int::from(u16::from_ne_bytes([f0, f1]));
     let port = u16::from_be_bytes([p0, p1]);
@@ -142,19 +142,19 @@ fn sender(name: &[u8; NAME]) -> Option<SocketAddr> {
     (family == libc::AF_INET6).then_some(address.into())
 }
 
-/// When the kernel received what came with this header, since 1970.
+/// Returns the arrival time in the control messages of a header, since 1970.
 fn arrival(header: &libc::msghdr) -> Option<Duration> {
-    // SAFETY: the kernel has filled the header, and says in it how much of its control buffer.
+    // SAFETY: the kernel has filled the header, and has set the length of the control messages in it.
     let first = unsafe { libc::CMSG_FIRSTHDR(header) };
     if first.is_null() {
         return None;
     }
-    // SAFETY: a control buffer that is not empty begins with such a header, and the buffer is aligned for it.
+    // SAFETY: control space that is not empty begins with such a header, and is aligned for it.
     let (level, kind) = unsafe { ((*first).cmsg_level, (*first).cmsg_type) };
     if (level, kind) != (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) {
         return None;
     }
-    // SAFETY: behind such a header the kernel writes a whole time; nothing says how it is aligned.
+    // SAFETY: after such a header the kernel writes a whole `timespec`, whose alignment is unknown.
     let at = unsafe {
         libc::CMSG_DATA(first)
             .cast::<libc::timespec>()
@@ -164,7 +164,7 @@ fn arrival(header: &libc::msghdr) -> Option<Duration> {
     Some(Duration::new(seconds, u32::try_from(at.tv_nsec).ok()?))
 }
 
-/// Sends the messages in order and returns how many were accepted: at least one, if there is one.
+/// Sends the messages in order and returns how many were accepted: at least one, unless the batch is empty.
 pub(super) fn send(socket: BorrowedFd<'_>, batch: &TransmitBatch<SocketAddr>) -> io::Result<usize> {
     let mut messages = batch.iter();
     if messages.len() == 1
@@ -188,14 +188,14 @@ pub(super) fn send(socket: BorrowedFd<'_>, batch: &TransmitBatch<SocketAddr>) ->
     Ok(sent)
 }
 
-/// Where datagrams are sent from: an address, and the number of its interface.
+/// The source address of datagrams, and the index of its interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Source {
     pub ip: IpAddr,
     pub index: u32,
 }
 
-/// The same as [`send`], from this address.
+/// Sends the messages as [`send`] does, from this source.
 pub(super) fn send_from(
     socket: BorrowedFd<'_>,
     source: Source,
@@ -250,23 +250,23 @@ fn send_one_from(
     .map(drop)
 }
 
-/// Sends the next messages; returns how many were accepted, and of how many.
+/// Sends the next messages. Returns how many were accepted, and how many it tried to send.
 fn send_some<'a>(
     socket: BorrowedFd<'_>,
     messages: &mut impl Iterator<Item = (&'a [u8], SocketAddr)>,
 ) -> io::Result<(usize, usize)> {
     let nobody = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
-    let mut parts = [IoSlice::new(&[]); SENT];
+    let mut parts = [IoSlice::new(&[]); SEND_MAX];
     let mut count = 0;
-    let mut names: [SocketAddrAny; SENT] = std::array::from_fn(|_| nobody.into());
+    let mut names: [SocketAddrAny; SEND_MAX] = std::array::from_fn(|_| nobody.into());
     for ((part, name), (message, to)) in parts.iter_mut().zip(&mut names).zip(messages) {
         *part = IoSlice::new(message);
         *name = to.into();
         count += 1;
     }
     let mut envelopes = parts.chunks(1).zip(&names);
-    // Nothing goes with a datagram, and yet each header borrows a place for it.
-    let mut nothing: [_; SENT] = std::array::from_fn(|_| SendAncillaryBuffer::default());
+    // A datagram has no control messages, but each header needs space for them.
+    let mut nothing: [_; SEND_MAX] = std::array::from_fn(|_| SendAncillaryBuffer::default());
     let mut headers = nothing.each_mut().map(|nothing| match envelopes.next() {
         Some((part, name)) => MMsgHdr::new_with_addr(name, part, nothing),
         None => MMsgHdr::new(&[], nothing),
@@ -277,11 +277,11 @@ fn send_some<'a>(
 
 #[cfg(test)]
 mod tests {
-    use super::{NAME, sender};
+    use super::{ADDRESS_LEN, sender};
 
     #[test]
-    fn a_sender_is_read_as_the_kernel_writes_it() {
-        let mut name = [0; NAME];
+    fn a_senders_address_is_decoded() {
+        let mut name = [0; ADDRESS_LEN];
         assert_eq!(sender(&name), None);
         name[..8].copy_from_slice(&[2, 0, 0x12, 0x34, 192, 0, 2, 1]);
         name[..2].copy_from_slice(&2_u16.to_ne_bytes());

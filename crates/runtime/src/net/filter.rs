@@ -1,25 +1,24 @@
-//! What the kernel lets through to a packet socket, so that nothing else wakes the process.
+//! The kernel's filter for a packet socket, so that no other frame wakes the process.
 
 use std::io;
 use std::os::fd::AsFd;
 
 use socket2::{SockFilter, SockRef};
 
-// Instructions of classic BPF; the conditions are over the accumulator.
+// Instructions of classic BPF. The conditions apply to the accumulator.
 const LOAD_WORD: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
 const JUMP_IF_EQUAL: u32 = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
 const RETURN: u32 = libc::BPF_RET | libc::BPF_K;
 
-/// Accepts a frame if all of this holds:
+/// Returns a filter that accepts a frame only if both conditions hold:
 ///
-/// - It came in by the interface itself. A frame of a VLAN, or for a macvlan, on top of it passes
-///   the sockets of both, but is of another segment; the kernel has put the upper interface's
-///   index on it.
-/// - It is for this host or for all. Unicast for others, which a bridge floods, and multicast are
-///   not; nor is a frame of a VLAN that nobody on this host is in, which the kernel marks as
-///   another host's.
+/// - The frame came in by the interface itself. A frame of a VLAN or macvlan on top of it passes the sockets of both,
+///   but belongs to another segment. The kernel has put the upper interface's index on it.
+/// - The frame is for this host or a broadcast. The filter drops multicast, and unicast for others that a bridge
+///   floods. It also drops frames of a VLAN that is not set up on this host, which the kernel marks as another
+///   host's.
 ///
-/// The EtherType is not looked at: the socket is bound to one, so that frames of others do not
+/// The filter does not check the EtherType: the socket is bound to one.
 /// even come as far as this.
 fn program(index: u32) -> [SockFilter; 7] {
     let host = u32::from(libc::PACKET_HOST);
@@ -35,7 +34,7 @@ fn program(index: u32) -> [SockFilter; 7] {
     ]
 }
 
-/// The offset at which the kernel shows something that it knows about the frame.
+/// Returns the offset at which the kernel shows metadata of the frame.
 fn ancillary(field: libc::c_int) -> u32 {
     (libc::SKF_AD_OFF + field).cast_unsigned()
 }
@@ -44,14 +43,13 @@ fn statement(code: u32, k: u32) -> SockFilter {
     jump(code, k, 0, 0)
 }
 
-/// An instruction; a jump skips `jt` instructions if its condition holds, else `jf`.
+/// Makes an instruction. A jump skips `jt` instructions if its condition holds, else `jf`.
 fn jump(code: u32, k: u32, jt: u8, jf: u8) -> SockFilter {
     // All codes are below 256.
     let code = u16::try_from(code).unwrap_or(u16::MAX);
     SockFilter::new(code, jt, jf, k)
 }
 
-/// Attaches the program to `socket`.
 pub(super) fn attach(socket: &impl AsFd, index: u32) -> io::Result<()> {
     SockRef::from(socket).attach_filter(&program(index))
 }

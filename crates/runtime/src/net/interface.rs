@@ -1,8 +1,5 @@
-//! Looking a network interface up.
-#![allow(
-    unsafe_code,
-    reason = "the MTU is asked for with an ioctl: no library tells it"
-)]
+//! Looks up a network interface.
+#![allow(unsafe_code, reason = "the MTU needs an ioctl that no library has")]
 
 use std::fs;
 use std::io;
@@ -20,21 +17,20 @@ use ring_proto::LinkState;
 
 use super::altname;
 
-/// A network interface as it was when it was looked up.
+/// A network interface at the time of the lookup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "the kernel has these as flags that do not depend on one another"
+    reason = "the kernel has these as independent flags"
 )]
 pub struct Interface {
     /// Its name.
     pub name: String,
-    /// Its number in this network namespace; another one once it was removed and made anew.
+    /// Its index in this network namespace. It changes if the interface is removed and created again.
     pub index: u32,
     /// Its hardware address.
     pub mac: MacAddr,
-    /// Its first IPv4 address, mapped; else its first global IPv6 address, else its first
-    /// link-local one, else `::`.
+    /// Its first IPv4 address, mapped; else its first global IPv6 address; else its first link-local one; else `::`.
     pub ip: [u8; 16],
     /// All its addresses, in the system's order.
     pub addresses: Vec<Address>,
@@ -42,26 +38,26 @@ pub struct Interface {
     pub up: bool,
     /// Whether its carrier is there and the kernel sends frames through it.
     pub carrier: bool,
-    /// The longest payload of a frame, in bytes.
+    /// The maximum payload of a frame, in bytes.
     pub mtu: usize,
     /// Whether it carries Ethernet frames.
     pub ethernet: bool,
-    /// Whether it is a port of a bridge, as far as the system files of this network namespace tell: the bridge takes all
-    /// frames that arrive.
+    /// Whether it is a port of a bridge, according to the system files of this network namespace. The bridge takes
+    /// all frames that arrive.
     pub bridge_port: bool,
 }
 
-/// An address of an interface, and the subnet that it is in.
+/// An address of an interface, with the length of its subnet's prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Address {
     /// The address.
     pub ip: IpAddr,
-    /// How many of its first bits are the subnet's.
+    /// The length of the subnet's prefix, in bits.
     pub prefix: u8,
 }
 
 impl Address {
-    /// Whether `ip` is in the same subnet: it can be reached without a router.
+    /// Whether `ip` is in the same subnet, so that it can be reached without a router.
     pub fn is_on_link(&self, ip: IpAddr) -> bool {
         let differs = match (self.ip, ip) {
             (IpAddr::V4(own), IpAddr::V4(ip)) => {
@@ -73,19 +69,19 @@ impl Address {
         differs.leading_zeros() >= self.prefix.into()
     }
 
-    /// The IPv4 address that stands for all in the subnet; one of one or two addresses (/32, /31) has none.
+    /// Returns the IPv4 broadcast address of the subnet. A subnet of one or two addresses (/32, /31) has none.
     pub fn broadcast(&self) -> Option<Ipv4Addr> {
         let (own, host) = self.v4()?;
         Some(Ipv4Addr::from_bits(own | host))
     }
 
-    /// The IPv4 address that stands for the subnet itself; one of one or two addresses has none.
+    /// Returns the IPv4 address of the subnet itself. A subnet of one or two addresses has none.
     pub fn network(&self) -> Option<Ipv4Addr> {
         let (own, host) = self.v4()?;
         Some(Ipv4Addr::from_bits(own & !host))
     }
 
-    /// An IPv4 address, and the bits of it that are not the subnet's, if these are more than one.
+    /// Returns the IPv4 address and the mask of its host bits, if there are at least two host bits.
     fn v4(&self) -> Option<(u32, u32)> {
         let IpAddr::V4(own) = self.ip else {
             return None;
@@ -98,7 +94,7 @@ impl Address {
 }
 
 impl Interface {
-    /// The interface called `name` in this network namespace; `None` if there is none.
+    /// Returns the interface with this name in this network namespace; `None`: there is none.
     ///
     /// # Errors
     /// The kernel's list of interfaces cannot be read.
@@ -117,8 +113,8 @@ impl Interface {
             Err(error) if error.raw_os_error() == Some(libc::ENODEV) => return Ok(None),
             mtu => mtu?,
         };
-        // RUNNING alone is late to see that the carrier is gone; LOWER_UP alone is early to see it
-        // back, while frames are still thrown away.
+        // RUNNING alone shows a lost carrier late. LOWER_UP alone shows its return early, while frames are still
+        // dropped.
         let carrier = InterfaceFlags::IFF_RUNNING | InterfaceFlags::IFF_LOWER_UP;
         let addresses = known.iter().filter_map(|known| known.address.as_ref());
         Ok(Some(Self {
@@ -135,11 +131,11 @@ impl Interface {
         }))
     }
 
-    /// Returns the name by which [`find`](Self::find) finds an interface that has `name`, perhaps as another name (`ip link
-    /// property add altname`); `None` if there is none.
+    /// Returns the main name of an interface, as [`find`](Self::find) needs it. `name` may be an alternative name
+    /// (`ip link property add altname`). `None`: there is no such interface.
     ///
     /// # Errors
-    /// The kernel cannot be asked.
+    /// The kernel does not answer.
     pub fn name_of(name: &str) -> io::Result<Option<String>> {
         if Self::names()?.iter().any(|known| known == name) {
             return Ok(Some(name.to_owned()));
@@ -147,7 +143,7 @@ impl Interface {
         altname::interface_called(name)
     }
 
-    /// The names of all interfaces in this network namespace.
+    /// Returns the names of all interfaces in this network namespace.
     ///
     /// # Errors
     /// The kernel's list of interfaces cannot be read.
@@ -156,14 +152,14 @@ impl Interface {
         Ok(interfaces.map(|known| known.interface_name).collect())
     }
 
-    /// Its speed in Mbit/s, if it knows that and the system files of this network namespace are there.
+    /// Returns its speed in Mbit/s, if the system files of this network namespace show it.
     pub fn speed(&self) -> Option<u32> {
-        let told = fs::read_to_string(format!("/sys/class/net/{}/speed", self.name)).ok()?;
-        // Interfaces that have none say -1.
-        told.trim().parse().ok()
+        let text = fs::read_to_string(format!("/sys/class/net/{}/speed", self.name)).ok()?;
+        // Interfaces without a speed show -1.
+        text.trim().parse().ok()
     }
 
-    /// The interface as the machines see it: down unless frames can be sent.
+    /// Returns the state of the interface for the state machines: down unless frames can be sent.
     pub fn link_state(&self) -> LinkState {
         if self.up && self.carrier {
             LinkState::Up {
@@ -177,16 +173,17 @@ impl Interface {
     }
 }
 
-/// Whether the interface with this name and number is a port of a bridge. The system files may be those of another
-/// network namespace.
+/// Whether the interface with this name and index is a port of a bridge.
 fn is_bridge_port(name: &str, index: u32) -> bool {
     let files = PathBuf::from("/sys/class/net").join(name);
-    let told = fs::read_to_string(files.join("ifindex"));
-    let is_this = told.is_ok_and(|told| told.trim().parse() == Ok(index));
+    // The system files may be those of another network namespace: compare the index.
+    let text = fs::read_to_string(files.join("ifindex"));
+    let is_this = text.is_ok_and(|text| text.trim().parse() == Ok(index));
     is_this && files.join("brport").exists()
 }
 
-/// What is known of an interface itself, if this is no address on it. Some have no hardware address: tunnels.
+/// Returns the hardware address and flags of an entry for an interface; `None`: the entry is for an address on it.
+/// Some interfaces have no hardware address: tunnels.
 fn link(known: &InterfaceAddress) -> Option<(Option<&LinkAddr>, InterfaceFlags)> {
     let link = match &known.address {
         None => None,
@@ -200,7 +197,6 @@ fn internet(address: &SockaddrStorage) -> Option<IpAddr> {
     v4.or_else(|| Some(address.as_sockaddr_in6()?.ip().into()))
 }
 
-/// An address with the length of its prefix.
 fn address(known: &InterfaceAddress) -> Option<Address> {
     let ip = internet(known.address.as_ref()?)?;
     let mask = known.netmask.as_ref().and_then(internet)?;
@@ -212,14 +208,14 @@ fn address(known: &InterfaceAddress) -> Option<Address> {
     Some(Address { ip, prefix })
 }
 
-/// The address that the protocols carry: see [`Interface::ip`].
+/// Selects the address for [`Interface::ip`].
 fn preferred(ips: impl Iterator<Item = IpAddr>) -> [u8; 16] {
     let rank = |ip: &IpAddr| match ip {
         IpAddr::V4(_) => 0,
         IpAddr::V6(ip) if !ip.is_unicast_link_local() => 1,
         IpAddr::V6(_) => 2,
     };
-    // The first of equals: `min_by_key` keeps it.
+    // `min_by_key` keeps the first of equals.
     ips.min_by_key(rank).map_or([0; 16], |ip| match ip {
         IpAddr::V4(ip) => ip.to_ipv6_mapped().octets(),
         IpAddr::V6(ip) => ip.octets(),
@@ -228,31 +224,31 @@ fn preferred(ips: impl Iterator<Item = IpAddr>) -> [u8; 16] {
 
 nix::ioctl_read_bad!(ioctl_mtu, libc::SIOCGIFMTU, MtuRequest);
 
-/// An `ifreq`, of whose union the MTU alone is named.
+/// An `ifreq` with only the MTU of its union.
 #[repr(C)]
 struct MtuRequest {
     name: [u8; libc::IFNAMSIZ],
     mtu: libc::c_int,
-    _rest: [u8; REST],
+    _padding: [u8; PADDING_LEN],
 }
 
-const REST: usize = size_of::<libc::ifreq>() - libc::IFNAMSIZ - size_of::<libc::c_int>();
+const PADDING_LEN: usize = size_of::<libc::ifreq>() - libc::IFNAMSIZ - size_of::<libc::c_int>();
 
 fn mtu(name: &str) -> io::Result<usize> {
     let mut request = MtuRequest {
         name: [0; libc::IFNAMSIZ],
         mtu: 0,
-        _rest: [0; REST],
+        _padding: [0; PADDING_LEN],
     };
-    // No name is longer, and the last byte stays zero and ends it.
-    let room = &mut request.name[..libc::IFNAMSIZ - 1];
-    for (to, from) in room.iter_mut().zip(name.bytes()) {
+    // No name is longer. The last byte stays zero and ends the name.
+    let name_buffer = &mut request.name[..libc::IFNAMSIZ - 1];
+    for (to, from) in name_buffer.iter_mut().zip(name.bytes()) {
         *to = from;
     }
-    // The query needs a socket of this network namespace, of whatever family.
+    // The query needs a socket of this network namespace, of any family.
     let socket = UnixDatagram::unbound()?;
-    // SAFETY: the descriptor is open, and `request` is as long as an `ifreq` and has a terminated name; what
-    // the kernel writes into it is integers.
+    // SAFETY: the descriptor is open. `request` is as long as an `ifreq` and has a terminated name; the kernel writes
+    // only integers into it.
     unsafe { ioctl_mtu(socket.as_raw_fd(), &raw mut request) }?;
     Ok(usize::try_from(request.mtu).unwrap_or(0))
 }
@@ -285,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_on_the_link_is_told_by_the_prefix() {
+    fn the_prefix_tells_which_addresses_are_on_the_link() {
         for (ip, prefix, other, expected) in [
             ("192.0.2.77", 24, "192.0.2.1", true),
             ("192.0.2.77", 24, "192.0.3.1", false),

@@ -1,13 +1,13 @@
-//! What sockets of the internet protocols have in common.
+//! Shared code of UDP and TCP sockets.
 
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
-/// A socket for an address of that kind, at which nothing waits. Everything goes through `interface` alone,
-/// if one is named.
-pub(super) fn socket(
+/// Makes a non-blocking socket for an address of this family. If `interface` is given, the socket uses only that
+/// interface.
+pub(super) fn open_socket(
     address: SocketAddr,
     kind: Type,
     protocol: Protocol,
@@ -21,7 +21,6 @@ pub(super) fn socket(
     Ok(socket)
 }
 
-/// An address of such a socket.
 pub(super) fn address(of: &SockAddr) -> io::Result<SocketAddr> {
     of.as_socket().ok_or_else(|| ErrorKind::Unsupported.into())
 }

@@ -1,4 +1,4 @@
-//! Several frames sent in one system call, without an allocation.
+//! Sends several frames in one system call, without an allocation.
 
 use std::io::IoSlice;
 use std::os::fd::BorrowedFd;
@@ -18,7 +18,7 @@ pub(super) fn send(socket: BorrowedFd<'_>, batch: &TransmitBatch) -> io::Result<
         count += 1;
     }
     let mut parts = parts.chunks(1);
-    // Nothing goes with a frame, and yet each header borrows a place for it.
+    // A frame has no control messages, but each header needs space for them.
     let mut nothing: [_; TRANSMIT_BATCH] = std::array::from_fn(|_| SendAncillaryBuffer::default());
     let mut headers = nothing
         .each_mut()

@@ -1,4 +1,4 @@
-//! Networks: interfaces, raw frames, datagrams, connections, and what travels over Unix sockets.
+//! Interfaces, raw frames, UDP and TCP, and descriptors sent over Unix sockets. It contains no protocol.
 
 mod altname;
 pub mod ancillary;
@@ -17,7 +17,7 @@ mod watch;
 
 pub use interface::{Address, Interface};
 pub use packet::{OpenError, PacketSocket};
-pub use rival::user_of_rival;
+pub use rival::rival_socket_user;
 pub use tcp::{TcpConnection, TcpNetwork, TcpOptions};
 pub use udp::{UdpLink, UdpOptions};
 pub use watch::InterfaceWatch;

@@ -1,7 +1,7 @@
-//! Raw Ethernet frames.
+//! Sockets for raw Ethernet frames.
 #![allow(
     unsafe_code,
-    reason = "no library makes an address of packet sockets in safe code"
+    reason = "no library has a safe constructor for the address of a packet socket"
 )]
 
 use std::io;
@@ -25,74 +25,73 @@ use crate::driver::{Link, ReceiveBatch, Refused, TransmitBatch};
 
 /// The kernel's `TC_PRIO_CONTROL`: the first band of its default queue.
 const CONTROL_PRIORITY: i32 = 7;
-/// The kernel's `TC_PRIO_INTERACTIVE`: the same band, and needs no privilege.
+/// The kernel's `TC_PRIO_INTERACTIVE`: the same band, without a privilege.
 const INTERACTIVE_PRIORITY: i32 = 6;
 
-/// Options of packet sockets that nix does not know.
+/// Socket options that nix does not have.
 mod options {
-    // The macro calls the other two by their bare names.
+    // The macro refers to the other two macros by their bare names.
     use nix::{getsockopt_impl, setsockopt_impl, sockopt_impl};
 
     sockopt_impl!(
-        /// Do not show the socket what this host sends.
+        /// Hides from the socket all frames that this host sends.
         IgnoreOutgoing, SetOnly, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, bool
     );
     sockopt_impl!(
-        /// Frames taken and thrown away since this was last asked for.
+        /// Frames received and dropped since the last query.
         Statistics, GetOnly, libc::SOL_PACKET, libc::PACKET_STATISTICS, libc::tpacket_stats
     );
 }
 
-/// Why a packet socket could not be opened.
+/// The reason why a packet socket cannot be opened.
 #[derive(Debug, Error)]
 pub enum OpenError {
-    /// The process may not.
+    /// The process has no permission.
     #[error(
-        "no permission to send and receive raw frames on {interface}: CAP_NET_RAW is needed; \
-         run it with sudo, or grant it once with `sudo setcap cap_net_raw+ep` on the program, \
-         or start it as the systemd service"
+        "cannot open a packet socket on {interface}: no permission for raw frames (CAP_NET_RAW); \
+         use sudo, `sudo setcap cap_net_raw+ep` on the program, or the systemd service"
     )]
     Permission {
         /// The interface's name.
         interface: String,
     },
-    /// The interface has gone since it was looked up.
-    #[error("{interface} is gone")]
+    /// The interface was removed after the lookup.
+    #[error("cannot open a packet socket on {interface}: the interface was removed")]
     Gone {
         /// The interface's name.
         interface: String,
     },
-    /// The interface carries something else.
-    #[error("{interface} is not an Ethernet interface: choose one that is")]
+    /// The interface carries no Ethernet frames.
+    #[error("cannot use {interface}: it is not an Ethernet interface; choose another one")]
     NotEthernet {
         /// The interface's name.
         interface: String,
     },
-    /// Something else.
+    /// Another error.
     #[error("cannot open a packet socket on {interface}: {source}")]
     Io {
         /// The interface's name.
         interface: String,
-        /// What the kernel said.
+        /// The error of the system call.
         source: io::Error,
     },
 }
 
-/// A packet socket: frames of one EtherType on one interface, for this host or for all.
+/// A packet socket: frames of one EtherType on one interface, for this host or broadcast.
 ///
-/// It outlives the interface's going down and coming up again; not its removal.
+/// It survives that the interface goes down and comes up again, but not its removal.
 #[derive(Debug)]
 pub struct PacketSocket {
-    // Before the socket, so that it is unmapped before the socket is closed.
+    // Declared before the socket, so that it is unmapped before the socket is closed.
     ring: ReceiveRing,
     socket: OwnedFd,
     arrivals: Arrivals,
-    /// Frames thrown away, up to the last time that the kernel was asked.
+    /// Number of dropped frames, up to the last query.
     drops: u64,
 }
 
 impl PacketSocket {
-    /// Opens a socket for frames of `ethertype` on `interface`, up or not.
+    /// Opens a socket for frames of `ethertype` on `interface`, which may be down.
     ///
     /// # Errors
     /// See [`OpenError`].
@@ -102,7 +101,7 @@ impl PacketSocket {
             return Err(OpenError::NotEthernet { interface: name() });
         }
         let arrivals = Arrivals::new();
-        match bound(interface.index, ethertype) {
+        match open_bound(interface.index, ethertype) {
             Ok((socket, ring)) => Ok(Self {
                 ring,
                 socket,
@@ -120,22 +119,22 @@ impl PacketSocket {
         }
     }
 
-    /// How many frames the kernel has thrown away because this process was too late to take them,
-    /// since the socket was opened.
+    /// Returns how many frames the kernel has dropped since the socket was opened, because this process was late to
+    /// take them.
     ///
     /// # Errors
     /// The socket is broken.
     pub fn kernel_drops(&mut self) -> io::Result<u64> {
-        // The kernel starts again from zero whenever it is asked.
+        // The kernel resets its count at each query.
         let since = getsockopt(&self.socket, options::Statistics)?.tp_drops;
         self.drops += u64::from(since);
         Ok(self.drops)
     }
 }
 
-/// Every option is set before the socket is bound: it receives nothing until then, so no frame
-/// slips in that the filter would have kept out.
-fn bound(index: u32, ethertype: u16) -> io::Result<(OwnedFd, ReceiveRing)> {
+/// Opens and binds a socket. It sets every option before it binds: the socket receives nothing until then, so that no
+/// frame arrives unfiltered.
+fn open_bound(index: u32, ethertype: u16) -> io::Result<(OwnedFd, ReceiveRing)> {
     let socket = socket(
         AddressFamily::Packet,
         SockType::Raw,
@@ -143,9 +142,9 @@ fn bound(index: u32, ethertype: u16) -> io::Result<(OwnedFd, ReceiveRing)> {
         None,
     )?;
     filter::attach(&socket, index)?;
-    // The kernel shows them to sockets of all EtherTypes only; this does not rest on it.
+    // The kernel shows outgoing frames only to sockets of all EtherTypes. The option makes sure.
     setsockopt(&socket, options::IgnoreOutgoing, &true)?;
-    // Kernels before 6.0 ask for CAP_NET_ADMIN here, which the daemon does without.
+    // Kernels before 6.0 require CAP_NET_ADMIN for this priority, which the daemon does not have.
     setsockopt(&socket, Priority, &CONTROL_PRIORITY)
         .or_else(|_| setsockopt(&socket, Priority, &INTERACTIVE_PRIORITY))?;
     let ring = ReceiveRing::new(&socket)?;
@@ -153,19 +152,19 @@ fn bound(index: u32, ethertype: u16) -> io::Result<(OwnedFd, ReceiveRing)> {
     Ok((socket, ring))
 }
 
-/// The address of frames of `ethertype` on the interface numbered `index`.
+/// Makes the address for frames of `ethertype` on the interface with this index.
 fn address(index: u32, ethertype: u16) -> nix::Result<LinkAddr> {
     let address = libc::sockaddr_ll {
         sll_family: u16::try_from(libc::AF_PACKET).unwrap_or_default(),
         sll_protocol: ethertype.to_be(),
-        // There is no interface of a negative number.
+        // No interface has a negative index.
         sll_ifindex: index.cast_signed(),
         sll_hatype: 0,
         sll_pkttype: 0,
         sll_halen: 0,
         sll_addr: [0; 8],
     };
-    // SAFETY: a `sockaddr_ll` is readable in full, whatever its family says.
+    // SAFETY: a `sockaddr_ll` is readable in full for any family.
     let address = unsafe { LinkAddr::from_raw((&raw const address).cast(), None) };
     address.ok_or(nix::errno::Errno::EAFNOSUPPORT)
 }
@@ -181,14 +180,14 @@ impl Link for PacketSocket {
         batch.clear();
         while let Some(buffer) = batch.next_buffer() {
             let Some((len, since)) = self.ring.take(buffer) else {
-                self.arrivals.emptied(now);
+                self.arrivals.on_emptied(now);
                 break;
             };
             let (now, age) = self.arrivals.age(now, since);
             batch.push(len, (), now, age);
         }
         if batch.is_empty() {
-            // Woken up for nothing: there is an error to fetch, such as that the interface is down.
+            // The socket was reported ready without a frame: there is an error to fetch, such as a link that is down.
             match getsockopt(&self.socket, SocketError)? {
                 0 => {}
                 error => return Err(io::Error::from_raw_os_error(error)),

@@ -1,7 +1,7 @@
-//! Frames that the kernel writes straight into this process's memory.
+//! A ring of received frames, in memory that the kernel writes directly.
 //!
-//! Taking one costs no system call, and each carries the time of its arrival, which a socket
-//! without a ring gives only at the price of stamping every packet of the host.
+//! Taking a frame costs no system call, and each frame has an arrival time. A socket without a ring gives that time
+//! only if the kernel stamps every packet of the host.
 #![allow(
     unsafe_code,
     reason = "the ring is memory shared with the kernel, and no library maps a packet ring"
@@ -24,34 +24,33 @@ use crate::driver::frames::MAX_FRAME;
 
 /// The kernel's `TPACKET_ALIGNMENT`.
 const ALIGNMENT: usize = 16;
-/// Bytes that the kernel puts before a frame: its header, an address, and room to align what follows
-/// the Ethernet header.
-const BEFORE: usize =
+/// Bytes that the kernel puts before a frame: a header, an address, and padding to align the data after the Ethernet
+/// header.
+const FRAME_OFFSET: usize =
     (size_of::<tpacket2_hdr>() + size_of::<sockaddr_ll>() + 16).next_multiple_of(ALIGNMENT) - 14;
-/// Bytes of a slot: no more than the longest frame needs, since all of the ring is in memory.
-const SLOT: usize = (BEFORE + MAX_FRAME).next_multiple_of(ALIGNMENT);
-/// Bytes that the kernel allocates in one piece: a multiple of every architecture's page.
-const BLOCK: usize = 65536;
-/// Slots of a block. What is left at its end stays unused.
-const SLOTS_OF_A_BLOCK: usize = BLOCK / SLOT;
-/// Frames that wait for a process that is late, at least; the kernel drops and counts those past it.
-/// A thousand is some milliseconds of the worst storm: more would only make the frames behind a
-/// storm wait longer.
-const AT_LEAST: usize = 1024;
-const BLOCKS: usize = AT_LEAST.div_ceil(SLOTS_OF_A_BLOCK);
-const SLOTS: usize = BLOCKS * SLOTS_OF_A_BLOCK;
+/// Bytes of a slot: only what the longest frame needs, because the whole ring is in memory.
+const SLOT_LEN: usize = (FRAME_OFFSET + MAX_FRAME).next_multiple_of(ALIGNMENT);
+/// Bytes that the kernel allocates in one piece: a multiple of the page size of every architecture.
+const BLOCK_LEN: usize = 65536;
+/// Slots per block. The rest of a block stays unused.
+const SLOTS_PER_BLOCK: usize = BLOCK_LEN / SLOT_LEN;
+/// Minimum number of frames that wait for a late process. The kernel drops and counts further ones. A thousand frames
+/// are some milliseconds of the worst storm: with more, the frames behind a storm would only wait longer.
+const SLOTS_MIN: usize = 1024;
+const BLOCKS: usize = SLOTS_MIN.div_ceil(SLOTS_PER_BLOCK);
+const SLOTS: usize = BLOCKS * SLOTS_PER_BLOCK;
 /// Bytes of the whole ring.
-const LEN: NonZeroUsize = NonZeroUsize::new(BLOCKS * BLOCK).unwrap();
+const RING_LEN: NonZeroUsize = NonZeroUsize::new(BLOCKS * BLOCK_LEN).unwrap();
 
-/// A slot, in words that the kernel may write meanwhile.
+/// A slot, in words that the kernel may write concurrently.
 type Slot = [AtomicU32; SLOT_WORDS];
-const SLOT_WORDS: usize = SLOT / size_of::<AtomicU32>();
-type Block = [AtomicU32; BLOCK / size_of::<AtomicU32>()];
+const SLOT_WORDS: usize = SLOT_LEN / size_of::<AtomicU32>();
+type Block = [AtomicU32; BLOCK_LEN / size_of::<AtomicU32>()];
 type Blocks = [Block; BLOCKS];
 
-/// Options of packet sockets that nix does not know.
+/// Socket options that nix does not have.
 mod options {
-    // The macro calls the other one by its bare name.
+    // The macro refers to the other macro by its bare name.
     use nix::{setsockopt_impl, sockopt_impl};
 
     sockopt_impl!(
@@ -68,72 +67,72 @@ mod options {
 #[derive(Debug)]
 pub(super) struct ReceiveRing {
     blocks: NonNull<Blocks>,
-    /// The slot that the kernel fills next, or has filled first.
+    /// The slot with the oldest frame, or the slot that the kernel fills next.
     next: usize,
 }
 
-// SAFETY: the memory belongs to this value alone and is bound to no thread.
+// SAFETY: only this value uses the memory, and the memory is bound to no thread.
 unsafe impl Send for ReceiveRing {}
 
 impl ReceiveRing {
-    /// Gives `socket` a ring: from now on frames come through this alone.
+    /// Gives `socket` a ring. From then on, frames come only through it.
     pub(super) fn new(socket: &OwnedFd) -> nix::Result<Self> {
         setsockopt(socket, options::Version, &tpacket_versions::TPACKET_V2)?;
         let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         let size = tpacket_req {
-            tp_block_size: count(BLOCK),
+            tp_block_size: count(BLOCK_LEN),
             tp_block_nr: count(BLOCKS),
-            tp_frame_size: count(SLOT),
+            tp_frame_size: count(SLOT_LEN),
             tp_frame_nr: count(SLOTS),
         };
         setsockopt(socket, options::Ring, &size)?;
         let protection = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
-        // SAFETY: a new mapping, at an address of the kernel's choosing.
-        let memory = unsafe { mmap(None, LEN, protection, MapFlags::MAP_SHARED, socket, 0) }?;
+        // SAFETY: this is a new mapping, at an address that the kernel chooses.
+        let memory = unsafe { mmap(None, RING_LEN, protection, MapFlags::MAP_SHARED, socket, 0) }?;
         Ok(Self {
             blocks: memory.cast(),
             next: 0,
         })
     }
 
-    /// Takes the oldest frame: its length in bytes in `buffer`, where longer ones are cut, and the
-    /// time since 1970 at which it came. `None`: there is none.
+    /// Copies the oldest frame into `buffer`, truncated if it is longer. Returns its length in `buffer` and its
+    /// arrival time since 1970; `None`: there is no frame.
     pub(super) fn take(&mut self, buffer: &mut [u8]) -> Option<(usize, Duration)> {
-        // SAFETY: the mapping is as long and as aligned as that, and there until this value goes. While
-        // the kernel may write to it, it is accessed as atomics alone.
+        // SAFETY: the mapping has this length and alignment, and lives as long as this value. While the kernel may
+        // write to it, it is accessed only by atomics.
         let slot = slot(unsafe { self.blocks.as_ref() }, self.next);
         let word = |at: usize| &slot[at / size_of::<AtomicU32>()];
         let status = word(offset_of!(tpacket2_hdr, tp_status));
-        // Acquire: what the kernel wrote before it gave the slot away is seen from here on.
+        // Acquire: from here on, all that the kernel wrote before it released the slot is visible.
         if status.load(Ordering::Acquire) & TP_STATUS_USER == 0 {
             return None;
         }
         let read = |at| word(at).load(Ordering::Relaxed);
         let [start, _] = halves(read(offset_of!(tpacket2_hdr, tp_mac)));
-        let start = usize::from(start).min(SLOT);
+        let start = usize::from(start).min(SLOT_LEN);
         let len = (read(offset_of!(tpacket2_hdr, tp_snaplen)) as usize)
-            .min(SLOT - start)
+            .min(SLOT_LEN - start)
             .min(buffer.len());
         let frame = slot.as_ptr().cast::<u8>();
-        // SAFETY: `start + len` is within the slot, which is this process's until its status is set
-        // back, and `len` within the buffer, which is not shared with anybody.
+        // SAFETY: `start + len` is within the slot, which belongs to this process until its status is set back. `len`
+        // is within the buffer, which is not shared.
         unsafe { ptr::copy_nonoverlapping(frame.add(start), buffer.as_mut_ptr(), len) };
         let seconds = read(offset_of!(tpacket2_hdr, tp_sec));
         let since = Duration::new(seconds.into(), read(offset_of!(tpacket2_hdr, tp_nsec)));
-        // Release: the slot was read before it goes back.
+        // Release: the slot is read before the kernel gets it back.
         status.store(TP_STATUS_KERNEL, Ordering::Release);
         self.next = (self.next + 1) % SLOTS;
         Some((len, since))
     }
 }
 
-/// The slot of this number: blocks follow one another, each with as many whole slots as it has room for.
+/// Returns the slot with this number. Each block has as many whole slots as fit.
 fn slot(blocks: &Blocks, at: usize) -> &Slot {
-    let (slots, _) = blocks[at / SLOTS_OF_A_BLOCK].as_chunks();
-    &slots[at % SLOTS_OF_A_BLOCK]
+    let (slots, _) = blocks[at / SLOTS_PER_BLOCK].as_chunks();
+    &slots[at % SLOTS_PER_BLOCK]
 }
 
-/// The two numbers that lie one behind the other where one word does.
+/// Splits a word into the two numbers that are stored in it one after the other.
 fn halves(word: u32) -> [u16; 2] {
     let [a, b, c, d] = word.to_ne_bytes();
     [[a, b], [c, d]].map(u16::from_ne_bytes)
@@ -141,8 +140,8 @@ fn halves(word: u32) -> [u16; 2] {
 
 impl Drop for ReceiveRing {
     fn drop(&mut self) {
-        // SAFETY: the mapping is this value's, and nothing points into it from here on. It cannot
-        // fail for a whole mapping.
-        let _ = unsafe { munmap(self.blocks.cast(), LEN.get()) };
+        // SAFETY: the mapping belongs to this value, and no pointer into it is left. Unmapping a whole mapping cannot
+        // fail.
+        let _ = unsafe { munmap(self.blocks.cast(), RING_LEN.get()) };
     }
 }

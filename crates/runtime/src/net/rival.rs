@@ -1,4 +1,4 @@
-//! Other processes that would receive the frames of this one, and take a token meant for it.
+//! Finds other processes that receive the same frames: they could take a token meant for this process.
 
 use std::fs;
 use std::os::fd::AsFd;
@@ -7,18 +7,18 @@ use nix::sys::stat::fstat;
 
 use super::{Interface, PacketSocket};
 
-/// The kernel's list of packet sockets in the network namespace of the thread. Only who may send and
-/// receive raw frames there can put a socket on it.
-const LIST: &str = "/proc/thread-self/net/packet";
+/// The kernel's list of packet sockets in the thread's network namespace. Only processes that may send and receive
+/// raw frames there can put a socket on it.
+const SOCKET_LIST: &str = "/proc/thread-self/net/packet";
 
-/// The user of another packet socket for frames of `ethertype` on the interface, if there is one. Where
-/// the list cannot be read nothing is known of others.
-pub fn user_of_rival(
+/// Returns the user of another packet socket for frames of `ethertype` on the interface, if there is one. Returns
+/// `None` if the list cannot be read.
+pub fn rival_socket_user(
     interface: &Interface,
     ethertype: u16,
     own: Option<&PacketSocket>,
 ) -> Option<u32> {
-    let list = fs::read_to_string(LIST).ok()?;
+    let list = fs::read_to_string(SOCKET_LIST).ok()?;
     let own = own.and_then(|own| Some(fstat(own.as_fd()).ok()?.st_ino));
     rival(&list, interface.index, ethertype, own)
 }
@@ -58,7 +58,7 @@ sk               RefCnt Type Proto  Iface R Rmem   User   Inode
         for (index, ethertype) in [(2, 0x88b6), (3, 0x88b5), (3, 0x0003 + 1)] {
             assert_eq!(rival(LIST, index, ethertype, None), None);
         }
-        let alone = &LIST[..LIST.find("0000000012345678").unwrap_or_default()];
-        assert_eq!(rival(alone, 2, 0x88b5, Some(100)), None);
+        let own_only = &LIST[..LIST.find("0000000012345678").unwrap_or_default()];
+        assert_eq!(rival(own_only, 2, 0x88b5, Some(100)), None);
     }
 }

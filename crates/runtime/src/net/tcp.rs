@@ -1,4 +1,4 @@
-//! TCP, as the driver's connections want it: nothing waits, and each change is told once.
+//! A network of TCP connections: no call waits, and each change is announced once.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::mem::{self, MaybeUninit};
@@ -14,41 +14,41 @@ use socket2::{Protocol, Socket, TcpKeepalive, Type};
 use super::internet;
 use crate::driver::{Changed, Connection, Network};
 
-/// Peers that wait to be accepted: more than any machine has slots for.
+/// Maximum peers that wait to be accepted: more than any machine has slots for.
 const BACKLOG: i32 = 1024;
-/// Changes that are fetched at a time.
-const CHANGES: usize = 64;
-/// The listener's key; a connection's has 48 bits.
-const LISTENER: u64 = u64::MAX;
-const AT_ONCE: Timespec = Timespec {
+/// Maximum changes that are fetched at a time.
+const CHANGES_MAX: usize = 64;
+/// The listener's key. A connection's key has only 48 bits.
+const LISTENER_KEY: u64 = u64::MAX;
+const NO_WAIT: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 0,
 };
 
-/// Options of sockets that no library knows.
+/// Socket options that no library has.
 mod options {
-    // The macro calls the other one by its bare name.
+    // The macro refers to the other macro by its bare name.
     use nix::{setsockopt_impl, sockopt_impl};
 
     sockopt_impl!(
-        /// Binding an address chooses no port for it yet.
+        /// Lets the kernel choose the port only when the socket connects.
         BindAddressNoPort, SetOnly, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, bool
     );
 }
 
-/// What is common to all connections of a network.
+/// Options for all connections of a network.
 #[derive(Debug, Clone, Default)]
 pub struct TcpOptions {
-    /// Everything goes through this interface alone.
+    /// The only interface to use, if any.
     pub interface: Option<String>,
-    /// A connection that is not closed in so many words is reset, even if the process is killed: its peer reads
-    /// an end only where one was meant.
+    /// Whether a connection that is not closed explicitly is reset, even if the process is killed. So a peer reads an
+    /// end only where one was meant.
     pub resets: bool,
-    /// Connections to peers come from the address at which it listens, from any port; else from the one that the
-    /// system chooses.
+    /// Whether connections to peers come from the address that it listens at, from any port. Otherwise the system
+    /// chooses the address.
     pub own_address: bool,
-    /// A connection whose peer is silent for so long, while bytes for it wait or not, is given up: the peer is
-    /// asked three times in that time, in whole seconds. `None`: only after many minutes, or never.
+    /// The time after which a connection to a silent peer is given up, whether or not bytes for it wait. The kernel
+    /// probes the peer three times in that time, in whole seconds. `None`: after many minutes, or never.
     pub liveness: Option<Duration>,
 }
 
@@ -56,28 +56,28 @@ pub struct TcpOptions {
 #[derive(Debug)]
 pub struct TcpNetwork {
     options: TcpOptions,
-    /// Where connections to peers come from.
+    /// The source address of connections to peers.
     source: Option<SocketAddr>,
     listener: Socket,
     epoll: OwnedFd,
-    /// Keys of those that have changed.
+    /// Keys of changed sources that are not returned yet.
     changes: Vec<u64>,
-    /// There were no more when they were fetched.
-    is_last: bool,
+    /// Whether the last fetch returned all changes.
+    are_all_fetched: bool,
 }
 
 impl TcpNetwork {
-    /// Listens at an address; its port may be 0, for any.
+    /// Listens at an address. A port of 0 stands for any port.
     ///
     /// # Errors
-    /// The address is not this machine's, or in use; the interface is gone; too many files are open.
+    /// The address is not this machine's, or in use; the interface does not exist; too many files are open.
     pub fn listen(address: SocketAddr, options: TcpOptions) -> io::Result<Self> {
-        let listener = socket(address, &options)?;
+        let listener = open_socket(address, &options)?;
         listener.set_reuse_address(true)?;
         listener.bind(&address.into())?;
         listener.listen(BACKLOG)?;
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        let key = epoll::EventData::new_u64(LISTENER);
+        let key = epoll::EventData::new_u64(LISTENER_KEY);
         let flags = epoll::EventFlags::IN | epoll::EventFlags::ET;
         epoll::add(&epoll, &listener, key, flags)?;
         let own = internet::address(&listener.local_addr()?)?;
@@ -86,15 +86,15 @@ impl TcpNetwork {
             options,
             listener,
             epoll,
-            changes: Vec::with_capacity(CHANGES),
-            is_last: false,
+            changes: Vec::with_capacity(CHANGES_MAX),
+            are_all_fetched: false,
         })
     }
 
-    /// Where it listens.
+    /// Returns the address that it listens at.
     ///
     /// # Errors
-    /// The system does not say.
+    /// The system call failed.
     pub fn address(&self) -> io::Result<SocketAddr> {
         internet::address(&self.listener.local_addr()?)
     }
@@ -107,14 +107,13 @@ impl AsFd for TcpNetwork {
     }
 }
 
-fn socket(address: SocketAddr, options: &TcpOptions) -> io::Result<Socket> {
+fn open_socket(address: SocketAddr, options: &TcpOptions) -> io::Result<Socket> {
     let interface = options.interface.as_deref();
-    let socket = internet::socket(address, Type::STREAM, Protocol::TCP, interface)?;
+    let socket = internet::open_socket(address, Type::STREAM, Protocol::TCP, interface)?;
     prepare(&socket, options)?;
     Ok(socket)
 }
 
-/// The same address, with any port.
 fn any_port(mut address: SocketAddr) -> SocketAddr {
     address.set_port(0);
     address
@@ -127,18 +126,18 @@ fn prepare(socket: &Socket, options: &TcpOptions) -> io::Result<()> {
         socket.set_linger(Some(Duration::ZERO))?;
     }
     if let Some(liveness) = options.liveness {
-        // The kernel counts in seconds, from one.
+        // The kernel counts in whole seconds, at least one.
         let period = Duration::from_secs((liveness / 3).as_secs().max(1));
         let asks = TcpKeepalive::new().with_time(period).with_interval(period);
         socket.set_tcp_keepalive(&asks)?;
-        // It counts for bytes that are not acknowledged, and in place of how often a silent peer is asked.
+        // This limits unacknowledged bytes, and replaces the number of probes for a silent peer.
         socket.set_tcp_user_timeout(Some(liveness))?;
     }
     Ok(())
 }
 
-/// Names errors that stand for no memory and no descriptor.
-fn named(error: io::Error) -> io::Error {
+/// Maps errors that mean too little memory or too few descriptors to `OutOfMemory`.
+fn map_out_of_resources(error: io::Error) -> io::Error {
     match error.raw_os_error() {
         Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM) => {
             ErrorKind::OutOfMemory.into()
@@ -151,9 +150,9 @@ impl Network<SocketAddr> for TcpNetwork {
     type Connection = TcpConnection;
 
     fn connect(&mut self, to: SocketAddr) -> io::Result<TcpConnection> {
-        let socket = socket(to, &self.options)?;
+        let socket = open_socket(to, &self.options)?;
         if let Some(source) = self.source {
-            // The port is chosen with the peer in view: one port serves connections to several.
+            // The kernel chooses the port with regard to the peer: one port can serve connections to several peers.
             setsockopt(&socket, options::BindAddressNoPort, &true)?;
             socket.bind(&source.into())?;
         }
@@ -164,11 +163,11 @@ impl Network<SocketAddr> for TcpNetwork {
     }
 
     fn accept(&mut self) -> io::Result<(TcpConnection, SocketAddr)> {
-        // It has the listener's options from the kernel, before this process has it: there is no time in which
-        // being killed would close it in order.
+        // The kernel copies the listener's options to the new socket. So there is no moment in which the end of this
+        // process would close the connection in order.
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let accepted = acceptfrom_with(&self.listener, flags);
-        let (socket, from) = accepted.map_err(|error| named(error.into()))?;
+        let (socket, from) = accepted.map_err(|error| map_out_of_resources(error.into()))?;
         let from = from.ok_or(ErrorKind::Unsupported)?.try_into()?;
         Ok((TcpConnection(socket.into()), from))
     }
@@ -184,17 +183,17 @@ impl Network<SocketAddr> for TcpNetwork {
 
     fn changed(&mut self) -> Option<Changed> {
         if self.changes.is_empty() {
-            if mem::take(&mut self.is_last) {
+            if mem::take(&mut self.are_all_fetched) {
                 return None;
             }
-            let mut room = [const { MaybeUninit::uninit() }; CHANGES];
-            // What has changed is still there the next time, if this one is interrupted.
-            let (changes, _) = epoll::wait(&self.epoll, &mut room, Some(&AT_ONCE)).ok()?;
+            let mut events = [const { MaybeUninit::uninit() }; CHANGES_MAX];
+            // If the wait is interrupted, the next call still finds the changes.
+            let (changes, _) = epoll::wait(&self.epoll, &mut events, Some(&NO_WAIT)).ok()?;
             self.changes.extend(changes.iter().map(|it| it.data.u64()));
-            self.is_last = (1..CHANGES).contains(&self.changes.len());
+            self.are_all_fetched = (1..CHANGES_MAX).contains(&self.changes.len());
         }
         Some(match self.changes.pop()? {
-            LISTENER => Changed::Listener,
+            LISTENER_KEY => Changed::Listener,
             key => Changed::Connection(key),
         })
     }
@@ -215,8 +214,8 @@ impl Connection for TcpConnection {
         }
     }
 
-    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
-        self.0.read(room)
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.read(buffer)
     }
 
     fn check(&mut self) -> io::Result<()> {
@@ -232,12 +231,12 @@ impl Connection for TcpConnection {
     }
 
     fn close(self) {
-        // If that does not work the peer reads a reset: it must not take a part for the whole.
+        // If this fails, the peer reads a reset: it must not take a part for the whole.
         let _ = self.0.set_linger(None);
     }
 
     fn abort(self) {
-        // If that does not work it is closed like any other.
+        // If this fails, the connection is closed in order.
         let _ = self.0.set_linger(Some(Duration::ZERO));
     }
 }
@@ -252,8 +251,8 @@ mod tests {
     use crate::driver::{Changed, Connection, Network};
     use crate::wait::{Interest, Poller};
 
-    /// How long something that must happen may take.
-    const PATIENCE: Option<Duration> = Some(Duration::from_secs(10));
+    /// Maximum time for something that must happen.
+    const EVENT_TIMEOUT: Option<Duration> = Some(Duration::from_secs(10));
 
     struct Rig {
         network: TcpNetwork,
@@ -273,26 +272,26 @@ mod tests {
             Self { network, poller }
         }
 
-        /// A connection from a peer, and the peer's end.
+        /// Connects a peer. Returns the connection, and the peer's end.
         fn connect(&mut self) -> (TcpConnection, TcpStream) {
             let to = self.network.address().expect("an address");
             let peer = TcpStream::connect(to).expect("it is accepted");
-            peer.set_read_timeout(PATIENCE).expect("a timeout");
-            assert_eq!(self.changes(), [Changed::Listener]);
+            peer.set_read_timeout(EVENT_TIMEOUT).expect("a timeout");
+            assert_eq!(self.take_changes(), [Changed::Listener]);
             let (connection, from) = self.network.accept().expect("a peer");
             assert_eq!(from, peer.local_addr().expect("an address"));
             (connection, peer)
         }
 
-        /// What the network tells once it has something to tell.
-        fn changes(&mut self) -> Vec<Changed> {
-            self.poller.wait(PATIENCE).expect("a wait");
+        /// Waits for changes and returns them.
+        fn take_changes(&mut self) -> Vec<Changed> {
+            self.poller.wait(EVENT_TIMEOUT).expect("a wait");
             std::iter::from_fn(|| self.network.changed()).collect()
         }
     }
 
     #[test]
-    fn an_accepted_connection_is_reset_unless_it_is_closed_in_so_many_words() {
+    fn an_accepted_connection_is_reset_unless_it_is_closed() {
         let mut rig = Rig::new();
         let (dropped, mut peer) = rig.connect();
         drop(dropped);
@@ -303,16 +302,17 @@ mod tests {
         assert_eq!(peer.read(&mut [0]).expect("the end"), 0);
     }
 
-    /// From its creation on: who is killed in the middle of what it says must not seem to have said all.
+    /// The option is set from the start: a process that is killed in the middle of a message must not seem to have
+    /// sent all.
     #[test]
-    fn a_connection_to_a_peer_is_reset_unless_it_is_closed_in_so_many_words() {
+    fn a_connection_to_a_peer_is_reset_unless_it_is_closed() {
         let mut rig = Rig::new();
         let peers = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("it listens");
         let to = peers.local_addr().expect("an address");
         let mut connect = || {
             let connection = rig.network.connect(to).expect("it is on its way");
             let (peer, _) = peers.accept().expect("it is there");
-            peer.set_read_timeout(PATIENCE).expect("a timeout");
+            peer.set_read_timeout(EVENT_TIMEOUT).expect("a timeout");
             (connection, peer)
         };
         let (dropped, mut peer) = connect();
@@ -325,19 +325,19 @@ mod tests {
     }
 
     #[test]
-    fn nothing_waits_at_an_accepted_connection_and_each_change_is_told_once() {
+    fn an_accepted_connection_never_blocks_and_each_change_is_announced_once() {
         let mut rig = Rig::new();
         let (mut connection, mut peer) = rig.connect();
         let read = connection.read(&mut [0]).map_err(|error| error.kind());
         assert_eq!(read, Err(ErrorKind::WouldBlock));
         rig.network.watch(&connection, 7).expect("it is watched");
-        assert_eq!(rig.changes(), [Changed::Connection(7)]);
+        assert_eq!(rig.take_changes(), [Changed::Connection(7)]);
         for byte in [1, 2] {
             peer.write_all(&[byte]).expect("it is sent");
-            assert_eq!(rig.changes(), [Changed::Connection(7)]);
-            let mut room = [0; 2];
-            assert_eq!(connection.read(&mut room).expect("a byte"), 1);
-            assert_eq!(room[0], byte);
+            assert_eq!(rig.take_changes(), [Changed::Connection(7)]);
+            let mut buffer = [0; 2];
+            assert_eq!(connection.read(&mut buffer).expect("a byte"), 1);
+            assert_eq!(buffer[0], byte);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Datagrams over UDP, as a link of the driver.
+//! A link of the driver for UDP datagrams.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -15,73 +15,72 @@ use super::internet;
 use crate::clock;
 use crate::driver::{Link, Quota, ReceiveBatch, Refused, TransmitBatch, datagrams as kind};
 
-/// Options of sockets that nix does not know.
+/// Socket options that nix does not have.
 mod options {
-    // The macro calls the other one by its bare name.
+    // The macro refers to the other macro by its bare name.
     use nix::{getsockopt_impl, sockopt_impl};
 
-    /// `SO_MEMINFO`, which libc does not know.
+    /// `SO_MEMINFO`, which libc does not have.
     const MEMINFO: libc::c_int = 55;
-    /// What it tells of, among that how many were dropped.
+    /// Its values, among them the number of dropped datagrams.
     pub(super) type Memory = [u32; libc::SK_MEMINFO_DROPS as usize + 1];
 
     sockopt_impl!(
-        /// What the socket uses and has used, in numbers.
+        /// Memory use and drops of the socket.
         MemoryInfo, GetOnly, libc::SOL_SOCKET, MEMINFO, Memory
     );
 }
 
-/// Datagrams to and from one address.
+/// A link for datagrams to and from one address.
 #[derive(Debug)]
 pub struct UdpLink {
     socket: Socket,
     source: Option<Source>,
     arrivals: Arrivals,
     receiver: Receiver,
-    /// Datagrams that were longer than their buffers.
+    /// Number of datagrams that were longer than their buffers.
     cut: u64,
-    /// Datagrams that the kernel has dropped, up to the last time that it was asked.
+    /// Number of datagrams that the kernel has dropped, up to the last query.
     drops: u64,
 }
 
-/// What a link is bound to, and how much of what it is sent the kernel keeps for it.
+/// The address and interface of a link, and the sizes of its buffers.
 #[derive(Debug, Clone, Default)]
 pub struct UdpOptions {
-    /// Everything goes through this interface alone, by its name and number; datagrams to a multicast group
-    /// as well.
+    /// The only interface to use, by its name and index. Datagrams to a multicast group use it as well.
     pub interface: Option<(String, u32)>,
-    /// Everything is sent from this address; otherwise from the one that the kernel chooses for each destination, which
-    /// may be another one of the interface's.
+    /// The source address of all datagrams. `None`: the kernel chooses one for each destination, which may be another
+    /// address of the interface.
     pub source: Option<IpAddr>,
-    /// Others of this machine may have the same port.
+    /// Whether other sockets of this machine may have the same port.
     pub shared: bool,
-    /// Multicast groups to receive from, of the address's kind and on the interface named. The address is then
-    /// the unspecified one: a datagram to a group is for no other.
+    /// Multicast groups to receive from, of the address's family and on the given interface. The address must then be
+    /// the unspecified one: a datagram to a group reaches no other.
     pub groups: Vec<IpAddr>,
-    /// Bytes of datagrams that may wait to be received, as the kernel counts them: each costs some hundred more
-    /// than it has. Who may not exceed the system's limit (`net.core.rmem_max`) gets that.
+    /// Bytes for received datagrams that wait, as the kernel counts them: each costs some hundred bytes more than its
+    /// length. A process that may not exceed the system's limit (`net.core.rmem_max`) gets that limit.
     pub receive_buffer: Option<usize>,
-    /// The same for datagrams that wait to be sent (`net.core.wmem_max`).
+    /// Bytes for datagrams that wait to be sent, in the same way (`net.core.wmem_max`).
     pub send_buffer: Option<usize>,
 }
 
 impl UdpLink {
-    /// Binds an address; broadcasts may be sent from it.
+    /// Binds an address. The socket may send broadcasts.
     ///
     /// # Errors
-    /// The address is not this machine's, or in use; the interface is gone; a group is none, or not of the
-    /// address's kind; too many files are open.
+    /// The address is not this machine's, or in use; the interface does not exist; a group is not a multicast address
+    /// of the address's family; too many files are open.
     pub fn bind(address: SocketAddr, options: &UdpOptions) -> io::Result<Self> {
         let interface = options.interface.as_ref();
         let name = interface.map(|(name, _)| name.as_str());
-        let socket = internet::socket(address, Type::DGRAM, Protocol::UDP, name)?;
+        let socket = internet::open_socket(address, Type::DGRAM, Protocol::UDP, name)?;
         if address.is_ipv6() {
             socket.set_only_v6(true)?;
         } else {
             socket.set_broadcast(true)?;
         }
-        use_groups(&socket, address, options)?;
-        size_buffers(&socket, options)?;
+        set_up_multicast(&socket, address, options)?;
+        set_buffer_sizes(&socket, options)?;
         socket.set_reuse_address(options.shared)?;
         setsockopt(&socket, sockopt::ReceiveTimestampns, &true)?;
         let arrivals = Arrivals::new();
@@ -97,19 +96,18 @@ impl UdpLink {
         })
     }
 
-    /// Its address.
+    /// Returns its address.
     ///
     /// # Errors
-    /// The system does not say.
+    /// The system call failed.
     pub fn address(&self) -> io::Result<SocketAddr> {
         internet::address(&self.socket.local_addr()?)
     }
 
-    /// How many datagrams the kernel has dropped because its buffer for this socket was full, since that was
-    /// bound.
+    /// Returns how many datagrams the kernel has dropped since the socket was bound, because its buffer was full.
     ///
     /// # Errors
-    /// The kernel does not tell.
+    /// The system call failed.
     pub fn kernel_drops(&mut self) -> io::Result<u64> {
         let [.., drops] = getsockopt(&self.socket, options::MemoryInfo)?;
         // The kernel counts in 32 bits.
@@ -118,27 +116,27 @@ impl UdpLink {
         Ok(self.drops)
     }
 
-    /// How many datagrams were dropped because they were longer than the batch's buffers.
+    /// Returns how many datagrams were dropped because they were longer than the batch's buffers.
     pub const fn cut(&self) -> u64 {
         self.cut
     }
 
-    /// How many bytes of datagrams may wait to be received, and how many to be sent.
+    /// Returns the sizes of the receive and the send buffer, in bytes.
     ///
     /// # Errors
-    /// The system does not say.
+    /// The system call failed.
     pub fn buffers(&self) -> io::Result<(usize, usize)> {
         let (receive, send) = (
             self.socket.recv_buffer_size()?,
             self.socket.send_buffer_size()?,
         );
-        // The kernel says twice what it was asked for.
+        // The kernel reports twice the requested size.
         Ok((receive / 2, send / 2))
     }
 }
 
-/// Sends to multicast groups through the interface, and receives from those that are asked for.
-fn use_groups(socket: &Socket, address: SocketAddr, options: &UdpOptions) -> io::Result<()> {
+/// Sends to multicast groups through the interface, and joins the given groups.
+fn set_up_multicast(socket: &Socket, address: SocketAddr, options: &UdpOptions) -> io::Result<()> {
     let number = options.interface.as_ref().map_or(0, |&(_, number)| number);
     if number != 0 {
         if address.is_ipv6() {
@@ -160,8 +158,8 @@ fn use_groups(socket: &Socket, address: SocketAddr, options: &UdpOptions) -> io:
     Ok(())
 }
 
-/// Makes the buffers as large as is asked for, if this process may, or else as large as any process may.
-fn size_buffers(socket: &Socket, options: &UdpOptions) -> io::Result<()> {
+/// Sets the buffers to the requested sizes, or to the system's limits if the process may not exceed them.
+fn set_buffer_sizes(socket: &Socket, options: &UdpOptions) -> io::Result<()> {
     if let Some(bytes) = options.receive_buffer {
         setsockopt(socket, sockopt::RcvBufForce, &bytes)
             .or_else(|_| setsockopt(socket, sockopt::RcvBuf, &bytes))?;
@@ -198,14 +196,14 @@ impl Link<SocketAddr> for UdpLink {
                 let Some(from) = datagram.from.filter(|_| !datagram.is_cut) else {
                     return batch.skip();
                 };
-                let (then, age) = arrivals.age(latest, datagram.came);
+                let (then, age) = arrivals.age(latest, datagram.arrived_at);
                 latest = then;
                 batch.push(datagram.len, from, then, age);
             });
             match received {
                 Ok(true) | Err(Errno::EINTR) => {}
                 Ok(false) | Err(Errno::EAGAIN) => {
-                    arrivals.emptied(now);
+                    arrivals.on_emptied(now);
                     break;
                 }
                 Err(error) => return Err(error.into()),

@@ -1,4 +1,4 @@
-//! Hearing that some interface has changed.
+//! Watches all network interfaces for changes.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -8,20 +8,19 @@ use nix::sys::socket::{
     AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, socket,
 };
 
-/// The most messages that one [`drain`](InterfaceWatch::drain) takes: a host that makes interfaces
-/// by the thousand must not hold the loop up.
-const MESSAGES: usize = 64;
+/// Maximum messages that one [`drain`](InterfaceWatch::drain) takes: a host that makes interfaces by the thousand
+/// must not delay the loop.
+const MESSAGES_PER_DRAIN: usize = 64;
 
-/// A doorbell: it rings when any interface of this network namespace has come, gone or changed,
-/// or any address of one. What has changed is for the caller to look up, so that lost and
-/// reordered messages do no harm.
+/// Notices when any interface of this network namespace was added, removed or changed, or any of its addresses. It
+/// does not tell what has changed: the caller looks that up, so that lost and reordered messages do no harm.
 #[derive(Debug)]
 pub struct InterfaceWatch {
     socket: OwnedFd,
 }
 
 impl InterfaceWatch {
-    /// Listens from now on. Look the interface up after this, not before.
+    /// Starts to watch. Look the interface up after this call, not before.
     ///
     /// # Errors
     /// The kernel refused the rtnetlink socket.
@@ -40,28 +39,28 @@ impl InterfaceWatch {
         Ok(Self { socket })
     }
 
-    /// Takes the messages that have come, and says whether there were any: something has changed.
+    /// Takes all waiting messages. Returns whether there were any: something has changed.
     ///
     /// # Errors
     /// The socket is broken.
     pub fn drain(&mut self) -> io::Result<bool> {
-        let mut rang = false;
-        // Each message is cut to this: nobody reads it.
+        let mut has_changed = false;
+        // Each message is truncated: its contents are not needed.
         let mut message = [0; 16];
-        for _ in 0..MESSAGES {
+        for _ in 0..MESSAGES_PER_DRAIN {
             match recv(
                 self.socket.as_raw_fd(),
                 &mut message,
                 MsgFlags::MSG_DONTWAIT,
             ) {
-                // ENOBUFS: there were more messages than room for them.
-                Ok(_) | Err(Errno::ENOBUFS) => rang = true,
+                // ENOBUFS: more messages came than the socket could hold.
+                Ok(_) | Err(Errno::ENOBUFS) => has_changed = true,
                 Err(Errno::EAGAIN) => break,
                 Err(Errno::EINTR) => {}
                 Err(error) => return Err(error.into()),
             }
         }
-        Ok(rang)
+        Ok(has_changed)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Being woken up in time, at the least cost.
+//! A timer for deadlines that mostly move to a later time.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -8,30 +8,29 @@ use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use ring_proto::time::Instant;
 
-/// Readable once a deadline has come, or an earlier one that was given up.
+/// Readable once a deadline has passed, or an earlier one that has been moved.
 ///
-/// Deadlines are mostly put off: every frame gives the token's members patience anew. Setting the
-/// hardware's timer and taking it back costs more than the rest of a hop where the machine is a
-/// virtual one. So where waits are many, an alarm that is set is left alone until it goes off, and
-/// only then is it set to what has become of the deadline. Where they are few, a wake-up for
-/// nothing would cost more than what it saves: the first few waits after it went off do put it off.
+/// Deadlines mostly move to a later time: every frame extends the timeouts of the token's members. On a virtual
+/// machine, setting the hardware timer costs more than the rest of a hop. So if waits are frequent, a set alarm stays
+/// as it is until it goes off; only then it is set to the current deadline. If waits are rare, a needless wake-up
+/// would cost more than it saves. So during the first waits after it went off, the alarm follows the deadline.
 #[derive(Debug)]
 pub struct Alarm {
     timer: TimerFd,
-    /// When it goes off; `None`: not at all, or it has.
+    /// When it goes off; `None`: it is not set, or has gone off.
     set: Option<Instant>,
-    /// It has gone off, and is readable until it is set again.
-    off: bool,
-    /// Waits since it went off.
-    waits: u32,
+    /// Whether it has gone off. It is then readable until it is set again.
+    has_gone_off: bool,
+    /// Number of waits since it went off.
+    wait_count: u32,
 }
 
-/// Waits after it went off for which an alarm follows every change of the deadline: more than a
-/// turn of the token takes at rest, and few beside those of a rotation without a pause.
-const FOLLOWED: u32 = 8;
+/// Number of waits after it went off in which an alarm follows every change of the deadline. It is more than the
+/// waits of a rotation at rest, and less than those of a rotation without a pause.
+const FOLLOWED_WAITS: u32 = 8;
 
 impl Alarm {
-    /// An alarm that is not set, on the clock of [`clock::now`](crate::clock::now).
+    /// Makes an alarm that is not set, on the clock of [`clock::now`](crate::clock::now).
     ///
     /// # Errors
     /// The process has too many files open.
@@ -40,40 +39,40 @@ impl Alarm {
         Ok(Self {
             timer: TimerFd::new(ClockId::CLOCK_BOOTTIME, flags)?,
             set: None,
-            off: false,
-            waits: 0,
+            has_gone_off: false,
+            wait_count: 0,
         })
     }
 
-    /// Makes it go off by `deadline`, perhaps earlier. `None`: there is none.
+    /// Makes it go off by `deadline`, perhaps earlier. `None`: there is no deadline.
     ///
     /// # Errors
     /// None on a healthy system.
     pub fn by(&mut self, deadline: Option<Instant>) -> io::Result<()> {
-        self.waits = self.waits.saturating_add(1);
-        let followed = self.waits <= FOLLOWED;
+        self.wait_count = self.wait_count.saturating_add(1);
+        let followed = self.wait_count <= FOLLOWED_WAITS;
         let moves = |deadline, set| deadline < set || (followed && deadline > set);
         match deadline {
             Some(deadline) if self.set.is_none_or(|set| moves(deadline, set)) => {
-                // Zero would mean never.
+                // Zero would unset the timer.
                 let at = Duration::from_nanos(deadline.as_nanos().max(1));
                 let expiration = Expiration::OneShot(TimeSpec::from(at));
                 let flags = TimerSetTimeFlags::TFD_TIMER_ABSTIME;
                 self.timer.set(expiration, flags)?;
                 self.set = Some(deadline);
             }
-            None if self.off => self.timer.unset()?,
+            None if self.has_gone_off => self.timer.unset()?,
             _ => return Ok(()),
         }
-        self.off = false;
+        self.has_gone_off = false;
         Ok(())
     }
 
-    /// Notes that it was found readable.
+    /// Records that it was found readable.
     pub fn went_off(&mut self) {
         self.set = None;
-        self.off = true;
-        self.waits = 0;
+        self.has_gone_off = true;
+        self.wait_count = 0;
     }
 }
 
@@ -93,9 +92,9 @@ mod tests {
     use crate::clock;
     use crate::wait::{Interest, Poller};
 
-    /// How long something that must happen may take.
-    const PATIENCE: Option<Duration> = Some(Duration::from_secs(10));
-    const AT_ONCE: Option<Duration> = Some(Duration::ZERO);
+    /// Maximum time for something that must happen.
+    const EVENT_TIMEOUT: Option<Duration> = Some(Duration::from_secs(10));
+    const NO_WAIT: Option<Duration> = Some(Duration::ZERO);
 
     fn alarm() -> (Alarm, Poller) {
         let alarm = Alarm::new().expect("an alarm");
@@ -118,50 +117,50 @@ mod tests {
         let (mut alarm, mut poller) = alarm();
         for deadline in [Instant::from_nanos(0), in_millis(0), in_millis(5)] {
             alarm.by(Some(deadline)).expect("set");
-            assert!(goes_off(&mut poller, PATIENCE));
+            assert!(goes_off(&mut poller, EVENT_TIMEOUT));
             assert!(clock::now().monotonic >= deadline);
             alarm.went_off();
         }
     }
 
     #[test]
-    fn an_earlier_deadline_counts_and_a_later_one_waits_for_its_turn() {
+    fn it_follows_an_earlier_deadline_at_once_and_a_later_one_after_it_went_off() {
         let (mut alarm, mut poller) = alarm();
         alarm.by(Some(in_millis(3_600_000))).expect("set");
-        assert!(!goes_off(&mut poller, AT_ONCE));
+        assert!(!goes_off(&mut poller, NO_WAIT));
         alarm.by(Some(in_millis(1))).expect("set");
         let later = in_millis(20);
         alarm.by(Some(later)).expect("set");
-        assert!(goes_off(&mut poller, PATIENCE));
+        assert!(goes_off(&mut poller, EVENT_TIMEOUT));
         alarm.went_off();
         alarm.by(Some(later)).expect("set");
-        assert!(goes_off(&mut poller, PATIENCE));
+        assert!(goes_off(&mut poller, EVENT_TIMEOUT));
         assert!(clock::now().monotonic >= later);
     }
 
     #[test]
-    fn it_follows_a_deadline_that_is_put_off_for_the_first_few_waits_only() {
+    fn it_follows_a_postponed_deadline_only_in_the_first_waits() {
         let (mut alarm, mut poller) = alarm();
         let soon = in_millis(50);
         alarm.by(Some(soon)).expect("set");
         let late = in_millis(3_600_000);
         alarm.by(Some(late)).expect("put off");
         assert!(!goes_off(&mut poller, Some(Duration::from_millis(100))));
-        for _ in 0..super::FOLLOWED {
+        for _ in 0..super::FOLLOWED_WAITS {
             alarm.by(Some(late)).expect("left alone");
         }
         alarm.by(Some(in_millis(5))).expect("set");
         alarm.by(Some(late)).expect("left alone");
-        assert!(goes_off(&mut poller, PATIENCE));
+        assert!(goes_off(&mut poller, EVENT_TIMEOUT));
     }
 
     #[test]
-    fn it_falls_silent_when_there_is_no_deadline_any_more() {
+    fn it_is_not_readable_without_a_deadline() {
         let (mut alarm, mut poller) = alarm();
         alarm.by(Some(in_millis(0))).expect("set");
-        assert!(goes_off(&mut poller, PATIENCE));
+        assert!(goes_off(&mut poller, EVENT_TIMEOUT));
         alarm.went_off();
         alarm.by(None).expect("unset");
-        assert!(!goes_off(&mut poller, AT_ONCE));
+        assert!(!goes_off(&mut poller, NO_WAIT));
     }
 }

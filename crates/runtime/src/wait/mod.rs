@@ -1,9 +1,9 @@
-//! Waiting for many things at once, and for time to pass.
+//! Waits for descriptors and deadlines. Start with [`Waiting`].
 
 mod alarm;
 mod poller;
 mod waiting;
 
 pub use alarm::Alarm;
-pub use poller::{Interest, Poller, Ready};
+pub use poller::{Interest, Poller, ReadyDescriptor};
 pub use waiting::{Failure, LINK, ReadyKeys, Waiting};

@@ -1,4 +1,4 @@
-//! Waiting for many things at once.
+//! Waits for several descriptors at once.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -8,19 +8,19 @@ use std::time::Duration;
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 
-/// The most things that one wait reports; the others are reported by the next.
-const EVENTS: usize = 64;
+/// Maximum descriptors that one wait reports. The next wait reports the others.
+const READY_MAX: usize = 64;
 
-/// What to wait for on a file descriptor. Hang-ups and errors are always waited for.
+/// The events to wait for on a descriptor. Hang-ups and errors are always included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Interest {
     /// Hang-ups and errors only.
     Nothing,
-    /// Something to read.
+    /// The descriptor is readable.
     Read,
-    /// Room to write.
+    /// The descriptor is writable.
     Write,
-    /// Either.
+    /// The descriptor is readable or writable.
     ReadWrite,
 }
 
@@ -35,20 +35,20 @@ impl Interest {
     }
 }
 
-/// A file descriptor that one has waited for is ready.
+/// A descriptor that is ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ready {
-    /// The key that it was added with.
+pub struct ReadyDescriptor {
+    /// The key with which it was added.
     pub key: u64,
-    /// There is something to read, be it an end or an error.
+    /// Whether there is something to read: data, an end or an error.
     pub readable: bool,
-    /// There is room to write.
+    /// Whether it is writable.
     pub writable: bool,
-    /// The peer is gone, or the descriptor has an error to report.
+    /// Whether the peer has closed its end, or the descriptor has an error to report.
     pub hangup: bool,
 }
 
-impl From<&epoll::Event> for Ready {
+impl From<&epoll::Event> for ReadyDescriptor {
     fn from(event: &epoll::Event) -> Self {
         let (flags, data) = (event.flags, event.data);
         let hangup = flags.intersects(epoll::EventFlags::HUP | epoll::EventFlags::ERR);
@@ -61,41 +61,40 @@ impl From<&epoll::Event> for Ready {
     }
 }
 
-/// Waits for file descriptors and for time to pass, to the nanosecond.
+/// Waits for descriptors, or for a timeout in nanoseconds.
 ///
-/// Level-triggered: what was not read to the end is reported again. Waiting allocates nothing.
+/// It is level-triggered: a descriptor that was not read to the end is reported again. Waiting allocates nothing.
 #[derive(Debug)]
 pub struct Poller {
     epoll: OwnedFd,
-    ready: Vec<Ready>,
+    ready: Vec<ReadyDescriptor>,
 }
 
 impl Poller {
-    /// A poller with nothing to wait for.
+    /// Makes a poller that waits for nothing.
     ///
     /// # Errors
     /// The process has too many files open, or the kernel is older than 5.11.
     pub fn new() -> io::Result<Self> {
         let mut poller = Self {
             epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
-            ready: Vec::with_capacity(EVENTS),
+            ready: Vec::with_capacity(READY_MAX),
         };
-        // An old kernel is to be found out at the start, not in the loop.
+        // An old kernel must be noticed at the start, not in the loop.
         poller.wait(Some(Duration::ZERO))?;
         Ok(poller)
     }
 
-    /// Waits for `interest` on `fd` from now on, and reports it with `key`. Closing the
-    /// descriptor ends it.
+    /// Starts to wait for `interest` on `fd`, and reports it with `key`. Closing the descriptor ends that.
     ///
     /// # Errors
-    /// `fd` was added before, or is nothing that can be waited for.
+    /// `fd` was added before, or cannot be waited for.
     pub fn add(&self, fd: impl AsFd, key: u64, interest: Interest) -> io::Result<()> {
         let key = epoll::EventData::new_u64(key);
         Ok(epoll::add(&self.epoll, fd, key, interest.flags())?)
     }
 
-    /// Waits for something else on `fd`, or reports it with another key.
+    /// Changes the interest or the key of `fd`.
     ///
     /// # Errors
     /// `fd` was not added.
@@ -104,7 +103,7 @@ impl Poller {
         Ok(epoll::modify(&self.epoll, fd, key, interest.flags())?)
     }
 
-    /// Waits for `fd` no more.
+    /// Stops waiting for `fd`.
     ///
     /// # Errors
     /// `fd` was not added.
@@ -112,8 +111,8 @@ impl Poller {
         Ok(epoll::delete(&self.epoll, fd)?)
     }
 
-    /// Waits until something is [`ready`](Self::ready), but no longer than `timeout`; `None`: for
-    /// ever. A signal ends it early, with nothing ready.
+    /// Waits until something is [`ready`](Self::ready), at most for `timeout`; `None`: indefinitely. A signal ends
+    /// the wait early, with nothing ready.
     ///
     /// # Errors
     /// The kernel is older than 5.11.
@@ -123,14 +122,14 @@ impl Poller {
             tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: timeout.subsec_nanos().into(),
         });
-        let mut room = [const { MaybeUninit::uninit() }; EVENTS];
+        let mut room = [const { MaybeUninit::uninit() }; READY_MAX];
         match epoll::wait(&self.epoll, &mut room, timeout.as_ref()) {
-            Ok((events, _)) => self.ready.extend(events.iter().map(Ready::from)),
+            Ok((events, _)) => self.ready.extend(events.iter().map(ReadyDescriptor::from)),
             Err(Errno::INTR) => {}
             Err(Errno::NOSYS) => {
                 return Err(io::Error::new(
                     io::ErrorKind::Unsupported,
-                    "this kernel has no epoll_pwait2: Linux 5.11 or newer is needed",
+                    "this kernel has no epoll_pwait2; install Linux 5.11 or later",
                 ));
             }
             Err(error) => return Err(error.into()),
@@ -138,14 +137,14 @@ impl Poller {
         Ok(())
     }
 
-    /// What the last [`wait`](Self::wait) found ready.
-    pub fn ready(&self) -> impl ExactSizeIterator<Item = Ready> {
+    /// Returns the descriptors that the last [`wait`](Self::wait) found ready.
+    pub fn ready(&self) -> impl ExactSizeIterator<Item = ReadyDescriptor> {
         self.ready.iter().copied()
     }
 }
 
 impl AsFd for Poller {
-    /// Readable while anything is ready: one poller can wait for another.
+    /// Readable while anything is ready, so that one poller can wait for another.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.epoll.as_fd()
     }

@@ -1,4 +1,4 @@
-//! Waiting, on descriptors that need no privilege.
+//! Tests of the poller, on descriptors that need no privilege.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -10,19 +10,19 @@ use nix::libc::SIGUSR1;
 use nix::sys::pthread::{pthread_kill, pthread_self};
 use nix::sys::signal::Signal;
 
-use super::{EVENTS, Interest, Poller, Ready};
+use super::{Interest, Poller, READY_MAX, ReadyDescriptor};
 
-/// How long something that must happen may take.
-const PATIENCE: Option<Duration> = Some(Duration::from_secs(10));
-const AT_ONCE: Option<Duration> = Some(Duration::ZERO);
+/// Maximum time for something that must happen.
+const EVENT_TIMEOUT: Option<Duration> = Some(Duration::from_secs(10));
+const NO_WAIT: Option<Duration> = Some(Duration::ZERO);
 
-fn ready(poller: &mut Poller, timeout: Option<Duration>) -> Vec<Ready> {
+fn ready(poller: &mut Poller, timeout: Option<Duration>) -> Vec<ReadyDescriptor> {
     poller.wait(timeout).expect("a wait");
     poller.ready().collect()
 }
 
 #[test]
-fn a_timeout_passes_and_no_more() {
+fn a_wait_lasts_as_long_as_its_timeout() {
     let mut poller = Poller::new().expect("a poller");
     for timeout in [1, 900_000, 2_000_001].map(Duration::from_nanos) {
         let start = Instant::now();
@@ -32,72 +32,76 @@ fn a_timeout_passes_and_no_more() {
     let (near, mut far) = UnixStream::pair().expect("a pair");
     poller.add(&near, 1, Interest::Read).expect("added");
     far.write_all(b"!").expect("written");
-    // No more than is needed: this returns at all.
+    // The longest timeout must not overflow.
     assert_eq!(ready(&mut poller, Some(Duration::MAX)).len(), 1);
     assert_eq!(ready(&mut poller, None).len(), 1);
 }
 
 #[test]
-fn readiness_is_told_by_key_until_it_is_gone() {
+fn readiness_is_reported_with_its_key_until_it_ends() {
     let mut poller = Poller::new().expect("a poller");
     let (mut near, mut far) = UnixStream::pair().expect("a pair");
     poller.add(&near, 7, Interest::Read).expect("added");
-    assert_eq!(ready(&mut poller, AT_ONCE), []);
+    assert_eq!(ready(&mut poller, NO_WAIT), []);
     far.write_all(b"!").expect("written");
-    let readable = Ready {
+    let readable = ReadyDescriptor {
         key: 7,
         readable: true,
         writable: false,
         hangup: false,
     };
     for _ in 0..2 {
-        assert_eq!(ready(&mut poller, PATIENCE), [readable]);
+        assert_eq!(ready(&mut poller, EVENT_TIMEOUT), [readable]);
     }
     near.read_exact(&mut [0]).expect("read");
-    assert_eq!(ready(&mut poller, AT_ONCE), []);
+    assert_eq!(ready(&mut poller, NO_WAIT), []);
 }
 
 #[test]
-fn an_interest_can_be_changed_and_given_up() {
+fn an_interest_can_be_changed_and_removed() {
     let mut poller = Poller::new().expect("a poller");
     let (near, mut far) = UnixStream::pair().expect("a pair");
     far.write_all(b"!").expect("written");
     poller.add(&near, 1, Interest::Nothing).expect("added");
-    assert_eq!(ready(&mut poller, AT_ONCE), []);
+    assert_eq!(ready(&mut poller, NO_WAIT), []);
     for (interest, readable, writable) in [
         (Interest::Write, false, true),
         (Interest::ReadWrite, true, true),
         (Interest::Read, true, false),
     ] {
         poller.modify(&near, 2, interest).expect("modified");
-        let expected = Ready {
+        let expected = ReadyDescriptor {
             key: 2,
             readable,
             writable,
             hangup: false,
         };
-        assert_eq!(ready(&mut poller, PATIENCE), [expected], "{interest:?}");
+        assert_eq!(
+            ready(&mut poller, EVENT_TIMEOUT),
+            [expected],
+            "{interest:?}"
+        );
     }
     poller.remove(&near).expect("removed");
-    assert_eq!(ready(&mut poller, AT_ONCE), []);
+    assert_eq!(ready(&mut poller, NO_WAIT), []);
 }
 
 #[test]
-fn a_hangup_is_told_without_interest() {
+fn a_hangup_is_reported_without_interest() {
     let mut poller = Poller::new().expect("a poller");
     let (near, far) = UnixStream::pair().expect("a pair");
     poller.add(&near, 1, Interest::Nothing).expect("added");
     drop(far);
-    let [ready] = ready(&mut poller, PATIENCE)[..] else {
+    let [ready] = ready(&mut poller, EVENT_TIMEOUT)[..] else {
         panic!("one is ready");
     };
     assert!(ready.hangup && ready.readable);
 }
 
 #[test]
-fn more_than_fit_are_told_in_turns() {
+fn more_descriptors_than_fit_are_reported_by_several_waits() {
     let mut poller = Poller::new().expect("a poller");
-    let pairs: Vec<_> = (0..2 * EVENTS)
+    let pairs: Vec<_> = (0..2 * READY_MAX)
         .map(|_| UnixStream::pair().expect("a pair"))
         .collect();
     for ((near, mut far), key) in pairs.iter().map(|(near, far)| (near, far)).zip(0..) {
@@ -105,11 +109,11 @@ fn more_than_fit_are_told_in_turns() {
         far.write_all(b"!").expect("written");
     }
     let mut keys: Vec<_> = (0..2)
-        .flat_map(|_| ready(&mut poller, PATIENCE))
+        .flat_map(|_| ready(&mut poller, EVENT_TIMEOUT))
         .map(|ready| ready.key)
         .collect();
     keys.sort_unstable();
-    assert!(keys.into_iter().eq(0..2 * EVENTS as u64));
+    assert!(keys.into_iter().eq(0..2 * READY_MAX as u64));
 }
 
 #[test]
@@ -120,7 +124,7 @@ fn a_signal_ends_a_wait_with_nothing_ready() {
     let waiting = pthread_self();
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
-        // Again and again: one that comes before the wait does not end it.
+        // Repeatedly: a signal that comes before the wait does not end it.
         scope.spawn(|| {
             while !done.load(Ordering::Relaxed) {
                 pthread_kill(waiting, Signal::SIGUSR1).expect("a signal");

@@ -1,4 +1,4 @@
-//! What a loop waits for.
+//! The descriptors and the deadline that a loop waits for.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -8,26 +8,26 @@ use thiserror::Error;
 
 use super::{Alarm, Interest, Poller};
 
-/// The key for messages, and for anything else that the link must be driven for. Keys from 1 to 62 are free.
+/// The key of the link's descriptors. Keys from 1 to 62 are free.
 pub const LINK: u64 = 0;
-const ALARM: u64 = 63;
+const ALARM_KEY: u64 = 63;
 
-/// A system call failed that does not fail on a healthy system.
+/// An error of a system call that does not fail on a healthy system.
 #[derive(Debug, Error)]
-#[error("cannot {what}: {source}")]
+#[error("cannot {action}: {source}")]
 pub struct Failure {
-    what: &'static str,
+    action: &'static str,
     source: io::Error,
 }
 
 impl Failure {
-    /// For `map_err`: a system call that was to do `what` failed.
-    pub fn to(what: &'static str) -> impl FnOnce(io::Error) -> Self {
-        move |source| Self { what, source }
+    /// Returns a function for `map_err`, which names the action that failed.
+    pub fn to(action: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self { action, source }
     }
 }
 
-/// The keys of the descriptors that a wait has found ready, each below 64.
+/// The keys of all descriptors that a wait has found ready, each below 64.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ReadyKeys(u64);
 
@@ -42,29 +42,29 @@ impl ReadyKeys {
 #[derive(Debug)]
 pub struct Waiting {
     poller: Poller,
-    /// Ends a wait at the deadline.
+    /// The timer that ends a wait at the deadline.
     alarm: Alarm,
 }
 
 impl Waiting {
-    /// Waits for nothing yet.
+    /// Makes a reactor that waits for nothing.
     ///
     /// # Errors
-    /// The system refuses.
+    /// A system call failed.
     pub fn new() -> Result<Self, Failure> {
         let poller = Poller::new().map_err(Failure::to("make a poller"))?;
         let alarm = Alarm::new().map_err(Failure::to("make a timer"))?;
         let waiting = Self { poller, alarm };
-        waiting.add(&waiting.alarm, ALARM)?;
+        waiting.add(&waiting.alarm, ALARM_KEY)?;
         Ok(waiting)
     }
 
-    /// Registers a descriptor: waits end when it is readable.
+    /// Registers a descriptor: a wait ends when it is readable.
     ///
     /// # Errors
-    /// The system refuses.
+    /// A system call failed.
     pub fn add(&self, fd: impl AsFd, key: u64) -> Result<(), Failure> {
-        debug_assert!(key <= ALARM, "a key that no wait can tell");
+        debug_assert!(key <= ALARM_KEY, "no wait can report this key");
         let added = self.poller.add(fd, key, Interest::Read);
         added.map_err(Failure::to("wait for a descriptor"))
     }
@@ -72,23 +72,23 @@ impl Waiting {
     /// Removes a descriptor.
     ///
     /// # Errors
-    /// The system refuses.
+    /// A system call failed.
     pub fn remove(&self, fd: impl AsFd) -> Result<(), Failure> {
         let removed = self.poller.remove(fd);
-        removed.map_err(Failure::to("leave a descriptor alone"))
+        removed.map_err(Failure::to("stop waiting for a descriptor"))
     }
 
     /// Waits until a descriptor is ready, or until `deadline`.
     ///
     /// # Errors
-    /// The system refuses.
+    /// A system call failed.
     pub fn wait(&mut self, deadline: Option<Instant>) -> Result<ReadyKeys, Failure> {
         let set = self.alarm.by(deadline);
         set.map_err(Failure::to("set the timer"))?;
         self.poller.wait(None).map_err(Failure::to("wait"))?;
         let mut ready = ReadyKeys::default();
         for found in self.poller.ready() {
-            if found.key == ALARM {
+            if found.key == ALARM_KEY {
                 self.alarm.went_off();
             }
             ready.0 |=

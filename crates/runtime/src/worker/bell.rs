@@ -1,4 +1,4 @@
-//! Signals from the loop to a worker's thread: wake up, and stop by a deadline.
+//! Signals from the loop to a worker's thread: wake up, cancel, and stop by a deadline.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -8,30 +8,29 @@ use std::time::Instant;
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
-/// How soon the thread has to stop.
+/// When the thread has to stop.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Closing {
-    /// There is no hurry.
+pub(super) enum StopRequest {
     No,
-    /// The work in hand may go on until then.
+    /// It may continue its current work until this time.
     By(Instant),
-    /// End the work in hand at once.
+    /// It must end its current work at once.
     Now,
 }
 
-/// Wakes a thread up, and tells it how soon it has to stop.
+/// Wakes a thread, and sets by when it has to stop.
 #[derive(Debug)]
 pub struct Bell {
     event: EventFd,
-    closing: Mutex<Closing>,
-    /// The number of the work in hand, if it has one.
-    in_hand: AtomicU64,
-    /// All work before this number was cancelled.
-    cancelled: AtomicU64,
+    stop_request: Mutex<StopRequest>,
+    /// The number of the current work, if it has one.
+    current_work: AtomicU64,
+    /// All work with a lower number is cancelled.
+    cancelled_below: AtomicU64,
 }
 
 impl Bell {
-    /// A silent bell, without a hurry.
+    /// Makes a bell that does not ring, without a time to stop.
     ///
     /// # Errors
     /// The process has too many files open.
@@ -39,15 +38,15 @@ impl Bell {
         let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
         Ok(Self {
             event: EventFd::from_flags(flags)?,
-            closing: Mutex::new(Closing::No),
-            in_hand: AtomicU64::new(0),
-            cancelled: AtomicU64::new(0),
+            stop_request: Mutex::new(StopRequest::No),
+            current_work: AtomicU64::new(0),
+            cancelled_below: AtomicU64::new(0),
         })
     }
 
-    /// Wakes the thread that waits for it.
+    /// Wakes the waiting thread.
     pub fn ring(&self) {
-        // It fails only if the bell rings already.
+        // A write fails only if the bell already rings.
         let _ = self.event.write(1);
     }
 
@@ -56,43 +55,44 @@ impl Bell {
         let _ = self.event.read();
     }
 
-    pub(super) fn closing(&self) -> MutexGuard<'_, Closing> {
-        self.closing.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn stop_request(&self) -> MutexGuard<'_, StopRequest> {
+        self.stop_request
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The thread begins the work of this number.
+    /// Records that the thread begins the work with this number.
     pub fn begin(&self, number: u64) {
-        self.in_hand.store(number, Ordering::Relaxed);
+        self.current_work.store(number, Ordering::Relaxed);
     }
 
-    /// Cancels all work before this number, and wakes the thread.
+    /// Cancels all work with a lower number, and wakes the thread.
     pub fn cancel_before(&self, number: u64) {
-        self.cancelled.store(number, Ordering::Relaxed);
-        // The thread sees what was stored before it hears the bell.
+        self.cancelled_below.store(number, Ordering::Relaxed);
+        // The write to the descriptor also makes the stored number visible to the thread.
         self.ring();
     }
 
-    /// Whether the work in hand was cancelled.
+    /// Whether the current work was cancelled.
     pub fn is_cancelled(&self) -> bool {
-        self.in_hand.load(Ordering::Relaxed) < self.cancelled.load(Ordering::Relaxed)
+        self.current_work.load(Ordering::Relaxed) < self.cancelled_below.load(Ordering::Relaxed)
     }
 
-    /// Returns when work that may run until `until` must stop, given that it may have been cancelled, and the
-    /// daemon's end.
+    /// Returns when work that may run until `until` must stop: earlier if it was cancelled or the daemon ends.
     pub fn limit(&self, until: Instant, now: Instant) -> Instant {
         if self.is_cancelled() {
             return now;
         }
-        match *self.closing() {
-            Closing::No => until,
-            Closing::By(by) => until.min(by),
-            Closing::Now => now,
+        match *self.stop_request() {
+            StopRequest::No => until,
+            StopRequest::By(by) => until.min(by),
+            StopRequest::Now => now,
         }
     }
 
-    /// Whether the work in hand must end at once, without a moment to end by itself.
-    pub fn closes_now(&self) -> bool {
-        matches!(*self.closing(), Closing::Now)
+    /// Whether the current work must end at once, without time to end by itself.
+    pub fn must_stop_now(&self) -> bool {
+        matches!(*self.stop_request(), StopRequest::Now)
     }
 }
 

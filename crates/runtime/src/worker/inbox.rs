@@ -1,4 +1,4 @@
-//! The work that waits for a worker.
+//! The queue of work for a worker.
 
 use std::collections::VecDeque;
 
@@ -19,7 +19,7 @@ pub trait Inbox: Default + Send + 'static {
     /// Drops all items.
     fn clear(&mut self);
 
-    /// Nothing more will be added: items that can be done in one go may become one.
+    /// Merges items that can be done together. No more items will be added.
     fn merge(&mut self) {}
 }
 

@@ -7,30 +7,30 @@ use std::time::{Duration, Instant};
 
 use crate::wait::Poller;
 
-use super::bell::{Bell, Closing};
+use super::bell::{Bell, StopRequest};
 use super::inbox::Inbox;
 
-/// Upper bound for the item in hand when the daemon ends, and for each item after it.
-const FAREWELL: Duration = Duration::from_secs(2);
+/// Maximum time for the current item when the daemon ends, and for each item after it.
+const CLOSING_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A queue of work, and a bell to wake the thread up. The loop never waits for it.
+/// A queue of work, and a bell that wakes the thread. The loop never waits for it.
 #[derive(Debug)]
 pub struct Mailbox<Q> {
     shared: Mutex<Shared<Q>>,
     bell: Bell,
-    /// The thread has found that there is nothing to do the work with, and has not looked again yet.
-    rests: AtomicBool,
+    /// Whether the thread pauses because it cannot do any work at the moment.
+    is_resting: AtomicBool,
 }
 
 #[derive(Debug, Default)]
 struct Shared<Q> {
     inbox: Q,
-    /// The thread waits for the bell.
-    attentive: bool,
+    /// Whether the thread waits for the bell.
+    is_waiting: bool,
 }
 
 impl<Q: Inbox> Mailbox<Q> {
-    /// An empty mailbox.
+    /// Makes an empty mailbox.
     ///
     /// # Errors
     /// The process has too many files open.
@@ -38,11 +38,11 @@ impl<Q: Inbox> Mailbox<Q> {
         Ok(Self {
             shared: Mutex::default(),
             bell: Bell::new()?,
-            rests: AtomicBool::new(false),
+            is_resting: AtomicBool::new(false),
         })
     }
 
-    /// The bell, for work that waits for other descriptors as well.
+    /// Returns the bell, for work that also waits for other descriptors.
     pub const fn bell(&self) -> &Bell {
         &self.bell
     }
@@ -51,85 +51,85 @@ impl<Q: Inbox> Mailbox<Q> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Moves all items out of `work`. Returns `false`, and takes none, if the thread has the lock just now.
+    /// Moves all items out of `work`. Returns `false` and moves none if the thread holds the lock.
     pub(super) fn try_post(&self, work: &mut Q) -> bool {
         let mut shared = match self.shared.try_lock() {
             Ok(shared) => shared,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            // The thread may hold the lock and have no CPU.
+            // The thread may hold the lock while it does not get the CPU.
             Err(TryLockError::WouldBlock) => return false,
         };
         while let Some(item) = work.pop() {
             shared.inbox.push(item);
         }
-        if std::mem::take(&mut shared.attentive) {
+        if std::mem::take(&mut shared.is_waiting) {
             drop(shared);
             self.bell.ring();
         }
         true
     }
 
-    /// Takes the last items. The thread has to stop soon.
+    /// Adds the last items, and sets a time by which the thread must stop.
     pub(super) fn close(&self, last: &mut Q) {
         let mut shared = self.shared();
         while let Some(item) = last.pop() {
             shared.inbox.push(item);
         }
         shared.inbox.merge();
-        *self.bell.closing() = Closing::By(Instant::now() + FAREWELL);
+        *self.bell.stop_request() = StopRequest::By(Instant::now() + CLOSING_TIMEOUT);
         drop(shared);
         self.bell.ring();
     }
 
-    /// Drops all items, and has the thread end the one in hand.
+    /// Drops all items, and makes the thread end the current one.
     pub(super) fn close_now(&self) {
         let mut shared = self.shared();
         shared.inbox.clear();
-        *self.bell.closing() = Closing::Now;
+        *self.bell.stop_request() = StopRequest::Now;
         drop(shared);
         self.bell.ring();
     }
 
-    /// Waits for the next item; `None`: there will be none.
+    /// Waits for the next item; `None`: no more will come.
     pub fn next(&self, poller: &mut Poller) -> Option<Q::Item> {
         loop {
             {
                 let mut shared = self.shared();
                 let next = shared.inbox.pop();
-                let mut closing = self.bell.closing();
-                let closes = !matches!(*closing, Closing::No);
-                if let (true, Closing::By(until)) = (next.is_some(), &mut *closing) {
-                    *until = Instant::now() + FAREWELL;
+                let mut stop_request = self.bell.stop_request();
+                let closes = !matches!(*stop_request, StopRequest::No);
+                if let (true, StopRequest::By(until)) = (next.is_some(), &mut *stop_request) {
+                    *until = Instant::now() + CLOSING_TIMEOUT;
                 }
                 if next.is_some() || closes {
                     return next;
                 }
-                shared.attentive = true;
+                shared.is_waiting = true;
             }
             self.wait(poller, None);
         }
     }
 
-    /// There is nothing to do the work with: drops all items, and waits for `pause` or the end.
+    /// Drops all items because they cannot be done at the moment, and waits for `pause` or the end.
     pub fn rest(&self, poller: &mut Poller, pause: Duration) {
         let mut shared = self.shared();
         shared.inbox.clear();
-        let closes = !matches!(*self.bell.closing(), Closing::No);
+        let closes = !matches!(*self.bell.stop_request(), StopRequest::No);
         drop(shared);
         if !closes {
-            self.rests.store(true, Ordering::Relaxed);
+            self.is_resting.store(true, Ordering::Relaxed);
             self.wait(poller, Some(pause));
-            self.rests.store(false, Ordering::Relaxed);
+            self.is_resting.store(false, Ordering::Relaxed);
         }
     }
 
     /// Whether the thread [rests](Self::rest), so that posting is not urgent.
-    pub(super) fn rests(&self) -> bool {
-        self.rests.load(Ordering::Relaxed)
+    pub(super) fn is_resting(&self) -> bool {
+        self.is_resting.load(Ordering::Relaxed)
     }
 
     fn wait(&self, poller: &mut Poller, timeout: Option<Duration>) {
-        // A failure, which no healthy system shows, is no more than a wake-up.
+        // Waiting does not fail on a healthy system. A failure counts as a wake-up.
         let _ = poller.wait(timeout);
         self.bell.silence();
     }

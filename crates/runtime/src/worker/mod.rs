@@ -1,7 +1,7 @@
-//! Threads that do the loop's blocking work: programs, queries, anything that waits.
+//! Threads for blocking work: programs, queries, anything that waits.
 //!
-//! The loop leaves work in a [`Mailbox`], without ever waiting for it. The thread takes one item at a time.
-//! Whatever the thread does, the loop goes on.
+//! The loop puts work into a [`Mailbox`] and never waits for it. The thread does one item at a time. Start with
+//! [`Worker`].
 
 mod bell;
 mod inbox;
@@ -24,16 +24,15 @@ pub use inbox::Inbox;
 pub use mailbox::Mailbox;
 pub use repeated::Repeated;
 
-/// The time until the loop tries a mailbox again that the thread had locked.
-const AGAIN: Duration = Duration::from_millis(1);
-/// The time between two looks at `is_over` while the thread finishes.
-const LOOK: Duration = Duration::from_millis(20);
-/// Upper bound for waiting for the thread's end: longer than the last items may take, kills included.
-const AT_MOST: Duration = Duration::from_secs(10);
-/// The default nice value.
-const NICE: i32 = 0;
+/// Delay before the loop tries a locked mailbox again.
+const RETRY_INTERVAL: Duration = Duration::from_millis(1);
+/// Interval of the checks of `is_over` while the thread finishes.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// Maximum wait for the thread's end: longer than the last items may take, kills included.
+const JOIN_TIMEOUT: Duration = Duration::from_secs(10);
+const DEFAULT_NICE: i32 = 0;
 /// The default timer slack, in nanoseconds.
-const TIMER_SLACK: u32 = 50_000;
+const DEFAULT_TIMER_SLACK: u32 = 50_000;
 
 /// A thread and its work, as the loop sees them.
 #[derive(Debug)]
@@ -42,16 +41,15 @@ pub struct Worker<Q: Inbox> {
     /// Items that are not in the mailbox yet.
     held: Q,
     retry: Option<Instant>,
-    /// Closed when the thread has ended.
+    /// The channel that closes when the thread has ended.
     ended: Receiver<()>,
 }
 
 impl<Q: Inbox> Worker<Q> {
-    /// Starts a thread that does `work` until its mailbox has nothing more; its poller is woken by the
-    /// mailbox's bell.
+    /// Starts a thread that runs `work` until its mailbox is closed. The mailbox's bell wakes its poller.
     ///
     /// # Errors
-    /// The process has too many files open, or threads.
+    /// The process has too many files open, or too many threads.
     pub fn start(
         name: &'static str,
         work: impl FnOnce(&Mailbox<Q>, Poller) + Send + 'static,
@@ -64,7 +62,7 @@ impl<Q: Inbox> Worker<Q> {
         thread::Builder::new()
             .name(name.to_owned())
             .spawn(move || {
-                favour_nobody();
+                drop_priority();
                 work(&shared, poller);
                 drop(end);
             })?;
@@ -76,7 +74,7 @@ impl<Q: Inbox> Worker<Q> {
         })
     }
 
-    /// Adds an item; [`post`](Self::post) passes it on.
+    /// Adds an item to be [posted](Self::post).
     pub fn hold(&mut self, item: Q::Item) {
         self.held.push(item);
     }
@@ -89,26 +87,26 @@ impl<Q: Inbox> Worker<Q> {
             return;
         }
         let posted = self.mailbox.try_post(&mut self.held);
-        self.retry = (!posted).then_some(now + AGAIN);
+        self.retry = (!posted).then_some(now + RETRY_INTERVAL);
     }
 
-    /// When to call [`post`](Self::post) again at the latest.
+    /// Returns when to call [`post`](Self::post) again at the latest.
     pub const fn deadline(&self) -> Option<Instant> {
         self.retry
     }
 
-    /// The thread's bell.
+    /// Returns the thread's bell.
     pub fn bell(&self) -> &Bell {
         self.mailbox.bell()
     }
 
     /// Whether posting is not urgent: see [`Mailbox::rest`].
-    pub fn rests(&self) -> bool {
-        self.mailbox.rests()
+    pub fn is_resting(&self) -> bool {
+        self.mailbox.is_resting()
     }
 
-    /// Has the thread do all that is left, and waits for that for a bounded time. As soon as `is_over` returns
-    /// `true`, the rest is dropped and the item in hand ended.
+    /// Lets the thread do all items that are left, and waits for it for a bounded time. As soon as `is_over` returns
+    /// `true`, drops the rest and ends the current item.
     pub fn finish(&mut self, mut is_over: impl FnMut() -> bool) {
         self.mailbox.close(&mut self.held);
         let mut hurries = false;
@@ -121,25 +119,25 @@ impl<Q: Inbox> Worker<Q> {
         });
     }
 
-    /// Ends the item in hand and drops the others.
+    /// Ends the current item and drops the others.
     pub fn cancel(&self) {
         self.mailbox.close_now();
     }
 
-    /// Waits for the thread's end for a bounded time; stops waiting as soon as `is_over` returns `true`.
+    /// Waits a bounded time for the thread's end, or until `is_over` returns `true`.
     pub fn join(&self, mut is_over: impl FnMut() -> bool) {
-        let mut left = AT_MOST;
+        let mut left = JOIN_TIMEOUT;
         while !left.is_zero() && !is_over() {
-            if self.ended.recv_timeout(LOOK) == Err(RecvTimeoutError::Disconnected) {
+            if self.ended.recv_timeout(POLL_INTERVAL) == Err(RecvTimeoutError::Disconnected) {
                 return;
             }
-            left = left.saturating_sub(LOOK);
+            left = left.saturating_sub(POLL_INTERVAL);
         }
     }
 }
 
-/// Gives up the loop's priority: work that may wait, and the programs that inherit it, have no right to it.
-fn favour_nobody() {
-    // Lowering the priority needs no permission. If it fails anyway, the thread keeps the daemon's priority.
-    let _ = nice::at_least(NICE).and_then(|()| clock::timer_slack(TIMER_SLACK));
+/// Gives up the loop's priority: this work may wait, and programs would inherit the priority.
+fn drop_priority() {
+    // Lowering the priority needs no permission. If it fails, the thread keeps the daemon's priority.
+    let _ = nice::at_least(DEFAULT_NICE).and_then(|()| clock::timer_slack(DEFAULT_TIMER_SLACK));
 }

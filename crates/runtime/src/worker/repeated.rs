@@ -1,17 +1,17 @@
-//! A value that a thread of its own finds out again and again, since that may take long.
+//! A value that a thread determines repeatedly, because that may take long.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use super::bell::Closing;
+use super::bell::StopRequest;
 use super::{Inbox, Worker};
 
-/// No work: the thread has its own.
+/// An empty queue: the thread needs no items.
 #[derive(Debug, Default)]
-struct Nothing;
+struct NoItems;
 
-impl Inbox for Nothing {
+impl Inbox for NoItems {
     type Item = ();
 
     fn push(&mut self, (): ()) {}
@@ -29,19 +29,19 @@ impl Inbox for Nothing {
     fn clear(&mut self) {}
 }
 
-/// The value that was found last, if it was not taken yet.
+/// The latest value of a thread that determines it repeatedly.
 #[derive(Debug)]
 pub struct Repeated<T> {
     latest: Arc<Mutex<Option<T>>>,
-    worker: Worker<Nothing>,
+    worker: Worker<NoItems>,
 }
 
 impl<T: Send + 'static> Repeated<T> {
-    /// Starts a thread that finds the value out after the `first` pause, and after each `pause` from then on, for as long as this is
-    /// there.
+    /// Starts a thread that calls `find` after the pause `first`, and then after each `pause`, until this value is
+    /// dropped.
     ///
     /// # Errors
-    /// The process has too many files open, or threads.
+    /// The process has too many files open, or too many threads.
     pub fn start(
         name: &'static str,
         first: Duration,
@@ -55,7 +55,7 @@ impl<T: Send + 'static> Repeated<T> {
             loop {
                 mailbox.rest(&mut poller, rest);
                 rest = pause;
-                if !matches!(*mailbox.bell().closing(), Closing::No) {
+                if !matches!(*mailbox.bell().stop_request(), StopRequest::No) {
                     return;
                 }
                 let found = find();
@@ -65,7 +65,7 @@ impl<T: Send + 'static> Repeated<T> {
         Ok(Self { latest, worker })
     }
 
-    /// Takes the value. Never waits: one that the thread is about to write is taken the next time.
+    /// Takes the latest value, unless it was taken before. Never waits: while the thread writes, it returns `None`.
     pub fn take(&self) -> Option<T> {
         self.latest.try_lock().ok()?.take()
     }
@@ -85,7 +85,7 @@ mod tests {
     use super::Repeated;
 
     #[test]
-    fn a_value_is_found_again_after_each_pause_until_nobody_wants_it() {
+    fn a_value_is_determined_after_each_pause_until_it_is_dropped() {
         let (tell, told) = mpsc::channel();
         let mut count = 0;
         let pause = Duration::from_millis(1);

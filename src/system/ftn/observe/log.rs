@@ -1,4 +1,4 @@
-//! A log line an event.
+//! Logs each event as one line.
 
 use std::time::Duration;
 
@@ -8,21 +8,21 @@ use ring_proto::ftn::server::Event;
 use ring_proto::time::Instant;
 use tracing::field::display;
 
-use super::holdings::Holdings;
-use super::telling::{Keys, Rate};
+use super::describe::{EventRate, Keys};
+use super::grant_log::GrantLog;
 
-/// Sessions that begin and end in order.
-const TURNS: RateLimit = RateLimit::new(200, Duration::from_millis(10));
-/// Sessions that ended by silence: after a cut thousands may, and a few lines say so.
-const SESSIONS: RateLimit = RateLimit::new(10, Duration::from_secs(3));
-/// Names of sessions, as often as grants that get a line.
-const INTRODUCTIONS: RateLimit = RateLimit::new(100, Duration::from_secs(1));
-/// Senders with another list.
-const STRANGERS: RateLimit = RateLimit::new(5, Duration::from_secs(10));
-/// Dropped datagrams.
-const DROPS: RateLimit = RateLimit::new(1, Duration::from_secs(1));
+/// The limit for sessions that begin and end in order.
+const TURNS_LIMIT: RateLimit = RateLimit::new(200, Duration::from_millis(10));
+/// The limit for sessions that ended by silence: after a split there may be thousands, and a few lines are enough.
+const SESSIONS_LIMIT: RateLimit = RateLimit::new(10, Duration::from_secs(3));
+/// The limit for names of sessions, the same as that of logged grants.
+const INTRODUCTIONS_LIMIT: RateLimit = RateLimit::new(100, Duration::from_secs(1));
+/// The limit for senders with another list.
+const STRANGERS_LIMIT: RateLimit = RateLimit::new(5, Duration::from_secs(10));
+/// The limit for dropped datagrams.
+const DROPS_LIMIT: RateLimit = RateLimit::new(1, Duration::from_secs(1));
 
-/// Prints a line an event through `tracing`, and limits how many.
+/// Logs each event through `tracing`, up to limits.
 #[derive(Debug)]
 pub(crate) struct Log {
     verbose: bool,
@@ -31,62 +31,61 @@ pub(crate) struct Log {
     introductions: RateLimit,
     strangers: RateLimit,
     drops: RateLimit,
-    holdings: Holdings,
+    grant_log: GrantLog,
 }
 
-/// A line is to be printed.
+/// An event that is to be logged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Admitted {
-    /// Number of lines suppressed before this one.
+pub(crate) struct AdmittedEvent {
+    /// Number of hidden lines before this one.
     pub hidden: u64,
     /// Duration of the hold that this event ends.
     pub held: Option<Duration>,
 }
 
 impl Log {
-    /// If `verbose`, sessions that begin and end are told too, and why datagrams are dropped.
+    /// Makes a log. With `verbose` it also has sessions that begin and end, and dropped datagrams.
     pub(crate) fn new(verbose: bool) -> Self {
         Self {
             verbose,
-            turns: TURNS,
-            sessions: SESSIONS,
-            introductions: INTRODUCTIONS,
-            strangers: STRANGERS,
-            drops: DROPS,
-            holdings: Holdings::new(),
+            turns: TURNS_LIMIT,
+            sessions: SESSIONS_LIMIT,
+            introductions: INTRODUCTIONS_LIMIT,
+            strangers: STRANGERS_LIMIT,
+            drops: DROPS_LIMIT,
+            grant_log: GrantLog::new(),
         }
     }
 
-    /// Whether the log also prints the events of every session, and dropped datagrams.
     pub(crate) const fn is_verbose(&self) -> bool {
         self.verbose
     }
 
-    /// Returns whether a line is to be printed for an event about a token: one that is not printed need not be described.
-    /// `Err`: it is about something else.
+    /// Returns whether to log an event about a token: a hidden event need not be described. `Err`: it is about
+    /// something else.
     pub(crate) fn admit_token(
         &mut self,
         now: Instant,
         event: &Event,
-    ) -> Result<Option<Admitted>, ()> {
-        self.holdings.admit(now, event)
+    ) -> Result<Option<AdmittedEvent>, ()> {
+        self.grant_log.admit(now, event)
     }
 
-    /// Returns how many lines like it were suppressed before it; `None`: it is suppressed, too.
-    pub(crate) fn admit(&mut self, now: Instant, rate: Rate) -> Option<u64> {
+    /// Returns the number of hidden lines before this one; `None`: this one is hidden too.
+    pub(crate) fn admit(&mut self, now: Instant, rate: EventRate) -> Option<u64> {
         let limit = match rate {
-            Rate::Rare | Rate::Grant => return Some(0),
-            Rate::Drop => self.verbose.then_some(&mut self.drops)?,
-            Rate::Session => self.verbose.then_some(&mut self.turns)?,
-            Rate::Expiry => &mut self.sessions,
-            Rate::Introduction => &mut self.introductions,
-            Rate::Stranger => &mut self.strangers,
+            EventRate::Rare | EventRate::Grant => return Some(0),
+            EventRate::Drop => self.verbose.then_some(&mut self.drops)?,
+            EventRate::Session => self.verbose.then_some(&mut self.turns)?,
+            EventRate::Expiry => &mut self.sessions,
+            EventRate::Introduction => &mut self.introductions,
+            EventRate::Stranger => &mut self.strangers,
         };
         limit.allow(now).then(|| limit.take_refused())
     }
 }
 
-/// Prints the line of an event, `hidden` being how many before it were not printed.
+/// Logs an event's line, after `hidden` lines that were not logged.
 pub(crate) fn print(line: &Line<Keys>, hidden: u64) {
     let Keys {
         configuration,

@@ -1,13 +1,13 @@
-//! What is said of the events of a server of the token service: one sentence for the log and for who watches.
-//! What happens with each datagram is counted by the machine itself.
+//! Describes the events of a server of the token service, in one sentence for the log and watchers. The machine
+//! itself counts datagrams. Start with `describe.rs`.
 
-mod holdings;
+mod describe;
+mod grant_log;
 mod log;
 mod names;
-mod telling;
 #[cfg(test)]
 mod tests;
 
+pub(super) use describe::{Describer, EventRate, Keys, describe_other_options};
 pub(super) use log::{Log, print};
 pub(super) use names::{Names, state_name};
-pub(super) use telling::{Keys, News, Rate, other_options};

@@ -1,14 +1,13 @@
-//! How servers, their states and their tokens are named in sentences.
+//! Names of servers, states and tokens in texts.
 
 use std::fmt;
 use std::rc::Rc;
 
 use ring_codec::ftn::ServerState;
 
-/// The most bytes of a token's name that are shown.
-const SHOWN: usize = 64;
+/// Maximum bytes of a token's name in a text.
+const SHOWN_NAME_MAX: usize = 64;
 
-/// The names of the servers, by index.
 #[derive(Debug, Clone)]
 pub(crate) struct Names {
     names: Rc<[Box<str>]>,
@@ -16,7 +15,7 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// The servers, as the lines of the list name them; the place of this one.
+    /// Takes the servers' names in the order of the list, and the index of this server.
     pub(crate) fn new(names: impl Into<Rc<[Box<str>]>>, own: usize) -> Self {
         Self {
             names: names.into(),
@@ -24,22 +23,21 @@ impl Names {
         }
     }
 
-    /// The place of this server.
+    /// Returns the index of this server.
     pub(crate) const fn own(&self) -> usize {
         self.own
     }
 
-    /// All of them, in the order of the list.
+    /// Returns the names in the order of the list.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &str> {
         self.names.iter().map(|name| &**name)
     }
 
-    /// The name of a server.
     pub(crate) fn of(&self, server: usize) -> &str {
         self.names.get(server).map_or("?", |name| name)
     }
 
-    /// `server 1 (b.example:7301)`, or `this server`.
+    /// Returns `server 1 (b.example:7301)`, or `this server`.
     pub(crate) fn server(&self, server: usize) -> String {
         if server == self.own {
             "this server".to_owned()
@@ -49,7 +47,7 @@ impl Names {
     }
 }
 
-/// The name of a server's state, as documents spell it.
+/// Returns the name of a server's state, as the documents spell it.
 pub(crate) const fn state_name(state: ServerState) -> &'static str {
     match state {
         ServerState::Down => "DOWN",
@@ -58,12 +56,12 @@ pub(crate) const fn state_name(state: ServerState) -> &'static str {
     }
 }
 
-/// The name of a token, which a client has chosen: escaped, and cut.
+/// A token's name, which a client has chosen: it is escaped and truncated.
 pub(super) struct TokenName<'a>(pub &'a [u8]);
 
 impl fmt::Display for TokenName<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown = &self.0[..self.0.len().min(SHOWN)];
+        let shown = &self.0[..self.0.len().min(SHOWN_NAME_MAX)];
         write!(f, "'{}'", shown.escape_ascii())?;
         if shown.len() < self.0.len() {
             write!(f, "… ({} bytes)", self.0.len())?;

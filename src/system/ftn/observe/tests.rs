@@ -7,11 +7,11 @@ use ring_proto::ftn::server::{Difference, Event, Holding, Reason, RoleKind, Sett
 use ring_proto::time::Instant;
 use tracing::Level;
 
-use super::{Keys, Log, Names, News};
+use super::{Describer, Keys, Log, Names};
 
-fn news() -> News {
+fn describer() -> Describer {
     let names: [Box<str>; 3] = ["a:1".into(), "b:2".into(), "c:3".into()];
-    News::new(Names::new(names, 1))
+    Describer::new(Names::new(names, 1))
 }
 
 fn client() -> SocketAddr {
@@ -19,19 +19,19 @@ fn client() -> SocketAddr {
 }
 
 fn describe(event: &Event) -> Line<Keys> {
-    news().describe(event, None)
+    describer().describe(event, None)
 }
 
 #[test]
-fn a_configuration_names_the_servers_that_have_changed_and_warns_of_those_that_are_down() {
-    let mut news = news();
+fn a_configuration_names_changed_servers_and_warns_of_those_that_are_down() {
+    let mut describer = describer();
     let mut change = |configuration, states: [_; 3]| {
         let states = Box::new(states);
         let changed = Event::ConfigurationChanged {
             configuration,
             states,
         };
-        news.describe(&changed, None)
+        describer.describe(&changed, None)
     };
     let first = change(4, [Down, Booting, Ready]);
     let text = "configuration 4: this server is BOOTING, server 2 (c:3) is READY";
@@ -44,7 +44,7 @@ fn a_configuration_names_the_servers_that_have_changed_and_warns_of_those_that_a
 }
 
 #[test]
-fn who_leads_is_named() {
+fn the_leader_is_named() {
     let role = |role, leader| describe(&Event::RoleChanged { role, leader });
     let follows = role(RoleKind::Follower, Some(2));
     assert_eq!(follows.text, "server 2 (c:3) leads");
@@ -75,7 +75,7 @@ fn a_server_with_other_options_is_named_with_them() {
 }
 
 #[test]
-fn a_server_that_leaves_says_how_many_data_are_lost() {
+fn a_leaving_server_counts_lost_data() {
     let left = |left_behind| describe(&Event::ShutDown { left_behind });
     assert_eq!(left(0).level, Level::INFO);
     let lost = left(3);
@@ -84,29 +84,29 @@ fn a_server_that_leaves_says_how_many_data_are_lost() {
 }
 
 #[test]
-fn a_survey_is_news_if_it_asks_anybody() {
-    let mut news = news();
+fn a_survey_is_info_only_if_it_asks_clients() {
+    let mut describer = describer();
     for (sessions, level) in [(0, Level::DEBUG), (3, Level::INFO)] {
         let begun = Event::SurveyBegun {
             configuration: 4,
             sessions,
         };
-        assert_eq!(news.describe(&begun, None).level, level);
-        let ended = news.describe(&Event::SurveyEnded { configuration: 4 }, None);
+        assert_eq!(describer.describe(&begun, None).level, level);
+        let ended = describer.describe(&Event::SurveyEnded { configuration: 4 }, None);
         assert_eq!((ended.level, ended.keys.configuration), (level, Some(4)));
     }
 }
 
 #[test]
-fn what_loses_something_is_a_warning_and_what_a_client_has_named_does_nothing_to_a_terminal() {
-    let heir = describe(&Event::TookOverTokens {
+fn losses_are_warnings_and_names_of_clients_are_escaped() {
+    let takeover = describe(&Event::TookOverTokens {
         server: Some(0),
         held: 1,
     });
-    assert_eq!(heir.level, Level::WARN);
+    assert_eq!(takeover.level, Level::WARN);
     assert!(
-        heir.text.contains("server 0 (a:1)") && heir.text.contains("hold 1 token of it"),
-        "{heir:?}"
+        takeover.text.contains("server 0 (a:1)") && takeover.text.contains("hold 1 token;"),
+        "{takeover:?}"
     );
     let name = [b"\x1b[2J'".to_vec(), vec![b'x'; 100]].concat();
     let conflict = describe(&Event::Conflict { name: name.into() });
@@ -119,7 +119,7 @@ fn what_loses_something_is_a_warning_and_what_a_client_has_named_does_nothing_to
 }
 
 #[test]
-fn what_happens_with_every_datagram_or_client_is_limited_or_for_the_verbose() {
+fn frequent_events_are_limited_or_verbose_only() {
     let dropped = Event::Dropped {
         from: client(),
         kind: None,
@@ -154,7 +154,7 @@ fn what_happens_with_every_datagram_or_client_is_limited_or_for_the_verbose() {
 }
 
 #[test]
-fn a_grant_and_its_end_name_the_program_the_number_and_how_long_the_token_was_held() {
+fn a_grant_and_its_end_name_program_number_and_duration() {
     let holding = |number: u128| {
         let name = match number {
             41 => "press".to_owned(),
@@ -174,17 +174,17 @@ fn a_grant_and_its_end_name_the_program_the_number_and_how_long_the_token_was_he
     let granted = Event::TokenGranted(holding(41));
     let mut admit = |at, event: &Event| log.admit_token(at, event).expect("it is about a token");
     let admitted = admit(at, &granted).expect("it is the first");
-    let line = news().describe(&granted, admitted.held);
+    let line = describer().describe(&granted, admitted.held);
     let who = "session 7 of 192.0.2.9:4000 (backup (process 12 of root on north))";
     let which = "the token 'press' with number 41";
     assert_eq!(line.text, format!("{who} holds {which}"));
     assert_eq!(line.level, Level::INFO);
     let returned = Event::TokenReturned(holding(41));
     let admitted = admit(later, &returned).expect("its grant was shown");
-    let line = news().describe(&returned, admitted.held);
+    let line = describer().describe(&returned, admitted.held);
     assert_eq!(line.text, format!("{who} has returned {which} after 1m 3s"));
     assert_eq!(line.keys.held_ns, Some(63_000_000_000));
-    // Of a flood only some are shown, each with its end.
+    // Only some grants of a flood are logged, each with its end.
     let flood: Vec<u128> = (0..1_000).collect();
     let shown = flood.iter().filter(|&&number| {
         let granted = Event::TokenGranted(holding(number));

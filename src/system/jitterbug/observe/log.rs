@@ -1,4 +1,4 @@
-//! A log line an event.
+//! Logs each event as one line.
 
 use std::time::Duration;
 
@@ -7,18 +7,17 @@ use ring_host::print_line;
 use ring_proto::time::Instant;
 use tracing::field::display;
 
-use super::telling::{Keys, Rate};
+use super::describe::{EventRate, Keys};
 
-/// What goes on failing turn after turn.
-const FAILURES: RateLimit = RateLimit::new(5, Duration::from_secs(10));
-/// Nodes of a list, which may come by the thousand.
-const NODES: RateLimit = RateLimit::new(20, Duration::from_millis(500));
-/// Turns of the token.
-const TURNS: RateLimit = RateLimit::new(200, Duration::from_millis(10));
-/// What was dropped.
-const DROPS: RateLimit = RateLimit::new(1, Duration::from_secs(1));
+/// The limit for failures that repeat with each turn.
+const FAILURES_LIMIT: RateLimit = RateLimit::new(5, Duration::from_secs(10));
+/// The limit for nodes of a list, which may come by the thousand.
+const NODES_LIMIT: RateLimit = RateLimit::new(20, Duration::from_millis(500));
+const TURNS_LIMIT: RateLimit = RateLimit::new(200, Duration::from_millis(10));
+/// The limit for dropped datagrams.
+const DROPS_LIMIT: RateLimit = RateLimit::new(1, Duration::from_secs(1));
 
-/// Prints a line an event through `tracing`, and limits how many.
+/// Logs each event through `tracing`, up to limits.
 #[derive(Debug)]
 pub(crate) struct Log {
     verbose: bool,
@@ -31,40 +30,39 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    /// If `verbose`, turns of the token are told too, and why datagrams and exchanges are dropped.
+    /// Makes a log. With `verbose` it also has turns of the token, and dropped datagrams and exchanges.
     pub(crate) const fn new(verbose: bool) -> Self {
         Self {
             verbose,
-            passes: FAILURES,
-            programs: FAILURES,
-            nodes: NODES,
-            refusals: FAILURES,
-            turns: TURNS,
-            drops: DROPS,
+            passes: FAILURES_LIMIT,
+            programs: FAILURES_LIMIT,
+            nodes: NODES_LIMIT,
+            refusals: FAILURES_LIMIT,
+            turns: TURNS_LIMIT,
+            drops: DROPS_LIMIT,
         }
     }
 
-    /// Whether the log also prints the events of every turn, and dropped datagrams.
     pub(crate) const fn is_verbose(&self) -> bool {
         self.verbose
     }
 
-    /// Returns how many lines like it were suppressed before it; `None`: it is suppressed, too.
-    pub(crate) fn admit(&mut self, now: Instant, rate: Rate) -> Option<u64> {
+    /// Returns the number of hidden lines before this one; `None`: this one is hidden too.
+    pub(crate) fn admit(&mut self, now: Instant, rate: EventRate) -> Option<u64> {
         let limit = match rate {
-            Rate::Rare => return Some(0),
-            Rate::Turn => self.verbose.then_some(&mut self.turns)?,
-            Rate::Drop => self.verbose.then_some(&mut self.drops)?,
-            Rate::Pass => &mut self.passes,
-            Rate::Program => &mut self.programs,
-            Rate::Node => &mut self.nodes,
-            Rate::Refusal | Rate::Difference => &mut self.refusals,
+            EventRate::Rare => return Some(0),
+            EventRate::Turn => self.verbose.then_some(&mut self.turns)?,
+            EventRate::Drop => self.verbose.then_some(&mut self.drops)?,
+            EventRate::Pass => &mut self.passes,
+            EventRate::Program => &mut self.programs,
+            EventRate::Node => &mut self.nodes,
+            EventRate::Refusal | EventRate::Difference => &mut self.refusals,
         };
         limit.allow(now).then(|| limit.take_refused())
     }
 }
 
-/// Prints the line of an event, `hidden` being how many before it were not printed.
+/// Logs an event's line, after `hidden` lines that were not logged.
 pub(crate) fn print(line: &Line<Keys>, hidden: u64) {
     let Keys { token_id, node, .. } = line.keys;
     let node = node.map(display);

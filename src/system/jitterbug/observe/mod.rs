@@ -1,10 +1,10 @@
-//! What is said of the events of a node of a Jitterbug ring: one sentence for the log and for who watches. What happens
-//! is counted by the machine itself.
+//! Describes the events of a node of a Jitterbug ring, in one sentence for the log and watchers. The machine itself
+//! counts events. Start with `describe.rs`.
 
+mod describe;
 mod log;
-mod telling;
 #[cfg(test)]
 mod tests;
 
+pub(super) use describe::{EventRate, Keys, describe, describe_difference};
 pub(super) use log::{Log, print};
-pub(super) use telling::{Keys, Rate, describe, difference};

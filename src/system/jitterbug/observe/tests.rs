@@ -17,7 +17,7 @@ fn node() -> Node {
 }
 
 #[test]
-fn a_turn_of_the_token_is_no_news_and_all_else_is() {
+fn only_a_routine_turn_of_the_token_is_debug() {
     let changed = |before, state| {
         let event = Event::StateChanged { state, token_id: 7 };
         describe(&event, before).level
@@ -62,7 +62,7 @@ fn a_sentence_names_the_node_and_the_token() {
 }
 
 #[test]
-fn turns_and_drops_are_logged_for_who_wants_them() {
+fn turns_and_drops_are_logged_only_if_verbose() {
     let rate = |event: &Event| describe(event, State::Leader).keys.rate;
     let events = [
         Event::Passed { to: node() },
@@ -86,5 +86,5 @@ fn turns_and_drops_are_logged_for_who_wants_them() {
         why: Failure::Refused,
     };
     let admitted = (0..7).filter_map(|_| log.admit(Instant::default(), rate(&failed)));
-    assert_eq!(admitted.count(), 5, "a dead node is tried again and again");
+    assert_eq!(admitted.count(), 5, "a dead node is tried repeatedly");
 }

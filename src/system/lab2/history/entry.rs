@@ -1,4 +1,4 @@
-//! An event that is retained, and how watchers see it.
+//! A retained event, and its message for watchers.
 
 use std::rc::Rc;
 
@@ -9,30 +9,29 @@ use ring_proto::lab2::State;
 use ring_proto::time::Now;
 
 use super::super::status::token_status;
-use crate::system::lab2::observe::{Audience, Description, Standing};
+use crate::system::lab2::observe::{Audience, Description, RingState};
 
 /// An event, its time, and the node's state after it.
 #[derive(Debug, Clone)]
-pub(crate) struct Entry {
+pub(crate) struct HistoryEntry {
     pub(super) time_ms: u64,
     pub(super) event: &'static str,
     pub(super) is_for_hooks: bool,
-    /// The state before, if it is a change of that.
+    /// The state before, if the event is a change of state.
     pub(super) from: Option<State>,
-    /// A name of the reason.
     pub(super) reason: Option<&'static str>,
     /// The reason in words.
     pub(super) cause: Option<Rc<str>>,
     pub(super) member: Option<MacAddr>,
-    /// To how many others the same has happened, which are not named.
+    /// The number of other members with the same change, which are not named.
     pub(super) others: usize,
     pub(super) label: Option<Rc<str>>,
-    pub(super) standing: Standing,
+    pub(super) ring_state: RingState,
 }
 
-impl Entry {
-    /// Makes an event about nothing in particular.
-    pub(super) const fn new(now: Now, event: &'static str, standing: Standing) -> Self {
+impl HistoryEntry {
+    /// Makes an event without details.
+    pub(super) const fn new(now: Now, event: &'static str, ring_state: RingState) -> Self {
         Self {
             time_ms: now.wall / 1_000_000,
             event,
@@ -43,33 +42,36 @@ impl Entry {
             member: None,
             others: 0,
             label: None,
-            standing,
+            ring_state,
         }
     }
 
-    /// Makes an event of its description.
-    pub(super) fn describing(now: Now, told: &Description<'_>, standing: Standing) -> Self {
-        let keys = &told.keys;
+    pub(super) fn describing(
+        now: Now,
+        description: &Description<'_>,
+        ring_state: RingState,
+    ) -> Self {
+        let keys = &description.keys;
         Self {
-            is_for_hooks: told.audience == Audience::Hooks,
+            is_for_hooks: description.audience == Audience::Hooks,
             from: keys.from,
             reason: keys.reason,
-            cause: told.cause.map(|cause| cause.to_string().into()),
+            cause: description.cause.map(|cause| cause.to_string().into()),
             member: keys.mac.or(keys.receiver),
             others: keys.others.unwrap_or_default(),
-            ..Self::new(now, told.event, standing)
+            ..Self::new(now, description.event, ring_state)
         }
     }
 
-    /// Returns the event as watchers get it.
+    /// Makes the message that watchers get.
     pub(crate) fn message(&self, number: u64) -> EventMessage {
-        let Standing {
+        let RingState {
             state,
             token,
             owner,
             grade,
             ..
-        } = self.standing;
+        } = self.ring_state;
         let ring = RingEvent {
             from: self.from.map(|from| from.name().to_owned()),
             state: state.name().to_owned(),

@@ -1,4 +1,4 @@
-//! One client, waiting or holding, as Lab2 has it.
+//! A client that waits for or holds the token, in Lab2.
 
 use std::time::Duration;
 
@@ -7,33 +7,29 @@ use ring_control::lab2::{ClientStatus, Grade};
 use ring_proto::lab2;
 use ring_proto::time::{Instant, nanos};
 
-/// A job that is to run once in a period.
+/// A job to run once per period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Job {
-    /// Its name.
     pub name: lab2::JobName,
-    /// The period.
     pub every: Duration,
-    /// Whether a run that has failed or was lost does not count.
+    /// Whether a failed or lost run does not count.
     pub retry: bool,
 }
 
-/// A client that waits, perhaps for a job.
+/// A waiting client, perhaps with a job.
 pub(super) type Waiter = ring_host::Waiter<Grade, Option<Job>>;
-/// The client that has the token.
+/// The client that holds the token.
 type Holder = ring_host::Holder<Grade, Option<Job>, Token>;
 
-/// What Lab2 asks of a client that waits.
-pub(super) trait Asks {
-    /// The grade that it requires.
+/// The requirements of a waiting client in Lab2.
+pub(super) trait JobRequirements {
     fn requires(&self) -> Grade;
-    /// Returns what to ask the machine for the job.
+    /// Returns the request to the machine for the job.
     fn once(&self) -> Option<lab2::OnceRequest>;
-    /// Returns it as status shows it.
     fn status(&self, now: Instant) -> ClientStatus;
 }
 
-impl Asks for Waiter {
+impl JobRequirements for Waiter {
     fn requires(&self) -> Grade {
         self.request.require.unwrap_or(Grade::Alone)
     }
@@ -65,11 +61,10 @@ impl Asks for Waiter {
     }
 }
 
-/// Returns the holder as status shows it.
 pub(super) fn holder_status(holder: &Holder, now: Instant) -> ClientStatus {
     ClientStatus {
         holds: true,
         since_ns: nanos(now.since(holder.since)),
-        ..holder.asked.status(now)
+        ..holder.waiter.status(now)
     }
 }

@@ -1,4 +1,4 @@
-//! The token is here, but it has the required grade for none of the clients that wait.
+//! Asks the members to confirm a token that has the required grade for no waiting client.
 
 use ring_codec::lab2::Token;
 use ring_proto::lab2::Command;
@@ -6,30 +6,29 @@ use ring_proto::time::Instant;
 
 use super::{Locks, MachineState};
 
-/// How many TAKE_TIMEOUTs the token is kept from other members that want it.
-const PATIENCE: u32 = 8;
+/// For how many TAKE_TIMEOUTs the token is kept from other members that want it.
+const TAKE_TIMEOUTS_KEPT: u32 = 8;
 
-/// A time in which the members are asked to confirm the tenure.
+/// A period in which the members are asked to confirm the tenure.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Confirmation {
     token: Token,
     /// When other members get their turn.
     until: Instant,
     /// When to ask the members again.
-    ask: Option<Instant>,
+    ask_at: Option<Instant>,
 }
 
 impl Confirmation {
-    /// The next deadline.
     pub(super) fn deadline(&self) -> Option<Instant> {
-        self.ask
+        self.ask_at
     }
 }
 
 impl Locks {
-    /// Has the machine ask the members to confirm the tenure, for a while and more often than it does anyway. Then
-    /// other members that want the token have their turn.
-    pub(super) fn ask_for_grade(
+    /// Makes the machine ask the members to confirm the tenure, for a limited time and more often than it does by
+    /// itself. After that, other members that want the token get their turn.
+    pub(super) fn ask_for_confirmation(
         &mut self,
         now: Instant,
         machine: &MachineState,
@@ -40,19 +39,19 @@ impl Locks {
             .filter(|confirmation| confirmation.token == token);
         let mut confirmation = known.unwrap_or(Confirmation {
             token,
-            until: now + machine.take_timeout * PATIENCE,
-            ask: Some(now),
+            until: now + machine.take_timeout * TAKE_TIMEOUTS_KEPT,
+            ask_at: Some(now),
         });
         if now >= confirmation.until {
-            confirmation.ask = None;
+            confirmation.ask_at = None;
             self.confirmation = Some(confirmation);
-            let is_late = now >= confirmation.until + machine.patience;
-            let gives_way = machine.others_want || machine.turn_over && is_late;
-            return gives_way.then(|| self.want_no_more()).flatten();
+            let is_late = now >= confirmation.until + machine.waiter_timeout;
+            let gives_way = machine.others_want || machine.is_turn_over && is_late;
+            return gives_way.then(|| self.release_token()).flatten();
         }
-        let due = confirmation.ask.is_some_and(|at| at <= now);
+        let due = confirmation.ask_at.is_some_and(|at| at <= now);
         if due {
-            confirmation.ask = Some(now + machine.take_timeout);
+            confirmation.ask_at = Some(now + machine.take_timeout);
         }
         self.confirmation = Some(confirmation);
         due.then_some(Command::Confirm)

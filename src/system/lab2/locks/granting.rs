@@ -1,79 +1,80 @@
-//! Who is granted the token, refused it or told that it is lost, and what the machine has to do for that.
+//! Grants and refuses the token, and ends locks. Returns the commands that the machine needs.
 
 use std::ops::ControlFlow;
 
 use ring_codec::lab2::Token;
 use ring_control::lab2::{Grade, LockRequest, LossReason, RefusalReason};
-use ring_host::NOTICE;
+use ring_host::ENDING_NOTICE;
 use ring_process::ClientId;
 use ring_proto::lab2::{Command, Reason, State};
 use ring_proto::time::Instant;
 
-use super::client::{Asks, Waiter};
-use super::{Availability, Locks, MachineState, Notice, Yielding};
+use super::client::{JobRequirements, Waiter};
+use super::{Availability, Locks, MachineState, Notice, YieldRequest};
 
 impl Locks {
-    /// Tells the clients what has become of what they asked for, and returns what the machine is to do. To be
-    /// called again, with what the machine knows then, until it returns nothing.
+    /// Notifies clients, and returns the machine's next command. Call it again with the machine's new state until it
+    /// returns `None`.
     pub(crate) fn update(
         &mut self,
         now: Instant,
         machine: &MachineState,
         tell: &mut impl FnMut(ClientId, &LockRequest, Notice),
     ) -> Option<Command> {
-        self.look_after_holder(now, machine, tell);
-        self.refuse_the_impatient(now, machine, tell);
-        self.review_asking(now, machine);
-        if let Some(command) = self.end_deserted_job(machine) {
+        self.update_holder(now, machine, tell);
+        self.refuse_expired(now, machine, tell);
+        self.update_asking(now, machine);
+        if let Some(command) = self.end_orphaned_job(machine) {
             return Some(command);
         }
         if let Some(holder) = &self.queue.holder {
             let is_over = !machine.is_held_under(holder.token);
             return if is_over && self.queue.waiting.is_empty() {
-                self.want_no_more()
+                self.release_token()
             } else {
-                self.want()
+                self.request_token()
             };
         }
-        if std::mem::take(&mut self.pausing) {
+        if std::mem::take(&mut self.must_report_pause) {
             return Some(Command::Pause(self.availability == Availability::Paused));
         }
         if machine.state != State::Owner {
             self.yielding = None;
         }
-        // Where nobody may be granted the token yet it waits.
+        // A token that may not be granted yet waits before it is yielded.
         if machine.token.is_some()
-            && let Some(Yielding { to }) = self.yielding.take()
+            && let Some(YieldRequest { to }) = self.yielding.take()
         {
             return Some(Command::Yield(to));
         }
-        self.serve_next(now, machine, tell)
+        self.grant_next(now, machine, tell)
     }
 
-    /// Nobody here holds the token: looks for the client to grant it to, and returns what the machine is to do for
-    /// that.
-    fn serve_next(
+    /// Grants the free token to the next client, or returns the command that is needed first.
+    fn grant_next(
         &mut self,
         now: Instant,
         machine: &MachineState,
         tell: &mut impl FnMut(ClientId, &LockRequest, Notice),
     ) -> Option<Command> {
         if self.queue.waiting.is_empty() {
-            self.served = None;
+            self.last_granted = None;
         }
         if self.queue.waiting.is_empty() || self.availability == Availability::Paused {
             self.confirmation = None;
-            return self.want_no_more();
+            return self.release_token();
         }
         let Some(token) = machine.token else {
-            return self.want();
+            return self.request_token();
         };
-        let is_served = self.served.is_some_and(|it| machine.is_held_under(it));
+        let is_served = self
+            .last_granted
+            .is_some_and(|it| machine.is_held_under(it));
         if is_served && machine.others_may_want() {
-            // One grant for each turn of this node, as the others have one in theirs.
-            return self.want_no_more();
+            // One grant per turn of this node, as other nodes have one in theirs.
+            return self.release_token();
         }
-        let safe = |waiter: &Waiter| machine.worth_granting_until(now, waiter.requires());
+        let safe = |waiter: &Waiter| machine.grantable_until(now, waiter.requires());
         let Some((at, until)) = self
             .queue
             .waiting
@@ -82,19 +83,18 @@ impl Locks {
             .find_map(|(at, waiter)| Some((at, safe(waiter)?)))
         else {
             return self
-                .want()
-                .or_else(|| self.ask_for_grade(now, machine, token));
+                .request_token()
+                .or_else(|| self.ask_for_confirmation(now, machine, token));
         };
         self.confirmation = None;
         if let ControlFlow::Break(step) = self.prepare_job(at, now, machine, token, tell) {
             return step;
         }
         self.grant(at, now, token, until, tell);
-        self.want()
+        self.request_token()
     }
 
-    /// Grants the lock to the client at this place of the queue: it holds the token from here on, and nobody else is
-    /// granted it before `until`.
+    /// Grants the lock to the client at index `at`. No other client is granted it before `until`.
     fn grant(
         &mut self,
         at: usize,
@@ -106,71 +106,71 @@ impl Locks {
         let Some(waiter) = self.queue.waiting.remove(at) else {
             return;
         };
-        self.served = Some(token);
+        self.last_granted = Some(token);
         let granted = Notice::Granted { token, until };
         tell(waiter.client.id, &waiter.request, granted);
         self.queue.hold(now, waiter, token, until);
     }
 
-    pub(super) fn want(&mut self) -> Option<Command> {
-        (!std::mem::replace(&mut self.wanted, true)).then_some(Command::WantToken)
+    pub(super) fn request_token(&mut self) -> Option<Command> {
+        (!std::mem::replace(&mut self.is_requested, true)).then_some(Command::WantToken)
     }
 
-    pub(super) fn want_no_more(&mut self) -> Option<Command> {
-        std::mem::take(&mut self.wanted).then_some(Command::WorkDone)
+    pub(super) fn release_token(&mut self) -> Option<Command> {
+        std::mem::take(&mut self.is_requested).then_some(Command::WorkDone)
     }
 
-    fn look_after_holder(
+    fn update_holder(
         &mut self,
         now: Instant,
         machine: &MachineState,
         tell: &mut impl FnMut(ClientId, &LockRequest, Notice),
     ) {
         let (availability, yielding) = (self.availability, self.yielding.is_some());
-        let ends_for_pause = availability == Availability::Paused && !self.draining;
+        let ends_for_pause = availability == Availability::Paused && !self.is_draining;
         let Some(holder) = &mut self.queue.holder else {
             return;
         };
-        let client = holder.asked.client.id;
+        let client = holder.waiter.client.id;
         if !machine.is_held_under(holder.token) && holder.ends_by.is_none() {
             let why = Self::loss(machine);
             let until = match why {
-                // Its new holder has it already, unless that must have a quorum as this one had.
-                LossReason::StrongerToken if holder.asked.requires() < Grade::Quorum => now,
+                // The new holder has it already, unless both need a quorum.
+                LossReason::StrongerToken if holder.waiter.requires() < Grade::Quorum => now,
                 _ => holder.until,
             };
             holder.ends_by = Some(until);
-            tell(client, &holder.asked.request, Notice::Lost { why, until });
+            tell(client, &holder.waiter.request, Notice::Lost { why, until });
         }
         if holder.ends_by.is_some() {
-            if holder.gone_at() <= Some(now) {
+            if holder.ended_at() <= Some(now) {
                 self.queue.holder = None;
             }
             return;
         }
-        let safe_until = machine.safe_until(holder.asked.requires());
+        let safe_until = machine.safe_until(holder.waiter.requires());
         let ending = if availability == Availability::Leaving {
-            Some((LossReason::Shutdown, now + NOTICE))
+            Some((LossReason::Shutdown, now + ENDING_NOTICE))
         } else if yielding {
-            Some((LossReason::Yield, now + NOTICE))
+            Some((LossReason::Yield, now + ENDING_NOTICE))
         } else if ends_for_pause {
-            Some((LossReason::Paused, now + NOTICE))
+            Some((LossReason::Paused, now + ENDING_NOTICE))
         } else if safe_until.is_none() {
             Some((LossReason::Grade, holder.until))
         } else {
             holder
-                .overdue(now)
+                .due_notice(now)
                 .map(|until| (LossReason::MaxHold, until))
         };
         if let Some((why, until)) = ending {
             let until = until.min(safe_until.unwrap_or(holder.until).max(now));
             holder.ends_by = Some(until);
-            tell(client, &holder.asked.request, Notice::Lost { why, until });
+            tell(client, &holder.waiter.request, Notice::Lost { why, until });
         } else if let Some(until) = safe_until.filter(|&until| until > holder.until) {
             holder.until = until;
             tell(
                 client,
-                &holder.asked.request,
+                &holder.waiter.request,
                 Notice::Renewed {
                     until: holder.until,
                 },
@@ -186,34 +186,34 @@ impl Locks {
                 Some(Reason::NotStored) => LossReason::NotStored,
                 Some(Reason::NobodyTakes) => LossReason::NobodyTakes,
                 Some(Reason::Apart) => LossReason::Apart,
-                // It has come back meanwhile.
+                // The link is up again.
                 Some(Reason::LinkLost) => LossReason::Link,
                 _ => LossReason::Lease,
             },
         }
     }
 
-    fn refuse_the_impatient(
+    fn refuse_expired(
         &mut self,
         now: Instant,
         machine: &MachineState,
         tell: &mut impl FnMut(ClientId, &LockRequest, Notice),
     ) {
         let (availability, is_held) = (self.availability, self.queue.holder.is_some());
-        // Also in the time in which a new tenure may not grant yet: what it lacks is what kept the ones before from it.
+        // This includes the time in which a new tenure may not grant yet: the missing grade is the reason.
         let is_here = machine.token.is_some() || machine.state == State::Owner;
         let is_safe = |waiter: &Waiter| {
             let until = if is_held {
                 machine.safe_until(waiter.requires())
             } else {
-                machine.worth_granting_until(now, waiter.requires())
+                machine.grantable_until(now, waiter.requires())
             };
             until.is_some()
         };
         self.queue.waiting.retain(|waiter| {
             let why = if availability == Availability::Leaving {
                 RefusalReason::Leaving
-            } else if waiter.is_patient(now) {
+            } else if waiter.still_waits(now) {
                 return true;
             } else if availability == Availability::Paused {
                 RefusalReason::Paused

@@ -1,4 +1,4 @@
-//! Locks for jobs: the token is granted for one once the members know of its run.
+//! Locks for jobs: a client is granted the token for a job only when the members know of the run.
 
 use std::ops::ControlFlow;
 
@@ -8,12 +8,12 @@ use ring_process::ClientId;
 use ring_proto::lab2::{Command, OnceRequest, OnceStanding, RunEnd, RunView};
 use ring_proto::time::Instant;
 
-use super::client::Asks;
+use super::client::JobRequirements;
 use super::{Locks, MachineState, Notice};
 
 impl Locks {
-    /// Tells those who wait to run a job that has run elsewhere.
-    pub(crate) fn dismiss(
+    /// Notifies the clients that wait for a job that has run elsewhere.
+    pub(crate) fn refuse_finished_jobs(
         &mut self,
         met_by: impl Fn(&OnceRequest) -> Option<RunView>,
         tell: &mut impl FnMut(ClientId, &LockRequest, Notice),
@@ -25,24 +25,24 @@ impl Locks {
             let Some(run) = met_by(&once) else {
                 return true;
             };
-            let notice = Notice::has_run(&once, run);
+            let notice = Notice::already_ran(&once, run);
             tell(waiter.client.id, &waiter.request, notice);
             false
         });
     }
 
-    /// The machine is at work for a client that is gone, or waits no longer.
-    pub(super) fn end_deserted_job(&self, machine: &MachineState) -> Option<Command> {
+    /// Ends the machine's work on a job whose client has disconnected or no longer waits.
+    pub(super) fn end_orphaned_job(&self, machine: &MachineState) -> Option<Command> {
         let (id, standing) = machine.once?;
         let end = match standing {
             OnceStanding::Begun if self.last_job == Some(id) => RunEnd::Unknown,
             _ => RunEnd::NotRun,
         };
-        (!self.concerns(id)).then_some(Command::EndOnce(id, end))
+        (!self.involves(id)).then_some(Command::EndOnce(id, end))
     }
 
-    /// What there is to do before the client at this place is granted the token, if it is for a job:
-    /// the members must know of the run. It breaks off with what to tell the machine, if anything.
+    /// Prepares a grant to the client at index `at`. For a job, the members must know of the run first. Breaks with
+    /// the machine's command, if any.
     pub(super) fn prepare_job(
         &mut self,
         at: usize,
@@ -63,15 +63,15 @@ impl Locks {
             return ControlFlow::Continue(());
         };
         let notice = match machine.once {
-            None => return ControlFlow::Break(self.want().or(Some(Command::Once(once)))),
+            None => return ControlFlow::Break(self.request_token().or(Some(Command::Once(once)))),
             Some((_, OnceStanding::Asking)) => {
-                return ControlFlow::Break(self.go_on_asking(at, now, machine, token));
+                return ControlFlow::Break(self.continue_asking(at, now, machine, token));
             }
             Some((_, OnceStanding::Begun)) => {
                 self.last_job = Some(client);
                 return ControlFlow::Continue(());
             }
-            Some((_, OnceStanding::Ran(run))) => Notice::has_run(&once, run),
+            Some((_, OnceStanding::Ran(run))) => Notice::already_ran(&once, run),
             Some((_, OnceStanding::Full)) => Notice::Refused(RefusalReason::Names),
             Some((_, OnceStanding::TooSmall)) => Notice::Refused(RefusalReason::Mtu),
         };

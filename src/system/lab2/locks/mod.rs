@@ -1,13 +1,13 @@
-//! The queue of this machine's clients for the token, and the one that holds it: no sockets, no clock.
+//! The queue of this machine's clients for the token, and its holder. No sockets, no clock.
 //!
-//! The machine serves one application; the queue makes one of many clients. Everything goes through
-//! [`Locks::update`]: it gets the machine's state, notifies each client of its outcome, and returns what the
-//! machine has to do.
+//! The machine serves one application, and the queue combines many clients into one. [`Locks::update`] in
+//! `granting.rs` does everything: it gets the machine's state, notifies clients, and returns the machine's next
+//! command.
 
-mod asking;
 mod client;
 mod confirmation;
 mod granting;
+mod job_question;
 mod jobs;
 mod machine_state;
 #[cfg(test)]
@@ -23,105 +23,102 @@ use ring_process::{Client, ClientId};
 use ring_proto::lab2::{OnceRequest, RunView};
 use ring_proto::time::Instant;
 
-use asking::Asking;
-use client::Asks;
 pub(super) use client::Job;
+use client::JobRequirements;
 use confirmation::Confirmation;
+use job_question::JobQuestion;
 pub(super) use machine_state::MachineState;
 
-/// The token is to go to another member.
+/// A request to hand the token to another member.
 #[derive(Debug, Clone, Copy)]
-struct Yielding {
-    /// To this one, or the next.
+struct YieldRequest {
+    /// The member, or `None` for the next one.
     to: Option<MacAddr>,
 }
 
-/// Whether anybody is granted the token here.
+/// Whether clients may be granted the token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Availability {
     #[default]
     Open,
-    /// Not for now.
+    /// Clients wait for the end of a pause.
     Paused,
     /// The daemon shuts down.
     Leaving,
 }
 
-/// What a client is told.
+/// A message for a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Notice {
-    /// It has the token.
+    /// It holds the token.
     Granted {
-        /// The token.
         token: Token,
-        /// Nobody else is granted it before then.
+        /// No other client is granted it before then.
         until: Instant,
     },
-    /// It is safe for longer.
+    /// Its lease is extended.
     Renewed {
-        /// Nobody else is granted the token before then.
+        /// No other client is granted the token before then.
         until: Instant,
     },
     /// It does not get the token.
     Refused(RefusalReason),
-    /// It needs no token: its job has run in this period, or runs.
+    /// It needs no token: its job has run in this period, or is running.
     Ran {
-        /// The run.
         run: RunView,
-        /// The time until its period ends.
+        /// The time until the period ends.
         left: Duration,
     },
-    /// It has the token no more.
+    /// It has lost the token.
     Lost {
-        /// Why.
         why: LossReason,
-        /// When its work must have ended.
+        /// The time by which its work must have ended.
         until: Instant,
     },
 }
 
 impl Notice {
-    /// Makes the notice for a client whose job this run makes needless.
-    fn has_run(once: &OnceRequest, run: RunView) -> Self {
+    /// Makes the notice for a client whose job has run.
+    fn already_ran(once: &OnceRequest, run: RunView) -> Self {
         let left = once.period_left(&run);
         Self::Ran { run, left }
     }
 }
 
-/// The local holder and the local queue.
 #[derive(Debug, Default)]
 pub(super) struct Locks {
     queue: LockQueue<Grade, Option<Job>, Token>,
-    /// The machine was told that there is work.
-    wanted: bool,
-    /// The token that was granted last: nobody of this machine is granted it again while others
-    /// want it.
-    served: Option<Token>,
-    yielding: Option<Yielding>,
-    /// What is waited for if the token is here, but not safe enough for anybody.
+    /// Whether the machine was told that there is work.
+    is_requested: bool,
+    /// The last granted token. While others want it, it is granted only once.
+    last_granted: Option<Token>,
+    yielding: Option<YieldRequest>,
+    /// The question to the members while the token's grade is too low for every client.
     confirmation: Option<Confirmation>,
-    /// What the members are asked about if they are asked about a job.
-    asking: Option<Asking>,
+    /// The question to the members about a job.
+    asking: Option<JobQuestion>,
     availability: Availability,
-    /// In a pause the holder ends its work in its own time.
-    draining: bool,
-    /// The machine is to be told of a pause, or its end.
-    pausing: bool,
-    /// The client that was granted the token for a job last.
+    /// Whether the holder may finish its work during a pause.
+    is_draining: bool,
+    /// Whether the machine must still be told of a pause or its end.
+    must_report_pause: bool,
+    /// The client that was last granted the token for a job.
     last_job: Option<ClientId>,
 }
 
 impl Locks {
-    /// A client wants the token, whose way here takes so long at most if nobody works with it, perhaps for a job: then
-    /// it is granted the token if the job has not run in its period, once the members know of the run. It is told of
-    /// the outcome by [`update`](Self::update), unless it is refused at once.
+    /// Queues a client for the token. Fetching it takes at most `fetch_timeout` if nobody works with it.
+    /// [`update`](Self::update) reports the outcome, unless the client is refused at once.
+    ///
+    /// A client with a `job` is granted the token only if the job has not run in its period, and once the members
+    /// know of the run.
     pub(super) fn request(
         &mut self,
         now: Instant,
         client: Client,
         request: LockRequest,
         job: Option<Job>,
-        way: Duration,
+        fetch_timeout: Duration,
     ) -> Result<(), RefusalReason> {
         if self.availability == Availability::Leaving {
             return Err(RefusalReason::Leaving);
@@ -129,94 +126,90 @@ impl Locks {
         if request.wait_ms == Some(0) && self.availability == Availability::Paused {
             return Err(RefusalReason::Paused);
         }
-        let queued = self.queue.push(now, client, request, way, job);
+        let queued = self.queue.push(now, client, request, fetch_timeout, job);
         queued.map_err(|why| match why {
             NotQueued::Busy => RefusalReason::Busy,
-            NotQueued::Crowded => RefusalReason::Crowded,
+            NotQueued::QueueFull => RefusalReason::Crowded,
         })
     }
 
     /// Whether [`update`](Self::update) would do nothing.
     pub(super) fn is_idle(&self) -> bool {
         let nobody = self.queue.is_empty();
-        nobody && !self.wanted && self.yielding.is_none() && !self.pausing
+        nobody && !self.is_requested && self.yielding.is_none() && !self.must_report_pause
     }
 
-    /// Whether a client of this machine holds the token.
     pub(super) const fn is_held(&self) -> bool {
         self.queue.holder.is_some()
     }
 
-    /// Whether a client holds the token or waits for it.
-    pub(super) fn concerns(&self, client: ClientId) -> bool {
-        self.queue.concerns(client)
+    pub(super) fn involves(&self, client: ClientId) -> bool {
+        self.queue.involves(client)
     }
 
-    /// Whether a client holds the token.
     pub(super) fn holds(&self, client: ClientId) -> bool {
         self.queue.holds(client)
     }
 
-    /// The job that a client holds the token for.
+    /// Returns the job for which a client holds the token.
     pub(super) fn job(&self, client: ClientId) -> Option<Job> {
         let holder = self.queue.holder.as_ref();
         holder
-            .filter(|it| it.asked.client.id == client)
-            .and_then(|it| it.asked.own)
+            .filter(|it| it.waiter.client.id == client)
+            .and_then(|it| it.waiter.own)
     }
 
-    /// The token that is held here.
-    pub(super) fn held(&self) -> Option<Token> {
-        self.queue.held().copied()
+    /// Returns the token under which a client works.
+    pub(super) fn held_token(&self) -> Option<Token> {
+        self.queue.held_token().copied()
     }
 
-    /// A client is gone. Whose lock this has ended, unless that was over already: the work may go on for as long as it
-    /// was told.
-    pub(super) fn leave_behind(
+    /// Handles a client that has disconnected. Returns the client whose lock this has ended, unless it was ending
+    /// before. Its work may continue until the end of its lease.
+    pub(super) fn on_client_gone(
         &mut self,
         now: Instant,
         client: ClientId,
     ) -> Option<(Client, LockRequest)> {
-        let left = self.queue.leave_behind(now, client)?;
+        let left = self.queue.on_client_gone(now, client)?;
         Some((left.client, left.request.clone()))
     }
 
-    /// A client wants the token no more. Whether it had it or waited for it.
+    /// Removes a client that holds the token or waits for it. Returns whether it did.
     pub(super) fn release(&mut self, client: ClientId) -> bool {
         self.queue.release(client)
     }
 
-    /// The token is to go to another member as soon as its holder here has let go.
+    /// Hands the token to another member as soon as its local holder has released it.
     pub(super) fn yield_to(&mut self, to: Option<MacAddr>) {
-        self.yielding = Some(Yielding { to });
+        self.yielding = Some(YieldRequest { to });
     }
 
-    /// The node is to own nothing from now on, or may own again. Whether that is new.
+    /// Begins or ends a pause, in which the node owns nothing. Returns whether that is new.
     pub(super) fn pause(&mut self, paused: bool) -> bool {
         let (from, to) = if paused {
             (Availability::Open, Availability::Paused)
         } else {
             (Availability::Paused, Availability::Open)
         };
-        self.draining = false;
+        self.is_draining = false;
         let is_new = self.availability == from;
         if is_new {
             self.availability = to;
-            self.pausing = true;
+            self.must_report_pause = true;
         }
         is_new
     }
 
-    /// The node is to own nothing as soon as its holder, which is not told to end, has let go. Whether
+    /// Begins a pause as soon as the holder has released the token. The holder is not told to end. Returns whether
     /// that is new.
     pub(super) fn drain(&mut self) -> bool {
-        let is_told_to_end = self.availability == Availability::Paused && !self.draining;
+        let is_told_to_end = self.availability == Availability::Paused && !self.is_draining;
         let is_new = self.pause(true);
-        self.draining = !is_told_to_end;
+        self.is_draining = !is_told_to_end;
         is_new
     }
 
-    /// Whether the node is to own nothing for now.
     pub(super) fn is_paused(&self) -> bool {
         self.availability == Availability::Paused
     }
@@ -226,20 +219,20 @@ impl Locks {
         self.availability == Availability::Leaving
     }
 
-    /// The daemon shuts down: nobody is granted the token from now on.
-    pub(super) fn leave(&mut self) {
+    /// Stops granting the token, because the daemon shuts down.
+    pub(super) fn stop_granting(&mut self) {
         self.availability = Availability::Leaving;
     }
 
-    /// When [`update`](Self::update) is to be called at the latest.
+    /// Returns when to call [`update`](Self::update) at the latest.
     pub(super) fn deadline(&self) -> Option<Instant> {
         let queue = self.queue.deadline().into_iter();
         let confirmation = self.confirmation.iter().filter_map(Confirmation::deadline);
-        let asking = self.asking.iter().filter_map(Asking::deadline);
+        let asking = self.asking.iter().filter_map(JobQuestion::deadline);
         queue.chain(confirmation).chain(asking).min()
     }
 
-    /// Who holds the token here, then who waits for it, in order.
+    /// Returns the holder, and then the waiting clients in order.
     pub(super) fn clients(&self, now: Instant) -> impl Iterator<Item = ClientStatus> {
         let (holder, waiting) = (&self.queue.holder, &self.queue.waiting);
         let holder = holder

@@ -18,7 +18,7 @@ impl Write for Captured {
     }
 }
 
-/// Returns the lines that are logged meanwhile.
+/// Returns the lines that are logged during `act`.
 pub(crate) fn captured(style: Style, act: impl FnOnce()) -> Vec<String> {
     let captured = Captured::default();
     let writer = captured.clone();

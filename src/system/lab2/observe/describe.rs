@@ -1,5 +1,5 @@
-//! The one description of each event. Its log line, its counter, its entry for watchers and its variables for hooks
-//! derive from it, so a new event is one arm here.
+//! The only description of each event. Its log line, its counter, its message for watchers and its variables for
+//! hooks derive from it, so that a new event needs only one new arm here.
 
 use std::fmt::Arguments;
 use std::time::Duration;
@@ -10,32 +10,28 @@ use ring_host::hooks::event;
 use ring_proto::lab2::{Event, Grade, JobName, Reason, State};
 use tracing::Level;
 
-use super::display::{Differs, Ip, KnownOwner, KnownToken, Limit, Members, Others};
+use super::display::{DifferenceText, Ip, KnownOwner, KnownToken, Limit, Members, OtherCount};
 use super::tally::Tally;
 use super::text::{drop_reason, reason};
 use super::trouble;
 
-/// Name of the event that a frame was dropped: the log limits those.
+/// The name of a dropped frame's event, which the log limits.
 pub(super) const DROPPED: &str = "dropped";
-/// Name of the event that the token has another holder.
 pub(crate) const OWNER_CHANGED: &str = "owner_changed";
 
-/// The node and its ring, as its events have told.
+/// The state of the node and its ring, from its events.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Standing {
-    /// The node's state.
+pub(crate) struct RingState {
     pub state: State,
     /// The token held, or else the strongest known.
     pub token: Option<Token>,
     /// Its holder, as far as is known.
     pub owner: Option<MacAddr>,
-    /// How safe a lock is.
     pub grade: Grade,
-    /// How many members the table has.
     pub members: usize,
 }
 
-impl Default for Standing {
+impl Default for RingState {
     fn default() -> Self {
         Self {
             state: State::Looser,
@@ -54,70 +50,58 @@ pub(crate) enum Audience {
     Log,
     /// Clients that watch.
     Watchers,
-    /// Hooks.
     Hooks,
 }
 
 /// The keys of an event, in the order of its log line.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Keys {
-    /// The state before.
     pub from: Option<State>,
-    /// The state after.
     pub to: Option<State>,
-    /// The member that was offered the token; the log calls it `to`, too.
+    /// The member that was offered the token. The log names this key `to` as well.
     pub receiver: Option<MacAddr>,
-    /// A name of the reason.
     pub reason: Option<&'static str>,
     /// The token's holder.
     pub owner: Option<MacAddr>,
-    /// How safe a lock is.
     pub grade: Option<Grade>,
-    /// How many hand-overs have failed one after the other.
+    /// The number of failed hand-overs in a row.
     pub in_a_row: Option<u32>,
-    /// Duration of a hand-over.
+    /// The duration of a hand-over.
     pub latency: Option<Duration>,
-    /// The token.
     pub token: Option<Token>,
-    /// The member that it is about.
+    /// The member that the event is about.
     pub mac: Option<MacAddr>,
-    /// How many members there are.
     pub members: Option<usize>,
-    /// The member's ip.
+    /// The member's IP address.
     pub ip: Option<[u8; 16]>,
-    /// To how many other members the same has happened.
+    /// The number of other members with the same change.
     pub others: Option<usize>,
     /// A length in bytes.
     pub len: Option<usize>,
-    /// An interface's MTU.
     pub mtu: Option<usize>,
-    /// The author of a frame.
     pub author: Option<MacAddr>,
-    /// A job.
     pub job: Option<JobName>,
 }
 
-/// The description of an event.
 pub(crate) struct Description<'a> {
-    /// A name, in `snake_case`.
+    /// The name, in `snake_case`.
     pub event: &'static str,
-    /// How much it matters; `None`: it is not logged.
+    /// The level; `None`: the event is not logged.
     pub level: Option<Level>,
     /// The sentence for the log.
     pub text: Arguments<'a>,
     pub keys: Keys,
     pub audience: Audience,
-    /// The reason that watchers get, if the keys name none.
+    /// The reason for watchers, if the keys have none.
     pub cause: Option<Arguments<'a>>,
-    /// The standing after it; `None`: it is as before.
-    pub after: Option<Standing>,
-    /// Counts it.
+    /// The state after it; `None`: it is unchanged.
+    pub after: Option<RingState>,
     pub count: &'a dyn Fn(&mut Tally),
 }
 
 impl<'a> Description<'a> {
     /// Makes an event that is only counted.
-    fn unlogged(event: &'static str) -> Self {
+    fn new_unlogged(event: &'static str) -> Self {
         Self {
             event,
             level: None,
@@ -130,83 +114,79 @@ impl<'a> Description<'a> {
         }
     }
 
-    /// Makes an event for the log.
-    fn logged(event: &'static str, level: Level, text: Arguments<'a>) -> Self {
+    fn new_logged(event: &'static str, level: Level, text: Arguments<'a>) -> Self {
         Self {
             level: Some(level),
             text,
-            ..Self::unlogged(event)
+            ..Self::new_unlogged(event)
         }
     }
 
     /// Makes an event for the log and for watchers.
-    fn news(event: &'static str, level: Level, text: Arguments<'a>) -> Self {
+    fn new_news(event: &'static str, level: Level, text: Arguments<'a>) -> Self {
         Self {
             audience: Audience::Watchers,
-            ..Self::logged(event, level, text)
+            ..Self::new_logged(event, level, text)
         }
     }
 
-    /// Fills in keys.
     fn with(mut self, fill_in: impl FnOnce(&mut Keys)) -> Self {
         fill_in(&mut self.keys);
         self
     }
 
-    /// Names the member that it is about.
-    fn about(self, mac: MacAddr) -> Self {
+    /// Sets the member that the event is about.
+    fn with_member(self, mac: MacAddr) -> Self {
         self.with(|keys| keys.mac = Some(mac))
     }
 
-    /// Keeps it from the log unless `is_logged`.
-    fn logged_if(mut self, is_logged: bool) -> Self {
+    /// Hides it from the log unless `is_logged`.
+    fn log_only_if(mut self, is_logged: bool) -> Self {
         self.level = self.level.filter(|_| is_logged);
         self
     }
 
-    /// Makes hooks get it, too.
-    fn hooked(mut self) -> Self {
+    /// Passes it to hooks as well.
+    fn to_hooks(mut self) -> Self {
         self.audience = Audience::Hooks;
         self
     }
 
-    /// Gives watchers a reason.
-    fn because(mut self, cause: Arguments<'a>) -> Self {
+    /// Sets the reason for watchers.
+    fn with_cause(mut self, cause: Arguments<'a>) -> Self {
         self.cause = Some(cause);
         self
     }
 
-    /// Says what the standing is after it.
-    fn after(mut self, after: Standing) -> Self {
+    fn with_ring_state(mut self, after: RingState) -> Self {
         self.after = Some(after);
         self
     }
 
-    /// Says how it is counted.
-    fn counted(mut self, count: &'a dyn Fn(&mut Tally)) -> Self {
+    fn with_counter(mut self, count: &'a dyn Fn(&mut Tally)) -> Self {
         self.count = count;
         self
     }
 }
 
-/// Passes the description of `event` to `tell`. `before` is the standing before the event. A `routine` event gets the level
-/// DEBUG. `failure_timeout` decides whether lateness is slight. Most texts are formatted only if `tell` formats them.
+/// Passes the description of `event` to `tell`. `before` is the state before the event. A `routine` event gets the
+/// level DEBUG. Lateness is compared with `failure_timeout`. Most texts are formatted only if `tell` formats them.
 #[expect(clippy::too_many_lines, reason = "a description for each event")]
 pub(crate) fn describe(
     event: &Event,
-    before: &Standing,
+    before: &RingState,
     routine: bool,
     failure_timeout: Duration,
     tell: impl FnOnce(Description<'_>),
 ) {
     macro_rules! logged {
         ($event:expr, $level:expr, $($text:tt)+) => {
-            Line::logged($event, $level, format_args!($($text)+))
+            Line::new_logged($event, $level, format_args!($($text)+))
         };
     }
     macro_rules! news {
         ($event:expr, $level:expr, $($text:tt)+) => {
-            Line::news($event, $level, format_args!($($text)+))
+            Line::new_news($event, $level, format_args!($($text)+))
         };
     }
     type Line<'a> = Description<'a>;
@@ -214,14 +194,18 @@ pub(crate) fn describe(
     let level = |level| if routine { L::DEBUG } else { level };
     match *event {
         Event::Received { kind } => {
-            tell(Line::unlogged("received").counted(&|it| it.received[kind as usize - 1] += 1));
+            tell(
+                Line::new_unlogged("received")
+                    .with_counter(&|it| it.received[kind as usize - 1] += 1),
+            );
         }
         Event::Transmitted { kind } => {
-            tell(Line::unlogged("sent").counted(&|it| it.sent[kind as usize - 1] += 1));
+            tell(Line::new_unlogged("sent").with_counter(&|it| it.sent[kind as usize - 1] += 1));
         }
         Event::TransmitFailed { kind } => {
             tell(
-                Line::unlogged("send_failed").counted(&|it| it.send_failed[kind as usize - 1] += 1),
+                Line::new_unlogged("send_failed")
+                    .with_counter(&|it| it.send_failed[kind as usize - 1] += 1),
             );
         }
         Event::Dropped { reason } => {
@@ -229,7 +213,7 @@ pub(crate) fn describe(
             tell(
                 logged!(DROPPED, L::DEBUG, "dropped a frame: {text}")
                     .with(|keys| keys.reason = Some(key))
-                    .counted(&|tally| tally.dropped[reason as usize] += 1),
+                    .with_counter(&|tally| tally.dropped[reason as usize] += 1),
             );
         }
         Event::StateChanged {
@@ -239,7 +223,7 @@ pub(crate) fn describe(
             token,
         } => {
             let (key, text) = reason(why);
-            let after = Standing {
+            let after = RingState {
                 state: to,
                 token: token.or(before.token),
                 grade: Grade::Alone,
@@ -261,9 +245,9 @@ pub(crate) fn describe(
                     (keys.from, keys.to, keys.reason) = (Some(from), Some(to), Some(key));
                     (keys.token, keys.members) = (after.token, Some(after.members));
                 })
-                .hooked()
-                .after(after)
-                .counted(&|tally| {
+                .to_hooks()
+                .with_ring_state(after)
+                .with_counter(&|tally| {
                     tally.state_changes[from as usize][to as usize] += 1;
                     tally.reasons[why as usize] += 1;
                 }),
@@ -272,13 +256,13 @@ pub(crate) fn describe(
         Event::OwnerChanged { owner, token } => {
             let token = token.or(before.token);
             let (who, shown) = (KnownOwner(owner), KnownToken(token));
-            // The change of state to OWNER has told it.
+            // The change of state to OWNER already shows it.
             let is_logged = before.state != State::Owner;
             tell(
                 news!(OWNER_CHANGED, level(L::INFO), "owner is {who}; {shown}")
                     .with(|keys| (keys.owner, keys.token) = (owner, token))
-                    .logged_if(is_logged)
-                    .after(Standing {
+                    .log_only_if(is_logged)
+                    .with_ring_state(RingState {
                         token,
                         owner,
                         ..*before
@@ -290,14 +274,14 @@ pub(crate) fn describe(
             tell(
                 news!("grade_changed", level(L::INFO), "grade is {name}; {shown}")
                     .with(|keys| (keys.grade, keys.token) = (Some(grade), Some(token)))
-                    .hooked()
-                    .after(Standing { grade, ..*before }),
+                    .to_hooks()
+                    .with_ring_state(RingState { grade, ..*before }),
             );
         }
         Event::HandedOver { to, latency } => tell(
             logged!("handed_over", L::DEBUG, "{to} took it in {latency:?}")
                 .with(|keys| (keys.receiver, keys.latency) = (Some(to), Some(latency)))
-                .counted(&|tally| {
+                .with_counter(&|tally| {
                     tally.hand_overs += 1;
                     tally.latency.record(latency);
                 }),
@@ -309,15 +293,15 @@ pub(crate) fn describe(
         } => {
             let why = match minted {
                 Some(minted) => format!(
-                    "{to} did not take the token, failure {in_a_row} in a row; minted token \
-                     {minted} in its place"
+                    "{to} did not take the token (failure {in_a_row} in a row): re-created it as token \
+                     {minted}"
                 ),
                 None => format!(
-                    "cannot send the token to {to}, failure {in_a_row} in a row: this \
-                     machine's interface refuses frames to one station"
+                    "cannot send the token to {to} (failure {in_a_row} in a row): this \
+                     machine's interface refuses frames to that member"
                 ),
             };
-            let after = Standing {
+            let after = RingState {
                 token: minted.or(before.token),
                 grade: minted.map_or(before.grade, |_| Grade::Alone),
                 ..*before
@@ -328,14 +312,14 @@ pub(crate) fn describe(
                         keys.receiver = Some(to);
                         (keys.in_a_row, keys.token) = (Some(in_a_row), after.token);
                     })
-                    .after(after)
-                    .counted(&|tally| tally.hand_overs_failed += 1),
+                    .with_ring_state(after)
+                    .with_counter(&|tally| tally.hand_overs_failed += 1),
             );
         }
         Event::ProgressExhausted => tell(logged!(
             "progress_exhausted",
             L::ERROR,
-            "the token's progress has reached 2^63 - 1: it cannot be handed over"
+            "cannot hand the token over: its progress has reached 2^63 - 1"
         )),
         Event::DataRefused {
             len,
@@ -351,7 +335,7 @@ pub(crate) fn describe(
                 logged!(
                     "data_refused",
                     L::WARN,
-                    "{len} bytes of data refused: {why}"
+                    "cannot set the data of {len} bytes: {why}"
                 )
                 .with(|keys| keys.len = Some(len)),
             );
@@ -363,7 +347,7 @@ pub(crate) fn describe(
                 "cannot write the state file: this node owns nothing until ringd can \
                  write it; free some space or check the disk"
             )
-            .because(format_args!("state_file")),
+            .with_cause(format_args!("state_file")),
         ),
         Event::StorageChanged { failed: false } => tell(
             news!(
@@ -371,40 +355,40 @@ pub(crate) fn describe(
                 L::INFO,
                 "the state file can be written again: this node may own the token"
             )
-            .because(format_args!("state_file")),
+            .with_cause(format_args!("state_file")),
         ),
         Event::HearingChanged { deaf, heard_before } => {
             let (event, level, text) = match (deaf, heard_before) {
                 (true, false) => (
                     "deaf",
                     L::INFO,
-                    "this node hears nobody: it is alone on its segment, or its interface \
+                    "this node hears nobody: it is the only one on its segment, or its interface \
                      receives nothing",
                 ),
                 (true, true) => (
                     "deaf",
                     L::WARN,
-                    "this node no longer hears anybody: until it does, the others ignore it \
-                     as an owner. If they are up, look at its interface, its firewall and the \
+                    "this node no longer hears anybody: until it does, other members ignore it \
+                     as an owner; if they are up, check its interface, its firewall and the \
                      cable",
                 ),
                 (false, _) => ("hears", L::INFO, "this node hears others"),
             };
-            tell(news!(event, level, "{text}").because(format_args!("hearing")));
+            tell(news!(event, level, "{text}").with_cause(format_args!("hearing")));
         }
         Event::FitnessChanged { unfit: true } => tell(
             news!(
                 "unfit",
                 L::ERROR,
-                "no member takes the token from this node, though others ask for it: \
-                 frames to one station alone are lost. It owns nothing until one arrives, \
+                "no member takes the token from this node, although others request it: \
+                 only frames to one member are lost; this node owns nothing until one arrives, \
                  or until ringctl resume"
             )
-            .because(format_args!("hand_over")),
+            .with_cause(format_args!("hand_over")),
         ),
         Event::FitnessChanged { unfit: false } => tell(
             news!("fit", L::INFO, "this node may own the token again")
-                .because(format_args!("hand_over")),
+                .with_cause(format_args!("hand_over")),
         ),
         Event::Trouble { trouble, over } => {
             let trouble::Description {
@@ -421,18 +405,18 @@ pub(crate) fn describe(
             tell(
                 news!(event, level, "{text}")
                     .with(|keys| keys.mac = member)
-                    .because(format_args!("{text}")),
+                    .with_cause(format_args!("{text}")),
             );
         }
         Event::TooLong { kind, mtu } => {
             let text = format!(
-                "a {kind} was not sent: it is longer than the interface carries \
-                 (EMSGSIZE); its MTU was {mtu} when last looked at"
+                "cannot send a {kind}: it is longer than the interface carries \
+                 (EMSGSIZE); its MTU was {mtu} at the last look-up"
             );
             tell(
                 news!("too_long", L::WARN, "{text}")
                     .with(|keys| keys.mtu = Some(mtu))
-                    .because(format_args!("{text}")),
+                    .with_cause(format_args!("{text}")),
             );
         }
         Event::RunStamped { stamp } => {
@@ -446,9 +430,9 @@ pub(crate) fn describe(
             let shown = Members(members);
             tell(
                 news!("member_added", L::INFO, "member {mac} added; {shown}")
-                    .about(mac)
+                    .with_member(mac)
                     .with(|keys| keys.members = Some(members))
-                    .after(Standing { members, ..*before }),
+                    .with_ring_state(RingState { members, ..*before }),
             );
         }
         Event::MemberForgotten { mac, members } => {
@@ -457,75 +441,75 @@ pub(crate) fn describe(
                 news!(
                     "member_forgotten",
                     L::INFO,
-                    "member {mac} is forgotten; {shown}"
+                    "member {mac} was forgotten; {shown}"
                 )
-                .about(mac)
+                .with_member(mac)
                 .with(|keys| keys.members = Some(members))
-                .after(Standing { members, ..*before }),
+                .with_ring_state(RingState { members, ..*before }),
             );
         }
         Event::MemberMoved { mac, ip } => {
             let shown = Ip(ip);
             tell(
-                news!("member_moved", L::INFO, "member {mac} has ip {shown}")
-                    .about(mac)
+                news!("member_moved", L::INFO, "member {mac} has IP {shown}")
+                    .with_member(mac)
                     .with(|keys| keys.ip = Some(ip)),
             );
         }
         Event::MemberLeft { mac } => {
-            tell(news!("member_left", L::INFO, "member {mac} is leaving").about(mac));
+            tell(news!("member_left", L::INFO, "member {mac} is leaving").with_member(mac));
         }
         Event::MemberDiffers { mac, difference } => {
-            let differs = Differs(difference);
+            let differs = DifferenceText(difference);
             tell(
                 news!(
                     "member_differs",
                     L::WARN,
-                    "member {mac} {differs}: start all members with the same options"
+                    "member {mac} {differs}; start all members with the same options"
                 )
-                .about(mac)
-                .because(format_args!("{differs}")),
+                .with_member(mac)
+                .with_cause(format_args!("{differs}")),
             );
         }
         Event::MemberAgrees { mac } => tell(
             news!(
                 "member_agrees",
                 L::INFO,
-                "member {mac} has the constants of this node now"
+                "member {mac} has the same constants as this node again"
             )
-            .about(mac),
+            .with_member(mac),
         ),
         Event::MemberSilent { mac, quiet, others } => {
-            let more = Others(others);
+            let more = OtherCount(others);
             tell(
                 news!(
                     "member_silent",
                     L::WARN,
-                    "member {mac} is silent: nothing of it has come for {quiet:.1?}{more}"
+                    "member {mac} is silent: no frame of it has come for {quiet:.1?}{more}"
                 )
-                .about(mac)
+                .with_member(mac)
                 .with(|keys| keys.others = Some(others))
-                .hooked(),
+                .to_hooks(),
             );
         }
         Event::MemberAlive { mac, others } => {
-            let more = Others(others);
+            let more = OtherCount(others);
             tell(
                 news!("member_alive", L::INFO, "member {mac} is heard again{more}")
-                    .about(mac)
+                    .with_member(mac)
                     .with(|keys| keys.others = Some(others))
-                    .hooked(),
+                    .to_hooks(),
             );
         }
         Event::TableFull { author } => tell(
             logged!(
                 "table_full",
                 L::WARN,
-                "the member table is full: {author} is not remembered; if it is real, \
+                "cannot add {author}: the member table is full; if the member is real, \
                  raise --max-members"
             )
             .with(|keys| keys.author = Some(author))
-            .counted(&|tally| tally.table_full += 1),
+            .with_counter(&|tally| tally.table_full += 1),
         ),
     }
 }

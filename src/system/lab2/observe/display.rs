@@ -1,4 +1,4 @@
-//! Parts of log lines.
+//! Displays parts of log lines.
 
 use std::fmt;
 use std::net::Ipv6Addr;
@@ -8,7 +8,7 @@ use ring_codec::MacAddr;
 use ring_codec::lab2::{MAX_DATA_LEN, Token};
 use ring_proto::lab2::{DataLimit, Difference, SilentMembers};
 
-/// `token 17-02:00:00:00:00:01-3`, or that there is none.
+/// `token 17-02:00:00:00:00:01-3`, or `no token known`.
 pub(crate) struct KnownToken(pub Option<Token>);
 
 impl fmt::Display for KnownToken {
@@ -20,7 +20,7 @@ impl fmt::Display for KnownToken {
     }
 }
 
-/// The owner, or that it is unknown.
+/// The owner, or `unknown`.
 pub(super) struct KnownOwner(pub Option<MacAddr>);
 
 impl fmt::Display for KnownOwner {
@@ -32,7 +32,7 @@ impl fmt::Display for KnownOwner {
     }
 }
 
-/// An ip as the protocol carries it, in the way that people write it.
+/// An IP address of the protocol, in its usual notation.
 pub(crate) struct Ip(pub [u8; 16]);
 
 impl fmt::Display for Ip {
@@ -54,10 +54,10 @@ impl fmt::Display for Members {
     }
 }
 
-/// In what a member differs from this node.
-pub(crate) struct Differs(pub Difference);
+/// The differences between the options of a member and of this node.
+pub(crate) struct DifferenceText(pub Difference);
 
-impl fmt::Display for Differs {
+impl fmt::Display for DifferenceText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Difference { theirs, ours } = self.0;
         let expects = |expect: Option<usize>| match expect {
@@ -91,9 +91,9 @@ impl fmt::Display for Differs {
 }
 
 /// A long time: `3 h`, `26 days`.
-pub(super) struct Long(pub Duration);
+pub(super) struct RoundedSpan(pub Duration);
 
-impl fmt::Display for Long {
+impl fmt::Display for RoundedSpan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0.as_secs() / 3_600 {
             hours @ 0..48 => write!(f, "{hours} h"),
@@ -102,7 +102,7 @@ impl fmt::Display for Long {
     }
 }
 
-/// How many bytes of data a token may carry, and why no more.
+/// The maximum bytes of data in a token, with the reason.
 pub(crate) struct Limit(pub DataLimit);
 
 impl fmt::Display for Limit {
@@ -119,23 +119,23 @@ impl fmt::Display for Limit {
     }
 }
 
-/// Returns the silent members that are to be named, with `before` before each.
+/// Returns the named silent members, with `before` before each.
 pub(super) fn named(silent: SilentMembers, before: &str, between: &str) -> String {
     let named = silent.named().map(|mac| format!("{before}{mac}"));
     named.collect::<Vec<_>>().join(between)
 }
 
-/// The silent members of a ring that has no quorum, and what to do about them.
-pub(crate) struct Absent {
-    /// How many members the ring has.
+/// The silent members of a ring without a quorum, and a remedy.
+pub(crate) struct QuorumHint {
+    /// The number of members of the ring.
     pub ring: usize,
-    /// How many are expected.
+    /// The number of expected members.
     pub expected: usize,
-    /// Who is silent.
+    /// The silent members.
     pub silent: SilentMembers,
 }
 
-impl fmt::Display for Absent {
+impl fmt::Display for QuorumHint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             ring,
@@ -143,7 +143,7 @@ impl fmt::Display for Absent {
             silent,
         } = *self;
         if silent.count() > 0 {
-            let others = Others(silent.others());
+            let others = OtherCount(silent.others());
             write!(f, "; silent: {}{others}", named(silent, "", ", "))?;
             if ring > expected {
                 let forget = named(silent, "ringctl forget ", "; ");
@@ -155,15 +155,15 @@ impl fmt::Display for Absent {
         }
         write!(
             f,
-            "; start the missing ones of the {expected} that --expect says"
+            "; start the missing ones of the {expected} members in --expect"
         )
     }
 }
 
-/// `, and 7 others`; nothing if there are none.
-pub(super) struct Others(pub usize);
+/// `, and 7 others`, or an empty text if there are none.
+pub(super) struct OtherCount(pub usize);
 
-impl fmt::Display for Others {
+impl fmt::Display for OtherCount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             0 => Ok(()),

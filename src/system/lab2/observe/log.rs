@@ -1,11 +1,11 @@
-//! One log line a change.
+//! Logs each change as one line.
 
 #[cfg(test)]
 mod tests;
 
 use std::time::Duration;
 
-use ring_host::observe::{NotShown, RateLimit};
+use ring_host::observe::{HiddenLines, RateLimit};
 use ring_proto::lab2::{Event, Grade, State};
 use ring_proto::time::{Instant, Now, nanos};
 use ring_runtime::driver::Observe;
@@ -13,66 +13,65 @@ use tracing::field::display;
 use tracing::{Level, debug, error, info, warn};
 
 use super::Routine;
-use super::describe::{DROPPED, Description, Standing, describe};
+use super::describe::{DROPPED, Description, RingState, describe};
 use super::display::{Ip, KnownToken};
 
-/// Dropped frames.
-const DROPS: RateLimit = RateLimit::new(1, Duration::from_secs(1));
-/// An OWNER that nobody confirms for this long has lost its grade. Shorter tenures may end unconfirmed.
-const UNCONFIRMED: Duration = Duration::from_secs(1);
+/// The limit for dropped frames.
+const DROPS_LIMIT: RateLimit = RateLimit::new(1, Duration::from_secs(1));
+/// An OWNER that no member confirms for this long has lost its grade. Shorter tenures may end unconfirmed.
+const UNCONFIRMED_MIN: Duration = Duration::from_secs(1);
 
-/// Prints a line a change through `tracing`: news at the level INFO and above, the token's plain
-/// rotation at DEBUG.
+/// Logs each change through `tracing`: news at the level INFO and above, routine rotation at DEBUG.
 #[derive(Debug)]
 pub struct Log {
     verbose: bool,
-    /// After so long without a heartbeat others elect a new owner.
+    /// After this time without a heartbeat, members elect a new owner.
     failure_timeout: Duration,
     routine: Routine,
-    standing: Standing,
-    /// Since when this node has held a token that nobody confirms.
+    ring_state: RingState,
+    /// Since when this node has held a token that no member confirms.
     unconfirmed: Option<Instant>,
     drops: RateLimit,
 }
 
 impl Log {
-    /// If `verbose`, turns of the plain rotation are told too, and why frames are dropped. Lateness is judged by
-    /// `failure_timeout`.
+    /// Makes a log. With `verbose` it also has routine turns, and reasons for dropped frames. Lateness is compared
+    /// with `failure_timeout`.
     pub fn new(verbose: bool, failure_timeout: Duration) -> Self {
         Self {
             verbose,
             failure_timeout,
             routine: Routine::new(),
-            standing: Standing::default(),
+            ring_state: RingState::default(),
             unconfirmed: None,
-            drops: DROPS,
+            drops: DROPS_LIMIT,
         }
     }
 
-    /// A grade that ends with its tenure is no event of its own: it is missed in the next one.
-    fn miss_confirmation(&mut self, now: Instant) {
+    /// Logs a grade that no later tenure has reached. A grade that ends with its tenure is no event.
+    fn log_lost_grade(&mut self, now: Instant) {
         let Some(since) = self.unconfirmed else {
             return;
         };
-        if now.since(since) < UNCONFIRMED {
+        if now.since(since) < UNCONFIRMED_MIN {
             return;
         }
         self.unconfirmed = None;
-        if self.routine.ungraded() {
-            let token = self.standing.token;
+        if self.routine.on_ungraded_tenure() {
+            let token = self.ring_state.token;
             let (grade, shown) = (Grade::Alone.name(), KnownToken(token));
             let token = token.map(display);
             info!(
                 event = "grade_changed",
                 grade,
                 token,
-                "grade is {grade}: no member has confirmed the token for {UNCONFIRMED:?}; {shown}"
+                "grade is {grade}: no member has confirmed the token for {UNCONFIRMED_MIN:?}; {shown}"
             );
         }
     }
 
-    /// Since when nobody confirms the token.
-    const fn note_confirmation(&mut self, now: Instant, event: &Event) {
+    /// Tracks since when no member confirms the token.
+    const fn track_confirmation(&mut self, now: Instant, event: &Event) {
         match *event {
             Event::StateChanged {
                 to: State::Owner, ..
@@ -93,12 +92,12 @@ impl Log {
 impl Observe<Event> for Log {
     fn observe(&mut self, now: Now, event: &Event) {
         let now = now.monotonic;
-        let routine = self.routine.includes(now, event);
-        self.miss_confirmation(now);
-        self.note_confirmation(now, event);
-        let before = self.standing;
+        let routine = self.routine.check_routine(now, event);
+        self.log_lost_grade(now);
+        self.track_confirmation(now, event);
+        let before = self.ring_state;
         describe(event, &before, routine, self.failure_timeout, |line| {
-            self.standing = line.after.unwrap_or(before);
+            self.ring_state = line.after.unwrap_or(before);
             let Some(level) = line
                 .level
                 .filter(|&level| self.verbose || level < Level::DEBUG)
@@ -114,12 +113,12 @@ impl Observe<Event> for Log {
     }
 }
 
-/// Prints the line of an event, after `hidden` lines like it that were not printed.
+/// Logs an event's line, after `hidden` similar lines that were not logged.
 fn print(line: &Description<'_>, level: Level, hidden: u64) {
     let Description {
         event, text, keys, ..
     } = line;
-    let hidden = NotShown(hidden);
+    let hidden = HiddenLines(hidden);
     let receiver = keys.receiver.map(|mac| mac.to_string());
     let to = keys.to.map(State::name).or(receiver.as_deref());
     macro_rules! print {

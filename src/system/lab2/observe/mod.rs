@@ -1,4 +1,4 @@
-//! What is said and counted of a Lab2 node's events.
+//! Logs and counts the events of a Lab2 node. Start with `describe.rs`.
 
 #[cfg(test)]
 mod captured;
@@ -12,8 +12,8 @@ mod trouble;
 
 #[cfg(test)]
 pub(crate) use captured::captured;
-pub(crate) use describe::{Audience, Description, OWNER_CHANGED, Standing, describe};
-pub(crate) use display::{Absent, Differs, Ip, KnownToken, Limit};
+pub(crate) use describe::{Audience, Description, OWNER_CHANGED, RingState, describe};
+pub(crate) use display::{DifferenceText, Ip, KnownToken, Limit, QuorumHint};
 pub use log::Log;
 use ring_proto::lab2::Event;
 use ring_proto::time::Now;
@@ -22,12 +22,12 @@ pub(crate) use routine::Routine;
 pub use tally::Tally;
 pub(crate) use trouble::describe as describe_trouble;
 
-/// All subscribers of the daemon.
+/// The counters and the log of the daemon.
 #[derive(Debug)]
 pub struct Observers {
-    /// Counts.
+    /// The counters.
     pub tally: Tally,
-    /// Prints.
+    /// The log.
     pub log: Log,
 }
 

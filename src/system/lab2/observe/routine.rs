@@ -1,4 +1,4 @@
-//! Which events are no more than the token's way round the ring.
+//! Distinguishes routine rotation of the token from news.
 
 use std::time::Duration;
 
@@ -6,24 +6,23 @@ use ring_codec::lab2::Token;
 use ring_proto::lab2::{Event, Grade, Reason, State};
 use ring_proto::time::Instant;
 
-/// An owner of this long leads: that its token goes on is news.
-const LEADS: Duration = Duration::from_secs(10);
-/// A chain that was minted after a failed hand-over is ahead of the one before by its steps. One that
-/// was generated is ahead by the nanoseconds that the clock has gone on since, which are more.
-const MINTED: u64 = 1 << 20;
+/// After this time an owner counts as a leader, and the end of its tenure is news.
+const LEADER_TENURE_MIN: Duration = Duration::from_secs(10);
+/// Maximum difference of progress to a token that was re-created after a failed hand-over: the difference is the
+/// number of steps. A token created after an election is ahead by the nanoseconds that have passed, which are more.
+const RECREATED_STEPS_MAX: u64 = 1 << 20;
 
-/// Follows the token, and tells its plain rotation from news.
+/// Follows the token, and distinguishes its routine rotation from news.
 #[derive(Debug)]
 pub(crate) struct Routine {
-    /// The token when its owner was heard of last; `None`: no owner is known.
+    /// The token at the last news of its owner; `None`: no owner is known.
     token: Option<Token>,
     owned_since: Instant,
-    /// The grade that was news last.
+    /// The last grade that was news.
     grade: Grade,
 }
 
 impl Routine {
-    /// Nothing was heard of yet.
     pub(crate) const fn new() -> Self {
         Self {
             token: None,
@@ -32,18 +31,18 @@ impl Routine {
         }
     }
 
-    /// Whether the event is routine. To be asked once about every event, in order.
-    pub(crate) fn includes(&mut self, now: Instant, event: &Event) -> bool {
+    /// Whether an event is routine. Call it once for every event, in order.
+    pub(crate) fn check_routine(&mut self, now: Instant, event: &Event) -> bool {
         match *event {
             Event::StateChanged {
                 from, to, reason, ..
-            } => is_turn(from, to, reason) && !self.led(now),
+            } => is_turn(from, to, reason) && !self.has_led(now),
             Event::OwnerChanged { owner, token } => {
-                let led = self.led(now);
+                let has_led = self.has_led(now);
                 let before = std::mem::replace(&mut self.token, owner.and(token));
                 self.owned_since = now;
-                let continued = before.zip(self.token).is_some_and(continues);
-                continued && !led
+                let continued = before.zip(self.token).is_some_and(is_same_token);
+                continued && !has_led
             }
             Event::GradeChanged { grade, .. } => std::mem::replace(&mut self.grade, grade) == grade,
             Event::HandOverFailed { in_a_row, .. } => in_a_row > 1,
@@ -51,14 +50,14 @@ impl Routine {
         }
     }
 
-    /// The node has been OWNER for long without a grade: whether that is news.
-    pub(crate) fn ungraded(&mut self) -> bool {
+    /// Handles a node that has been OWNER for long without a grade. Returns whether that is news.
+    pub(crate) fn on_ungraded_tenure(&mut self) -> bool {
         std::mem::replace(&mut self.grade, Grade::Alone) != Grade::Alone
     }
 
-    /// Whether the owner that is known last has led the ring.
-    fn led(&self, now: Instant) -> bool {
-        self.token.is_some() && now.since(self.owned_since) >= LEADS
+    /// Whether the last known owner has led the ring.
+    fn has_led(&self, now: Instant) -> bool {
+        self.token.is_some() && now.since(self.owned_since) >= LEADER_TENURE_MIN
     }
 }
 
@@ -71,8 +70,8 @@ const fn is_turn(from: State, to: State, why: Reason) -> bool {
 }
 
 /// Whether the second token is the first one, some hand-overs later.
-fn continues((before, now): (Token, Token)) -> bool {
-    before.same_chain(&now) || before.progress.abs_diff(now.progress) < MINTED
+fn is_same_token((before, now): (Token, Token)) -> bool {
+    before.same_chain(&now) || before.progress.abs_diff(now.progress) < RECREATED_STEPS_MAX
 }
 
 #[cfg(test)]
@@ -80,7 +79,7 @@ mod tests {
     use ring_proto::lab2::{Event, Grade, Reason, State};
     use ring_proto::time::Instant;
 
-    use super::{LEADS, Routine};
+    use super::{LEADER_TENURE_MIN, Routine};
     use ring_codec::MacAddr;
     use ring_codec::lab2::Token;
     use std::time::Duration;
@@ -112,56 +111,56 @@ mod tests {
         }
     }
 
-    /// A ring that rotates, and its next moment.
+    /// Makes a rotating ring, and returns its next moment.
     fn rotating() -> (Routine, Instant) {
         let mut routine = Routine::new();
         let mut now = Instant::from_nanos(60_000_000_000);
-        assert!(!routine.includes(now, &owned_by(0, token(1, 1))));
+        assert!(!routine.check_routine(now, &owned_by(0, token(1, 1))));
         for turn in 2..50 {
             now = now + TURN;
             let at = usize::from(turn % 2 == 0);
-            assert!(routine.includes(now, &owned_by(at, token(turn, 1))));
+            assert!(routine.check_routine(now, &owned_by(at, token(turn, 1))));
         }
         (routine, now + TURN)
     }
 
     #[test]
-    fn a_token_that_goes_round_is_routine_and_one_that_is_lost_and_found_is_not() {
+    fn a_rotating_token_is_routine_but_a_lost_and_found_one_is_not() {
         let (mut routine, now) = rotating();
         let nobody = Event::OwnerChanged {
             owner: None,
             token: Some(token(50, 1)),
         };
-        assert!(!routine.includes(now, &nobody));
-        assert!(!routine.includes(now + TURN, &owned_by(0, token(51, 1))));
-        assert!(routine.includes(now + TURN * 2, &owned_by(1, token(52, 1))));
+        assert!(!routine.check_routine(now, &nobody));
+        assert!(!routine.check_routine(now + TURN, &owned_by(0, token(51, 1))));
+        assert!(routine.check_routine(now + TURN * 2, &owned_by(1, token(52, 1))));
     }
 
     #[test]
-    fn a_chain_that_was_generated_is_news_and_one_that_was_minted_is_not() {
+    fn a_token_created_after_an_election_is_news_but_a_recreated_one_is_not() {
         let (mut routine, now) = rotating();
-        assert!(routine.includes(now, &owned_by(0, token(51, 2))));
+        assert!(routine.check_routine(now, &owned_by(0, token(51, 2))));
         let generated = token(1_700_000_000_000_000_000, 3);
-        assert!(!routine.includes(now + TURN, &owned_by(1, generated)));
+        assert!(!routine.check_routine(now + TURN, &owned_by(1, generated)));
     }
 
     #[test]
     fn the_turn_that_ends_a_long_tenure_is_news() {
         let (mut routine, now) = rotating();
-        assert!(routine.includes(now, &owned_by(0, token(51, 1))));
-        let later = now + LEADS;
-        assert!(!routine.includes(later, &handed_over(token(52, 1))));
-        assert!(!routine.includes(later, &owned_by(1, token(52, 1))));
+        assert!(routine.check_routine(now, &owned_by(0, token(51, 1))));
+        let later = now + LEADER_TENURE_MIN;
+        assert!(!routine.check_routine(later, &handed_over(token(52, 1))));
+        assert!(!routine.check_routine(later, &owned_by(1, token(52, 1))));
         let soon = later + TURN;
-        assert!(routine.includes(soon, &owned_by(0, token(53, 1))));
-        assert!(routine.includes(soon + TURN, &handed_over(token(54, 1))));
+        assert!(routine.check_routine(soon, &owned_by(0, token(53, 1))));
+        assert!(routine.check_routine(soon + TURN, &handed_over(token(54, 1))));
     }
 
     #[test]
-    fn a_grade_is_news_when_it_is_another_one() {
+    fn only_a_different_grade_is_news() {
         let mut routine = Routine::new();
         let now = Instant::from_nanos(1);
-        let told = [
+        let is_news = [
             Grade::Quorum,
             Grade::Quorum,
             Grade::View,
@@ -170,21 +169,21 @@ mod tests {
         ]
         .map(|grade| {
             let token = token(1, 1);
-            !routine.includes(now, &Event::GradeChanged { grade, token })
+            !routine.check_routine(now, &Event::GradeChanged { grade, token })
         });
-        assert_eq!(told, [true, false, true, false, true]);
-        assert!(routine.ungraded() && !routine.ungraded());
+        assert_eq!(is_news, [true, false, true, false, true]);
+        assert!(routine.on_ungraded_tenure() && !routine.on_ungraded_tenure());
     }
 
     #[test]
-    fn of_a_member_that_takes_nothing_the_first_time_is_news() {
+    fn only_the_first_failed_hand_over_in_a_row_is_news() {
         let mut routine = Routine::new();
         let failed = |in_a_row| Event::HandOverFailed {
             to: MACS[1],
             in_a_row,
             minted: Some(token(3, 2)),
         };
-        assert!(!routine.includes(Instant::from_nanos(1), &failed(1)));
-        assert!(routine.includes(Instant::from_nanos(2), &failed(2)));
+        assert!(!routine.check_routine(Instant::from_nanos(1), &failed(1)));
+        assert!(routine.check_routine(Instant::from_nanos(2), &failed(2)));
     }
 }

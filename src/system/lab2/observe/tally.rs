@@ -1,4 +1,4 @@
-//! Counts every event in fixed arrays.
+//! Counts every event, in fixed arrays.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,13 +10,13 @@ use ring_proto::lab2::{Event, State};
 use ring_proto::time::Now;
 use ring_runtime::driver::Observe;
 
-use super::describe::{Standing, describe};
+use super::describe::{RingState, describe};
 use super::text::{DROP_REASONS, REASONS, drop_reason, reason};
 
 /// The key in `dropped` of frames that the kernel dropped because its queue was full.
 const KERNEL_QUEUE_FULL: &str = "kernel_queue_full";
 
-/// How often each thing has happened since the start.
+/// The counters since the start.
 #[derive(Debug)]
 pub struct Tally {
     pub(super) received: [u64; Kind::ALL.len()],
@@ -33,7 +33,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// All zero. All memory is taken here.
+    /// Makes counters that are 0. All memory is allocated here.
     pub fn new() -> Self {
         Self {
             received: [0; Kind::ALL.len()],
@@ -50,12 +50,12 @@ impl Tally {
         }
     }
 
-    /// The loop found itself late at a wake-up.
-    pub fn late_wake_up(&mut self) {
+    /// Counts a late wake-up of the loop.
+    pub fn count_late_wake_up(&mut self) {
         self.late_wake_ups += 1;
     }
 
-    /// The counters as they are shown, with `kernel_drops` frames lost before they were received.
+    /// Returns the counters for the status, with `kernel_drops` frames that were lost before they were received.
     pub fn counters(&self, kernel_drops: u64) -> Counters {
         let drop_keys = DROP_REASONS.iter().map(|&why| drop_reason(why).0);
         let mut dropped = named(drop_keys, &self.dropped);
@@ -96,7 +96,7 @@ impl Default for Tally {
 
 impl Observe<Event> for Tally {
     fn observe(&mut self, _now: Now, event: &Event) {
-        let (before, failure_timeout) = (Standing::default(), Duration::ZERO);
+        let (before, failure_timeout) = (RingState::default(), Duration::ZERO);
         describe(event, &before, false, failure_timeout, |it| {
             (it.count)(self);
         });
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn every_key_is_there_from_the_start() {
+    fn every_key_exists_from_the_start() {
         let counters = tally(&[]).counters(0);
         for map in [&counters.received, &counters.sent, &counters.send_failed] {
             let names: Vec<_> = map.keys().map(String::as_str).collect();
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_of_the_status_names_every_key() {
+    fn the_documents_name_every_key() {
         let page = include_str!("../../../../docs/status.md");
         let protocol = include_str!("../../../../docs/protocol.md");
         let counters = tally(&[]).counters(0);
@@ -184,7 +184,7 @@ mod tests {
             reason: DropReason::StaleOffer,
         };
         let mut tally = tally(&[dropped]);
-        tally.late_wake_up();
+        tally.count_late_wake_up();
         let counters = tally.counters(5);
         assert_eq!(counters.dropped["stale_offer"], 1);
         assert_eq!(counters.dropped["kernel_queue_full"], 5);

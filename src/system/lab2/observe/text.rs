@@ -1,4 +1,4 @@
-//! A key and a text for every reason. A new reason without one does not compile.
+//! The key and the text of every reason. A new reason without them does not compile.
 
 use ring_proto::lab2::{DropReason, Reason};
 
@@ -9,7 +9,7 @@ macro_rules! texts {
         $(#[$doc])*
         pub const $table: &[$reason] = &[$($reason::$variant),*];
 
-        /// The counter's key and the log's text of a reason.
+        /// Returns the counter's key and the log's text of a reason.
         #[must_use]
         pub const fn $text(reason: $reason) -> (&'static str, &'static str) {
             match reason {
@@ -20,7 +20,7 @@ macro_rules! texts {
 }
 
 texts! {
-    /// Every reason for a change of state.
+    /// All reasons for a change of state.
     REASONS, reason, Reason {
         TokenTaken => "token_taken", "took the token";
         TokenHandedOver => "token_handed_over", "handed the token over";
@@ -38,13 +38,13 @@ texts! {
         LinkLost => "link_lost", "lost the interface";
         Paused => "paused", "was paused, gave up the election";
         NotStored => "not_stored", "cannot store its state, lost the token";
-        NobodyTakes => "nobody_takes", "nobody takes the token from it, let go of it";
-        Apart => "apart", "its times are too far from the ring's, let go of the token";
+        NobodyTakes => "nobody_takes", "no member takes the token from it, gave it up";
+        Apart => "apart", "its times differ too much from the ring's, gave up the token";
     }
 }
 
 texts! {
-    /// Every reason for dropping a received frame.
+    /// All reasons for dropping a received frame.
     DROP_REASONS, drop_reason, DropReason {
         Truncated => "truncated", "shorter than its kind needs";
         UnknownKind => "unknown_kind", "of unknown kind";
@@ -55,8 +55,8 @@ texts! {
         DataTooLong => "data_too_long", "its data is longer than 1,024 bytes";
         TooManyMembers => "too_many_members", "it holds more than 66 members";
         MemberNotAStation => "member_not_a_station", "it lists a group address or all zero as a member";
-        OwnFrame => "own_frame", "sent by a station with this node's own MAC";
-        NotAStamp => "not_a_stamp", "one of its stamps, or its purpose, is illegal";
+        OwnFrame => "own_frame", "its source is this node's MAC";
+        NotAStamp => "not_a_stamp", "one of its stamps or its purpose is invalid";
         NotForUs => "not_for_us", "addressed to another node";
         BroadcastTakeToken => "broadcast_take_token", "a broadcast TAKE_TOKEN";
         StaleOffer => "stale_offer", "an offer older than TAKE_TIMEOUT";
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tables_stand_in_the_order_of_the_enums() {
+    fn the_tables_have_the_order_of_the_enums() {
         assert!(REASONS.iter().enumerate().all(|(at, &r)| r as usize == at));
         assert!(
             DROP_REASONS

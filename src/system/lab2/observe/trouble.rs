@@ -1,21 +1,19 @@
-//! The description of an assumption that does not hold.
+//! Describes violated assumptions.
 
 use ring_codec::MacAddr;
 use ring_control::Health;
 use ring_proto::lab2::{DataLimit, Trouble};
 use ring_text::{format_bytes, format_duration};
 
-use super::display::{Absent, Ip, Long, Others, named};
+use super::display::{Ip, OtherCount, QuorumHint, RoundedSpan, named};
 
-/// The description of a trouble, or of its end.
+/// The description of a trouble or its end.
 pub(crate) struct Description {
-    /// The name of the event.
     pub event: &'static str,
-    /// How well a node does what it is for, in spite of it.
+    /// How well a node works in spite of it.
     pub health: Health,
-    /// The member that it is about, if it is about one.
     pub member: Option<MacAddr>,
-    /// What is wrong, and what to do; or that it is no longer wrong.
+    /// The problem and a remedy, or the end of the problem.
     pub text: String,
 }
 
@@ -24,7 +22,7 @@ macro_rules! descriptions {
         $pattern:pat $(if $guard:expr)? => $event:literal, $health:ident, $member:expr, $text:literal
             $(, $argument:expr)*;
     )*) => {
-        /// Describes a trouble, or that it is `over`.
+        /// Describes a trouble, or its end if it is `over`.
         pub(crate) fn describe(trouble: Trouble, over: bool) -> Description {
             match (trouble, over) {
                 $($pattern $(if $guard)? => Description {
@@ -40,97 +38,100 @@ macro_rules! descriptions {
 
 descriptions! {
     (Trouble::MemberDeaf { mac }, false) => "member_deaf", Degraded, Some(mac),
-        "member {mac} says that it hears nobody: look at its interface, its firewall and its cable, or, if others hear this \
-         node no better, at what this node sends";
+        "member {mac} says that it hears nobody; check its interface, its firewall and its cable, or, if others also \
+         do not hear this node, this node's link";
     (Trouble::MemberDeaf { mac }, true) => "member_hears", Healthy, Some(mac),
-        "member {mac} hears others again, or is gone, or this node has no link";
+        "member {mac} hears others again, or has left, or this node has no link";
     (Trouble::AnswerLate { mac, after }, _) => "answer_late", Degraded, Some(mac),
-        "{mac} accepted the token after {}, when the offer had expired. If this recurs, raise --take-timeout on all members: \
-         two tokens can exist until then",
+        "{mac} accepted the token after {}, when the offer had expired: two tokens may exist; if this recurs, raise \
+         --take-timeout on all members",
         format_duration(after);
     (Trouble::TakenLate { late, offered_to }, _) => "taken_late", Degraded, None,
-        "this node took the token {}, and another may hold it: {}. If this recurs, this machine is overloaded: raise \
-         --take-timeout on all members",
+        "this node took the token {}, and another member may hold it: {}; if this recurs, this machine is \
+         overloaded; raise --take-timeout on all members",
         late.map_or_else(
-            || "and could not say so".to_owned(),
+            || "but could not confirm that".to_owned(),
             |late| format!("{} too late", format_duration(late)),
         ),
         offered_to.map_or_else(
-            || "no lock is granted until that one has had time to object".to_owned(),
-            |to| format!("it went on to {to}, which does not know"),
+            || "no lock is granted until that member has had time to object".to_owned(),
+            |to| format!("it was then offered to {to}, which does not know"),
         );
     (Trouble::OwnerUnheard { owner }, false) => "owner_unheard", Critical, Some(owner),
-        "others say that {owner} holds the token, and this node does not hear it: look at what is between the two";
+        "other members say that {owner} holds the token, but this node does not hear it; check the network between \
+         the two";
     (Trouble::OwnerUnheard { owner }, true) => "owner_heard", Healthy, Some(owner),
-        "this node hears {owner} again, or that one is gone, or this node has no link";
+        "this node hears {owner} again, or that member has left, or this node has no link";
     (Trouble::TablesDiffer { owner }, false) => "tables_differ", Degraded, Some(owner),
-        "the member tables of this node and the owner {owner} have differed for long. Causes: more members than --max-members, \
-         lost (long) frames, or a member that only some hear";
+        "the member tables of this node and the owner {owner} have differed for a long time; check --max-members, \
+         lost long frames, and members that only some others hear";
     (Trouble::TablesDiffer { owner }, true) => "tables_agree", Healthy, Some(owner),
         "this node and the owner know the same members again, or this node has no link";
     (Trouble::CannotSend, false) => "cannot_send", Critical, None,
-        "this node can send nothing: its interface is up and refuses every frame; look for a filter (`tc`, `nft`) or a queue \
-         that is stuck";
+        "this node can send nothing: its interface is up but refuses every frame; check for a filter (`tc`, `nft`) \
+         or a queue that is stuck";
     (Trouble::CannotSend, true) => "can_send", Healthy, None, "this node can send again, or has no link";
     (Trouble::BroadcastsUnheard, false) => "broadcasts_unheard", Critical, None,
-        "only frames to this node alone reach it, and none that goes to all: look for what filters broadcasts between it and \
+        "only frames to this node reach it, and no broadcasts: find what filters broadcasts between it and \
          the others (a switch's storm control, `nft`, `tc`)";
     (Trouble::BroadcastsUnheard, true) => "broadcasts_heard", Healthy, None,
-        "what goes to all reaches this node again, or it has no link";
+        "broadcasts reach this node again, or it has no link";
     (Trouble::MemberUnreached { mac }, false) => "member_unreached", Degraded, Some(mac),
-        "member {mac} says that only frames to it alone reach it, and none that goes to all: look for what filters broadcasts \
+        "member {mac} says that only frames to it reach it, and no broadcasts: find what filters broadcasts \
          between it and the others";
     (Trouble::MemberUnreached { mac }, true) => "member_reached", Healthy, Some(mac),
-        "what goes to all reaches member {mac} again, or it is gone, or this node has no link";
+        "broadcasts reach member {mac} again, or it has left, or this node has no link";
     (Trouble::MtuTooSmall { mtu, needed, member: Some(member) }, false) => "mtu_too_small", Degraded, Some(member),
-        "{member} has an MTU of {mtu}, and a promise needs {needed}: it confirms nobody's token, nor is its own confirmed; \
-         raise its MTU";
+        "{member} has an MTU of {mtu}, but a confirmation needs {needed}: it cannot confirm tokens, and its token is \
+         not confirmed; raise its MTU";
     (Trouble::MtuTooSmall { mtu, needed, member: None }, false) if mtu < needed => "mtu_too_small", Degraded, None,
-        "the interface has an MTU of {mtu}, and a promise needs {needed}: this node confirms nobody's token, nor is its own \
-         confirmed; raise the MTU";
+        "the interface has an MTU of {mtu}, but a confirmation needs {needed}: this node cannot confirm tokens, and \
+         its token is not confirmed; raise the MTU";
     (Trouble::MtuTooSmall { mtu, needed, member: None }, false) => "mtu_too_small", Degraded, None,
-        "the interface refuses a heartbeat or a PING as too long, though its MTU was {mtu} when last looked at; a promise \
-         needs {needed}: raise the MTU";
+        "the interface refuses a heartbeat or a PING as too long, although its MTU was {mtu} at the last look-up; a \
+         confirmation needs {needed}; raise the MTU";
     (Trouble::MtuTooSmall { needed, member, .. }, true) => "mtu_large_enough", Healthy, member,
-        "no interface carries less than {needed} bytes any longer";
+        "all interfaces carry {needed} bytes or more again";
     (Trouble::AddressShared { mac, ips: Some((one, other)) }, _) => "address_shared", Critical, Some(mac),
-        "two stations have the MAC {mac}, with the ips {} and {}: each takes the token of the other; give one of them another \
-         MAC",
+        "two stations have the MAC {mac}, with the IPs {} and {}: each takes the token of the other; give one of \
+         them another MAC",
         Ip(one), Ip(other);
     (Trouble::AddressShared { mac, ips: None }, _) => "address_shared", Critical, Some(mac),
-        "another station has this node's MAC {mac}, or its frames come back to it: give one of the two another MAC, or look \
-         for a loop";
+        "another machine has this node's MAC {mac}, or its frames come back to it; give one of the two another MAC, \
+         or check for a loop";
     (Trouble::Apart { mac: None }, false) => "constants_apart", Critical, None,
         "the times of this node differ from the ring's by a factor of more than 10: it takes part, but neither elects nor owns; \
-         start it with the options of the other members";
+         start it with the other members' options";
     (Trouble::Apart { mac: Some(mac) }, false) => "constants_apart", Degraded, Some(mac),
         "the times of member {mac} differ from the ring's by a factor of more than 10: it takes part, but neither elects nor owns; \
-         start it with the options of the other members";
+         start it with the other members' options";
     (Trouble::Apart { mac: None }, true) => "constants_near", Healthy, None,
-        "the times of this node are near the ring's: it may own again";
+        "the times of this node are near the ring's again: it may own the token";
     (Trouble::Apart { mac: Some(mac) }, true) => "constants_near", Healthy, Some(mac),
-        "the times of member {mac} are near the ring's again, or it is gone";
+        "the times of member {mac} are near the ring's again, or it has left";
     (Trouble::NoQuorum { present, ring, expected, silent }, false) => "no_quorum", Critical, silent.named().next(),
-        "no quorum is possible: {present} of {ring} members are there, {} are needed{}",
+        "no quorum is possible: {present} of {ring} members are present, {} are needed{}",
         ring / 2 + 1,
-        Absent { ring, expected, silent };
+        QuorumHint { ring, expected, silent };
     (Trouble::NoQuorum { silent, .. }, true) => "quorum_possible", Healthy, silent.named().next(),
         "a quorum is possible again, or this node has no link";
     (Trouble::Unheard { by }, false) => "unheard", Critical, by.named().next(),
-        "this node is not heard by {}{}, though it hears them: its frames are lost on their way out; look at this machine's \
-         cable, switch port and firewall (`nft`, `tc`)",
+        "this node is not heard by {}{}, although it hears them: the frames that it sends are lost; check this \
+         machine's cable, switch port and firewall (`nft`, `tc`)",
         named(by, "", ", "),
-        Others(by.others());
+        OtherCount(by.others());
     (Trouble::Unheard { by }, true) => "heard", Healthy, by.named().next(),
         "the other members hear this node again, or it has no link";
     (Trouble::TokenAhead { token, by }, false) => "token_ahead", Degraded, None,
-        "the token is {} ahead of this machine's clock: that is wrong, or another member's was; token {token}",
-        Long(by);
+        "the token is {} ahead of this machine's clock: this clock is wrong, or that of another member was; token \
+         {token}",
+        RoundedSpan(by);
     (Trouble::TokenAhead { token, .. }, true) => "token_not_ahead", Healthy, None,
         "the token is no longer ahead of this machine's clock; token {token}";
     (Trouble::ClockAhead { by }, _) => "clock_ahead", Degraded, None,
-        "this machine's clock is {} ahead of the ring's tokens: is it right? The new token does not follow it all the way",
-        Long(by);
+        "this machine's clock is {} ahead of the ring's tokens: the new token follows it only in part; check the \
+         clock",
+        RoundedSpan(by);
     (Trouble::DataDropped { len, limit: DataLimit { mtu, member, .. } }, _) => "data_dropped", Degraded, member,
         "dropped the token's data ({}): too long for {}, MTU {mtu}",
         format_bytes(len),

@@ -1,4 +1,4 @@
-//! Tells the ring's members which program of this machine holds the token.
+//! Announces to the ring's members which program of this machine holds the token.
 
 use ring_host::HeldLock;
 use ring_process::ClientId;
@@ -8,29 +8,31 @@ use ring_proto::time::{Instant, Now};
 use super::Service;
 
 impl Service {
-    /// Returns when the members are to be told of the program that holds the token: one that holds it for less than a
-    /// heartbeat is not worth a word.
-    pub(super) fn announces_at(&self) -> Option<Instant> {
+    /// Returns when to announce the holder. A hold of less than a heartbeat is not announced.
+    pub(super) fn announcement_due(&self) -> Option<Instant> {
         let lock = self.lock_log.held()?;
-        let is_told = self.announced == Some(tenure(lock));
-        (!is_told).then(|| lock.since + self.heartbeat)
+        let is_announced = self.announced == Some(tenure(lock));
+        (!is_announced).then(|| lock.since + self.heartbeat)
     }
 
-    /// Returns the command that tells the members which program holds the token, or that none does, if they do not know.
+    /// Returns the command that announces the holder, or that there is none, if the members do not know it.
     pub(super) fn announce(&mut self, now: Now) -> Option<Command> {
-        let is_due = self.announces_at().is_some_and(|at| at <= now.monotonic);
+        let is_due = self
+            .announcement_due()
+            .is_some_and(|at| at <= now.monotonic);
         let held = self.lock_log.held();
         if let Some(lock) = held.filter(|_| is_due) {
             self.announced = Some(tenure(lock));
             return Some(Command::Announce(Some(work(lock))));
         }
         let holder = held.map(tenure);
-        self.announced.take_if(|told| Some(*told) != holder)?;
+        self.announced
+            .take_if(|announced| Some(*announced) != holder)?;
         Some(Command::Announce(None))
     }
 }
 
-/// Returns the identity of a lock: a client may take several, each with its own label.
+/// Returns the identity of a lock. A client may take several locks, each with its own label.
 fn tenure(lock: &HeldLock) -> (ClientId, Instant) {
     (lock.client.id, lock.since)
 }

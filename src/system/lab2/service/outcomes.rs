@@ -1,4 +1,4 @@
-//! What clients are told as the machine goes on: grants, losses, pauses, runs of jobs.
+//! Messages to clients after their requests: grants, losses, pauses, runs of jobs.
 
 use ring_codec::MacAddr;
 use ring_control::lab2::{Grade, LockRequest, LossReason, RefusalReason};
@@ -13,12 +13,12 @@ use tracing::{info, warn};
 
 use super::super::history::History;
 use super::super::locks::{MachineState, Notice};
-use super::super::pausing::Step;
-use super::super::runs::{has_run, say_end};
-use super::{Done, Service, fencing, refused, shown};
+use super::super::pausing::PauseStep;
+use super::super::runs::{describe_run, log_end};
+use super::{RequestEffect, Service, fencing, refused, token_json};
 
 impl Service {
-    /// Serves all clients. Returns the next command for the machine; the caller calls again after it.
+    /// Serves all clients. Returns the machine's next command; the caller calls again after it.
     pub(crate) fn serve_clients(
         &mut self,
         now: Now,
@@ -28,16 +28,16 @@ impl Service {
     ) -> Option<Command> {
         while let Some(client) = server.take_gone() {
             self.backstops.end(client);
-            if let Some((_, request)) = self.locks.leave_behind(now.monotonic, client) {
-                self.deserted(now, client, &request, machine, history);
+            if let Some((_, request)) = self.locks.on_client_gone(now.monotonic, client) {
+                self.on_holder_gone(now, client, &request, machine, history);
             }
             self.watchers.forget(client);
             self.pausing.forget(client);
         }
-        for label in self.released.drain(..) {
-            history.lock_released(now, &label);
+        for label in self.released_labels.drain(..) {
+            history.add_lock_release(now, &label);
         }
-        for (client, lasting) in self.changed.drain(..) {
+        for (client, lasting) in self.changed_clients.drain(..) {
             server.set_lasting(now.monotonic, client, lasting);
         }
         let not_yet = machine.settled_at().filter(|&at| at > now.monotonic);
@@ -45,13 +45,14 @@ impl Service {
         let command = if self.locks.is_idle() {
             None
         } else {
-            let told = &mut self.told;
+            let pending_notices = &mut self.pending_notices;
             let mut tell = |client, request: &LockRequest, notice: Notice| {
                 let lasting = matches!(notice, Notice::Renewed { .. });
                 let request = if lasting { None } else { Some(request.clone()) };
-                told.push((client, request.unwrap_or_default(), notice));
+                pending_notices.push((client, request.unwrap_or_default(), notice));
             };
-            self.locks.dismiss(|once| machine.met_by(once), &mut tell);
+            self.locks
+                .refuse_finished_jobs(|once| machine.met_by(once), &mut tell);
             self.locks.update(
                 now.monotonic,
                 &machine_state(now, machine, history),
@@ -59,9 +60,9 @@ impl Service {
             )
         };
         self.backstops.end_unless(|client| self.locks.holds(client));
-        let mut told = std::mem::take(&mut self.told);
-        for (client, request, notice) in told.drain(..) {
-            self.count.told(&notice);
+        let mut pending_notices = std::mem::take(&mut self.pending_notices);
+        for (client, request, notice) in pending_notices.drain(..) {
+            self.count.count_notice(&notice);
             let label = &request.label;
             let reply = self.reply(now, &request, &notice, machine);
             match (&notice, &reply) {
@@ -73,43 +74,43 @@ impl Service {
                         token: fencing(*token).to_string(),
                         since: now.monotonic,
                     };
-                    self.lock_log.granted(now.monotonic, lock);
-                    history.lock_answered(now, label, None);
+                    self.lock_log.on_granted(now.monotonic, lock);
+                    history.add_lock_answer(now, label, None);
                 }
                 (Notice::Lost { why, .. }, Reply::Lost(loss)) => {
                     let reason = (why.name(), loss.text.as_str());
                     self.lock_log
-                        .lost(now.monotonic, client, reason, is_wrong(*why));
-                    history.lock_lost(now, label, why.name());
+                        .on_lost(now.monotonic, client, reason, is_wrong(*why));
+                    history.add_lock_loss(now, label, why.name());
                 }
                 (Notice::Refused(why), _) => {
-                    history.lock_answered(now, label, Some(why.name()));
+                    history.add_lock_answer(now, label, Some(why.name()));
                 }
                 (Notice::Ran { .. }, _) => {
-                    history.lock_answered(now, label, Some(RefusalReason::Ran.name()));
+                    history.add_lock_answer(now, label, Some(RefusalReason::Ran.name()));
                 }
                 _ => {}
             }
-            server.tell(now.monotonic, client, &reply);
+            server.send(now.monotonic, client, &reply);
         }
-        // Along with its memory.
-        self.told = told;
-        self.lock_log.look(now.monotonic);
+        // The allocation is reused.
+        self.pending_notices = pending_notices;
+        self.lock_log.log_long_lock(now.monotonic);
         let command = command.or_else(|| self.announce(now));
         if command.is_none() {
-            self.tell_news(now, machine, history);
-            self.tell_pausing(now, server, machine);
+            self.report_steps(now, machine, history);
+            self.reply_to_pausing(now, server, machine);
             let recent = history.recent();
             self.watchers
-                .tell(now.monotonic, server, recent, |entry, number| {
+                .send_events(now.monotonic, server, recent, |entry, number| {
                     Reply::Event(entry.message(number))
                 });
         }
         command
     }
 
-    /// The client that held the token is gone and has not given it back.
-    fn deserted(
+    /// Handles a holder that has disconnected without releasing the token.
+    fn on_holder_gone(
         &mut self,
         now: Now,
         client: ClientId,
@@ -122,19 +123,19 @@ impl Service {
             why,
             until: now.monotonic,
         };
-        self.count.told(&notice);
+        self.count.count_notice(&notice);
         if let Reply::Lost(loss) = self.reply(now, request, &notice, machine) {
             let reason = (why.name(), loss.text.as_str());
             self.lock_log
-                .lost(now.monotonic, client, reason, is_wrong(why));
-            history.lock_lost(now, &request.label, why.name());
+                .on_lost(now.monotonic, client, reason, is_wrong(why));
+            history.add_lock_loss(now, &request.label, why.name());
         }
     }
 
     fn reply(&self, now: Now, request: &LockRequest, notice: &Notice, machine: &Lab2) -> Reply {
         match *notice {
             Notice::Granted { token, until } => Reply::Granted(Grant {
-                token: Some(shown(token)),
+                token: Some(token_json(token)),
                 fencing: fencing(token).to_string(),
                 grade: Some(machine.grade().name().to_owned()),
                 data: hex::encode(machine.data()),
@@ -144,10 +145,12 @@ impl Service {
             Notice::Renewed { until } => Reply::Renewed(Renewal {
                 until_ns: until.as_nanos(),
             }),
-            Notice::Refused(why) => refused(why, self.scene(now, machine).refusal(why, request)),
+            Notice::Refused(why) => {
+                refused(why, self.text_inputs(now, machine).refusal(why, request))
+            }
             Notice::Ran { run, left } => {
                 let lost = self.is_lost(now.monotonic, &run, machine);
-                let (text, left) = (has_run(&run, lost), format_duration(left));
+                let (text, left) = (describe_run(&run, lost), format_duration(left));
                 Reply::Refused(Refusal {
                     why: RefusalReason::Ran.name().to_owned(),
                     text: format!("{text}; its period ends in {left}"),
@@ -156,66 +159,66 @@ impl Service {
             }
             Notice::Lost { why, until } => Reply::Lost(Loss {
                 why: why.name().to_owned(),
-                text: self.scene(now, machine).loss(why, request),
+                text: self.text_inputs(now, machine).loss(why, request),
                 until_ns: until.as_nanos(),
             }),
         }
     }
 
-    /// Logs what has become of a pause and of runs, and tells watchers.
-    fn tell_news(&mut self, now: Now, machine: &Lab2, history: &mut History) {
+    /// Logs steps of a pause and ends of runs, and passes them to watchers.
+    fn report_steps(&mut self, now: Now, machine: &Lab2, history: &mut History) {
         let own = || machine.members().find(|member| machine.is_own(member.mac));
-        for done in self.done.drain(..) {
-            match done {
-                Done::Resumed => history.pause(now, "resumed", None),
-                Done::Ran(name, end) => {
-                    let event = say_end(name, end);
+        for effect in self.effects.drain(..) {
+            match effect {
+                RequestEffect::Resumed => history.add_pause_event(now, "resumed", None),
+                RequestEffect::Ran(name, end) => {
+                    let event = log_end(name, end);
                     let runner = own().map_or(MacAddr::default(), |own| own.mac);
-                    history.run(now, event, (name, runner), None);
+                    history.add_run_event(now, event, (name, runner), None);
                 }
             }
         }
         let mut pausing = std::mem::take(&mut self.pausing);
-        match pausing.step(|| self.progress(machine)) {
-            Some(Step::Pending(by, why)) => {
+        match pausing.next_step(|| self.progress(machine)) {
+            Some(PauseStep::Pending(by, why)) => {
                 let (Client { pid, uid, .. }, reason, text) = (by, why.name(), why.text());
                 info!(
                     event = "pausing",
                     pid, uid, reason, "pause requested by {by}; pending: {text}"
                 );
-                history.pause(now, "pausing", Some(reason));
+                history.add_pause_event(now, "pausing", Some(reason));
             }
-            Some(Step::Complete(by)) => {
+            Some(PauseStep::Complete(by)) => {
                 let (pid, uid) = by.map_or((None, None), |by| (by.pid, by.uid));
                 let by = by.map_or_else(String::new, |by| format!(" by {by}"));
                 info!(
                     event = "paused",
                     pid, uid, "paused{by}: owns nothing until ringctl resume"
                 );
-                history.pause(now, "paused", None);
+                history.add_pause_event(now, "paused", None);
             }
             None => {}
         }
         self.pausing = pausing;
-        if let Some(run) = self.lost_runs.look(now.monotonic, machine) {
-            let (name, runner, text) = (run.stamp.name, run.stamp.runner, has_run(&run, true));
+        if let Some(run) = self.lost_runs.find_lost(now.monotonic, machine) {
+            let (name, runner, text) = (run.stamp.name, run.stamp.runner, describe_run(&run, true));
             let age_ns = nanos(run.age);
             warn!(
                 event = "run_lost", %name, %runner, age_ns,
                 "{text}; ringctl once --retry runs it again"
             );
-            history.run(now, "run_lost", (name, runner), Some(&text));
+            history.add_run_event(now, "run_lost", (name, runner), Some(&text));
         }
     }
 
-    fn tell_pausing(&mut self, now: Now, server: &mut Server, machine: &Lab2) {
+    fn reply_to_pausing(&mut self, now: Now, server: &mut Server, machine: &Lab2) {
         let mut pausing = std::mem::take(&mut self.pausing);
         pausing.reply_to_waiting(
             now.monotonic,
             || self.progress(machine),
             |client, reply| {
-                server.tell(now.monotonic, client, reply);
-                let lasting = self.watchers.include(client) || self.locks.concerns(client);
+                server.send(now.monotonic, client, reply);
+                let lasting = self.watchers.contains(client) || self.locks.involves(client);
                 server.set_lasting(now.monotonic, client, lasting);
             },
         );
@@ -230,11 +233,11 @@ fn machine_state(now: Now, machine: &Lab2, history: &History) -> MachineState {
         lease_until: machine.lease_until().unwrap_or(now.monotonic),
         grade: grade(machine.grade()),
         grade_until: machine.grade_until().unwrap_or(now.monotonic),
-        patience: machine.shortest_patience(),
+        waiter_timeout: machine.shortest_patience(),
         take_timeout: machine.constants().take_timeout,
         asking_lasts: machine.asking_lasts(),
         others_want: machine.is_wanted(),
-        turn_over: machine.is_turn_over(now.monotonic),
+        is_turn_over: machine.is_turn_over(now.monotonic),
         state: machine.state(),
         last_loss: history.last_loss(),
         link_up: machine.is_link_up(),
@@ -250,7 +253,7 @@ const fn grade(grade: lab2::Grade) -> Grade {
     }
 }
 
-/// Whether a lock has ended though nobody has asked for it.
+/// Whether a lock has ended without a request.
 const fn is_wrong(why: LossReason) -> bool {
     match why {
         LossReason::StrongerToken

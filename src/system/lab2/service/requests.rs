@@ -1,4 +1,4 @@
-//! What clients ask for, and how they are answered.
+//! Answers the requests of clients.
 
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
@@ -17,12 +17,11 @@ use tracing::info;
 
 use super::super::history::History;
 use super::super::locks::Job;
-use super::{Done, Service, refused, shown};
+use super::{RequestEffect, Service, refused, token_json};
 use crate::system::lab2::observe::Limit;
 
 impl Service {
-    /// Returns how to answer a request. Takes those of its descriptors that it keeps; the others stay in the
-    /// vector.
+    /// Returns how to answer a request. Takes the descriptors that it keeps, and leaves the others in the vector.
     pub(crate) fn answer(
         &mut self,
         now: Now,
@@ -38,32 +37,33 @@ impl Service {
             Request::Bind => self.bind(peer, descriptors),
             Request::Unlock { exit } => {
                 self.backstops.cancel(client);
-                let released = self.lock_log.released(now.monotonic, client, exit);
-                self.released.extend(released.map(|lock| lock.label));
+                let released = self.lock_log.on_released(now.monotonic, client, exit);
+                self.released_labels.extend(released.map(|lock| lock.label));
                 if self.locks.release(client) {
-                    self.changed.push((client, self.watchers.include(client)));
+                    self.changed_clients
+                        .push((client, self.watchers.contains(client)));
                 }
                 Reaction::Reply(Reply::Unlocked {})
             }
             Request::DataGet => Reaction::Reply(Reply::Data(TokenData {
                 hex: hex::encode(machine.data()),
-                token: machine.token().map(shown),
+                token: machine.token().map(token_json),
             })),
             Request::DataSet { hex, token } => {
                 self.set_data(client, &hex, token.as_deref(), machine)
             }
             Request::Watch { from, turns } => {
-                self.changed.push((client, true));
+                self.changed_clients.push((client, true));
                 self.watchers.add(client, from, turns, history.recent())
             }
             Request::Version => Reaction::version(Some(&self.interface)),
             Request::Status => Reaction::Status,
-            Request::Own(request) => self.answer_own(now, peer, request, machine),
+            Request::Own(request) => self.answer_own_request(now, peer, request, machine),
         }
     }
 
-    /// Returns how to answer a request that only nodes of a ring know.
-    fn answer_own(
+    /// Returns how to answer a request that only nodes of a ring have.
+    fn answer_own_request(
         &mut self,
         now: Now,
         peer: Client,
@@ -71,9 +71,9 @@ impl Service {
         machine: &Lab2,
     ) -> Reaction<Command> {
         match request {
-            RingRequest::Once(request) => self.once(now, peer, &request, machine),
-            RingRequest::Ran { done } => self.ran(peer.id, done),
-            RingRequest::NotRun => self.not_run(peer.id),
+            RingRequest::Once(request) => self.request_job(now, peer, &request, machine),
+            RingRequest::Ran { done } => self.end_run(peer.id, done),
+            RingRequest::NotRun => self.cancel_run(peer.id),
             RingRequest::Yield { to } => self.yield_to(to.as_deref(), machine),
             RingRequest::Forget { member } => forget(now, &member, machine),
             RingRequest::Pause(request) => self.pause(now, peer, &request, machine),
@@ -89,25 +89,26 @@ impl Service {
         job: Option<Job>,
         machine: &Lab2,
     ) -> Reaction<Command> {
-        if self.locks.concerns(peer.id) {
-            return Reaction::error("this connection holds a lock, or waits for one, already");
+        if self.locks.involves(peer.id) {
+            return Reaction::error("this connection already holds a lock or waits for one");
         }
         if request.label.len() > MAX_LABEL {
             return Reaction::error(&format!("a label has at most {MAX_LABEL} bytes"));
         }
-        let way = machine.constants().request_timeout();
-        let asked = if self.is_held_under(request.under.as_deref()) {
+        let fetch_timeout = machine.constants().request_timeout();
+        let accepted = if self.is_held_under(request.under.as_deref()) {
             Err(RefusalReason::Nested)
         } else {
             let request = request.clone();
-            self.locks.request(now.monotonic, peer, request, job, way)
+            self.locks
+                .request(now.monotonic, peer, request, job, fetch_timeout)
         };
-        if let Err(why) = asked {
-            self.count.refused(why);
-            let text = self.scene(now, machine).refusal(why, request);
+        if let Err(why) = accepted {
+            self.count.count_refusal(why);
+            let text = self.text_inputs(now, machine).refusal(why, request);
             return Reaction::Reply(refused(why, text));
         }
-        self.changed.push((peer.id, true));
+        self.changed_clients.push((peer.id, true));
         Reaction::Later
     }
 
@@ -121,7 +122,7 @@ impl Service {
         }
     }
 
-    fn once(
+    fn request_job(
         &mut self,
         now: Now,
         peer: Client,
@@ -130,7 +131,7 @@ impl Service {
     ) -> Reaction<Command> {
         let Some(name) = JobName::new(&request.name) else {
             return Reaction::error(
-                "a job's name has 1 to 32 printable ASCII characters, and no blanks",
+                "a job's name has 1 to 32 printable ASCII characters without blanks",
             );
         };
         if request.every_ms == 0 {
@@ -144,23 +145,24 @@ impl Service {
         self.lock(now, peer, &request.lock, Some(job), machine)
     }
 
-    /// A job whose lock was lost counts as lost, whatever its client reports.
-    fn ran(&mut self, client: ClientId, done: bool) -> Reaction<Command> {
-        if !self.locks.holds(client) || self.locks.held().is_none() {
+    /// Ends a run. If the lock was lost, the job counts as lost, whatever its client reports.
+    fn end_run(&mut self, client: ClientId, done: bool) -> Reaction<Command> {
+        if !self.locks.holds(client) || self.locks.held_token().is_none() {
             return Reaction::error(
-                "this connection has no lock: whether the job was done is not recorded",
+                "cannot record the end of the job: this connection has no lock",
             );
         }
         let end = if done { RunEnd::Done } else { RunEnd::Failed };
         let job = self.locks.job(client);
-        self.done.extend(job.map(|job| Done::Ran(job.name, end)));
+        self.effects
+            .extend(job.map(|job| RequestEffect::Ran(job.name, end)));
         Reaction::Command(Command::EndOnce(client, end), Reply::Done {})
     }
 
-    fn not_run(&self, client: ClientId) -> Reaction<Command> {
+    fn cancel_run(&self, client: ClientId) -> Reaction<Command> {
         if !self.locks.holds(client) {
             return Reaction::error(
-                "this connection has no lock: that the job was not run is not recorded",
+                "cannot record that the job was not run: this connection has no lock",
             );
         }
         Reaction::Command(Command::EndOnce(client, RunEnd::NotRun), Reply::Done {})
@@ -173,7 +175,7 @@ impl Service {
         };
         if let Some(mac) = member {
             let why = match machine.members().find(|member| member.mac == mac) {
-                None => Some("is no member of the ring"),
+                None => Some("is not a member of the ring"),
                 Some(_) if machine.is_own(mac) => Some("is this node itself"),
                 Some(member) => member.paused.then_some("is paused"),
             };
@@ -188,7 +190,7 @@ impl Service {
             .members()
             .all(|other| machine.is_own(other.mac) || other.paused)
         {
-            return Reaction::error("there is nobody to hand the token over to");
+            return Reaction::error("there is no other member to hand the token over to");
         }
         self.locks.yield_to(member);
         Reaction::Reply(Reply::Done {})
@@ -202,13 +204,13 @@ impl Service {
         machine: &Lab2,
     ) -> Reaction<Command> {
         let id = peer.id;
-        if self.pausing.concerns(id) {
-            return Reaction::error("this connection waits for a pause already");
+        if self.pausing.involves(id) {
+            return Reaction::error("this connection already waits for a pause");
         }
         if self.is_held_under(request.under.as_deref()) {
             let why = RefusalReason::Nested;
             let text = self
-                .scene(now, machine)
+                .text_inputs(now, machine)
                 .refusal(why, &LockRequest::default());
             return Reaction::Reply(refused(why, text));
         }
@@ -227,7 +229,7 @@ impl Service {
         }
         let patience = Duration::from_millis(request.wait_ms.unwrap_or(0));
         self.pausing.wait(id, now.monotonic + patience);
-        self.changed.push((id, true));
+        self.changed_clients.push((id, true));
         Reaction::Later
     }
 
@@ -239,7 +241,7 @@ impl Service {
             let Client { pid, uid, .. } = peer;
             info!(event = "resumed", pid, uid, "resumed by {peer}");
             self.pausing.end();
-            self.done.push(Done::Resumed);
+            self.effects.push(RequestEffect::Resumed);
         }
         Reaction::Reply(Reply::Done {})
     }
@@ -251,13 +253,15 @@ impl Service {
         token: Option<&str>,
         machine: &Lab2,
     ) -> Reaction<Command> {
-        let Some(held) = self.locks.held() else {
-            return Reaction::error("nobody on this machine holds the token: take the lock first");
+        let Some(held) = self.locks.held_token() else {
+            return Reaction::error(
+                "no program of this machine holds the token; take the lock first",
+            );
         };
         let allowed = token.map_or_else(|| self.locks.holds(client), |_| self.is_held_under(token));
         let is_here = machine.may_use_token() && machine.carries(held);
         if !allowed || !is_here {
-            return Reaction::error("that lock is no longer held here");
+            return Reaction::error("this lock is no longer held on this machine");
         }
         match hex::decode(digits) {
             Some(data) => {
@@ -267,12 +271,12 @@ impl Service {
                 }
                 Reaction::Reply(Reply::Error(Limit(limit).to_string()))
             }
-            None => Reaction::error("the data must be hexadecimal digits, two a byte"),
+            None => Reaction::error("the data must be hexadecimal digits, two per byte"),
         }
     }
 }
 
-/// Removes a member from all tables, unless it is heard.
+/// Removes a member from the tables of all members, unless it is heard.
 fn forget(now: Now, member: &str, machine: &Lab2) -> Reaction<Command> {
     let mac = match address(member, machine) {
         Ok(mac) => mac,
@@ -280,7 +284,7 @@ fn forget(now: Now, member: &str, machine: &Lab2) -> Reaction<Command> {
     };
     let found = machine.members().find(|member| member.mac == mac);
     let why = match found {
-        None => "is no member of the ring: ringctl status lists all".to_owned(),
+        None => "is not a member of the ring; see ringctl status".to_owned(),
         Some(_) if machine.is_own(mac) => "is this node itself".to_owned(),
         Some(_) if !machine.is_link_up() => "cannot be forgotten: the link is down".to_owned(),
         Some(view)
@@ -291,7 +295,7 @@ fn forget(now: Now, member: &str, machine: &Lab2) -> Reaction<Command> {
         {
             let ago = view.last_seen.map(|seen| now.monotonic.since(seen));
             format!(
-                "is alive, heard {} ago: stop its ringd first",
+                "is alive, heard {} ago; stop its ringd first",
                 format_duration(ago.unwrap_or_default())
             )
         }
@@ -300,7 +304,7 @@ fn forget(now: Now, member: &str, machine: &Lab2) -> Reaction<Command> {
     Reaction::Reply(Reply::Error(format!("{mac} {why}")))
 }
 
-/// Returns the MAC of the member with this MAC or ip.
+/// Returns the MAC of the member with this MAC or IP address.
 fn address(text: &str, machine: &Lab2) -> Result<MacAddr, String> {
     if let Ok(mac) = text.parse::<mac_address::MacAddress>() {
         return Ok(MacAddr(mac.bytes()));
@@ -308,14 +312,18 @@ fn address(text: &str, machine: &Lab2) -> Result<MacAddr, String> {
     let ip = match text.parse() {
         Ok(IpAddr::V4(ip)) => ip.to_ipv6_mapped(),
         Ok(IpAddr::V6(ip)) => ip,
-        Err(_) => return Err(format!("'{text}' is neither a MAC address nor an ip")),
+        Err(_) => {
+            return Err(format!(
+                "'{text}' is neither a MAC address nor an IP address"
+            ));
+        }
     };
     let mut owners = machine.members().filter(|it| it.ip == ip.octets());
     match (owners.next(), owners.next()) {
         (Some(member), None) => Ok(member.mac),
-        (None, _) => Err(format!("no member of the ring has the ip {text}")),
+        (None, _) => Err(format!("no member of the ring has the IP address {text}")),
         (Some(_), Some(_)) => Err(format!(
-            "several members of the ring have the ip {text}: give a MAC"
+            "several members of the ring have the IP address {text}; give a MAC address"
         )),
     }
 }

@@ -1,7 +1,7 @@
-//! State that survives a restart, in a file that is never half written.
+//! Stores the state that survives a restart, in a file that is never half written.
 //!
-//! After a power loss the clock makes up for what was not on the disk: a generated token's progress starts from
-//! it (`docs/protocol.md`, order of tokens).
+//! After a power loss the clock replaces the data that were not on the disk: the progress of a created token starts
+//! from the clock (`docs/protocol.md`, order of tokens). Start with [`StateFile`].
 
 mod record;
 mod stamps;
@@ -17,45 +17,48 @@ use ring_proto::lab2::{Durable, StoredStamp};
 use ring_runtime::driver::Store;
 
 use crate::system::Error;
-use crate::system::record_file::{Found, RecordFile, WriteFailures, unusable};
+use crate::system::record_file::{LoadedState, RecordFile, WriteFailures, unusable};
 use record::{FORMAT, LEN, Record};
 use stamps::{Damage, FoundStamps, StampFile};
 
-/// What a node without a state file starts with.
-pub(super) const FRESH: Durable = Durable {
+/// The state of a node without a state file.
+pub(super) const INITIAL_DURABLE: Durable = Durable {
     my_token_number: 0,
     known: None,
     stamp: None,
 };
 
-/// The state file of one ring, locked for as long as this lives.
+/// The state file of one ring. It is locked while this value exists.
 #[derive(Debug)]
 pub(super) struct StateFile {
     record: RecordFile<Record, LEN>,
     stamps: StampFile,
-    /// What an earlier run has stored, until it is taken.
+    /// The stamps that an earlier run stored, until they are taken.
     found_stamps: Vec<StoredStamp>,
-    /// What is lost of that an earlier run has stored: events' names, and sentences.
+    /// Lost parts of an earlier run's state: events' names, and texts.
     losses: Vec<(&'static str, String)>,
     failed: Option<WriteFailures>,
 }
 
 impl StateFile {
-    /// Opens and locks the ring's file in `directory`, and opens the file of its jobs beside it; makes
-    /// all of them if they are missing.
+    /// Opens and locks the ring's file in `directory`, and opens the file of its jobs in the same directory. Makes
+    /// them if they are missing.
     ///
     /// # Errors
-    /// The directory or the file cannot be used, the file is no state file, another user's or a newer ringd's, or
-    /// another process has it locked.
-    pub(super) fn open(directory: &Path, ring: &NodeName) -> Result<(Self, Found<Durable>), Error> {
+    /// The directory or the file cannot be used; the file is no state file, or another user's or a newer ringd's; or
+    /// another process has locked it.
+    pub(super) fn open(
+        directory: &Path,
+        ring: &NodeName,
+    ) -> Result<(Self, LoadedState<Durable>), Error> {
         let fresh = Record {
-            durable: FRESH,
+            durable: INITIAL_DURABLE,
             has_marked_jobs: false,
         };
         let (mut record, found) = RecordFile::open(ring.state(directory), &FORMAT, &fresh)?;
         let jobs = record.path().with_extension("jobs");
-        // Without a state file the safe answer: an empty file of jobs is a warning.
-        let was_marked = !matches!(found, Found::Stored(record) if !record.has_marked_jobs);
+        // Without a state file, assume that it was marked: then an empty file of jobs causes a warning.
+        let was_marked = !matches!(found, LoadedState::Stored(record) if !record.has_marked_jobs);
         let found_jobs = StampFile::open(jobs.clone(), was_marked);
         let (stamps, found_stamps, damage) = match found_jobs.map_err(unusable(&jobs))? {
             FoundStamps::Known {
@@ -67,9 +70,9 @@ impl StateFile {
             FoundStamps::Newer(format) => return Err(Error::StateNewer { path: jobs, format }),
         };
         let found = found.map(|record| record.durable);
-        // Not before the mark is there: a start that a full disk ends must not make the next one warn.
+        // Only after the mark is written: if a full disk ends this start, the next one must not warn.
         let known = Record {
-            durable: found.or(FRESH),
+            durable: found.or(INITIAL_DURABLE),
             has_marked_jobs: true,
         };
         let rewritten = record.rewrite(&known);
@@ -88,25 +91,24 @@ impl StateFile {
         Ok((state, found))
     }
 
-    /// The file's path.
     pub(super) fn path(&self) -> &Path {
         self.record.path()
     }
 
-    /// The stamps of jobs that an earlier run has stored; once.
+    /// Takes the stamps that an earlier run stored.
     pub(super) fn take_stamps(&mut self) -> Vec<StoredStamp> {
         std::mem::take(&mut self.found_stamps)
     }
 
-    /// What was lost of the state that an earlier run has stored: the names of events, and sentences.
+    /// Returns the lost parts of an earlier run's state: the names of events, and texts.
     pub(super) fn losses(&self) -> &[(&'static str, String)] {
         &self.losses
     }
 
-    /// Looks whether the files are in their places.
-    pub(super) fn look(&mut self) {
-        self.record.look();
-        self.stamps.look();
+    /// Checks that the files are in their places.
+    pub(super) fn check_place(&mut self) {
+        self.record.check_place();
+        self.stamps.check_place();
     }
 
     /// Whether the files are in their places.
@@ -115,37 +117,37 @@ impl StateFile {
     }
 
     fn missing(&self) -> Option<&str> {
-        self.record.trouble().or(self.stamps.trouble())
+        self.record.problem().or(self.stamps.problem())
     }
 
-    /// What is wrong with the files, as sentences.
+    /// Describes the problems of the files.
     pub(super) fn troubles(&self) -> impl Iterator<Item = String> {
         let lost = self.losses.iter().map(|(_, loss)| loss.clone());
         self.missing().map(str::to_owned).into_iter().chain(lost)
     }
 
-    /// The writes that have failed since the last call.
+    /// Returns the writes that have failed since the last call.
     pub(super) fn take_failures(&mut self) -> Option<WriteFailures> {
         self.failed.take()
     }
 
-    /// Makes sure that the disk has it all, for a clean exit.
+    /// Syncs both files to the disk, for a clean exit.
     pub(super) fn sync(&self) -> io::Result<()> {
         self.record.sync()?;
         self.stamps.sync()
     }
 }
 
-/// Returns what has become of the stamps in the file at `path`, if some are lost.
+/// Describes the loss of stamps in the file at `path`, if some are lost.
 fn jobs_lost(path: &Path, damage: Damage) -> Option<String> {
     let path = path.display();
     let lost = match damage {
         Damage::None => return None,
-        Damage::Records(count) => format!("{count} records of {path} were unreadable"),
+        Damage::Records(count) => format!("{count} records of {path} are damaged"),
         Damage::Emptied => format!("{path} was empty"),
     };
     Some(format!(
-        "{lost}: starting without them; a job may run again in its period, unless another member knows of its run"
+        "{lost}: ringd starts without them; a job may run again in its period, unless another member knows of its run"
     ))
 }
 

@@ -1,4 +1,4 @@
-//! What the state file's record says: 64 bytes, kept twice ([`TwoSlots`](ring_host::TwoSlots)).
+//! The record in the state file: 64 bytes, stored twice ([`TwoSlots`](ring_host::TwoSlots)).
 //!
 //! ```text
 //! 16  my_token_number    u32
@@ -19,26 +19,23 @@ use ring_proto::lab2::Durable;
 
 use crate::system::record_file::Format;
 
-/// Bytes of a record.
 pub(super) const LEN: usize = 64;
 
-/// Contents of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Record {
     /// The node's state.
     pub durable: Durable,
-    /// Whether the file of jobs has its mark, and so is never empty. Earlier builds made an empty one.
+    /// Whether the file of jobs has its mark, and so is never empty. Earlier versions made an empty file.
     pub has_marked_jobs: bool,
 }
 
-/// How a record says it.
 pub(super) const FORMAT: Format<Record, LEN> = Format {
     magic: *b"RINGST01",
     encode,
     decode,
 };
 
-/// A record's bytes, but for what proves it.
+/// Encodes a record, without the parts that `TwoSlots` adds.
 pub(super) fn encode(record: &Record) -> [u8; LEN] {
     let durable = &record.durable;
     let mut bytes = [0; LEN];
@@ -53,7 +50,7 @@ pub(super) fn encode(record: &Record) -> [u8; LEN] {
     bytes
 }
 
-/// What a record's bytes say; `None`: nothing that this version writes.
+/// Decodes a record; `None`: this version never writes it.
 pub(super) fn decode(bytes: &[u8; LEN]) -> Option<Record> {
     let known = match u32_at(bytes, 20) {
         0 => None,
@@ -77,8 +74,8 @@ fn token(bytes: &[u8; LEN]) -> Option<Token> {
         author: MacAddr(array_at(bytes, 32)),
         number: u32_at(bytes, 40),
     };
-    // Its author may be any address, as in the frame that it came with: a record that was refused
-    // would take the numbers back.
+    // Its author may be any address, as in the frame that it came with. Refusing such a record would set the numbers
+    // back.
     (token.progress <= MAX_PROGRESS).then_some(token)
 }
 

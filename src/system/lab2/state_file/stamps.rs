@@ -1,6 +1,6 @@
-//! The stamps of jobs that run once in a period, in a file beside the state file.
+//! The stamps of jobs that run once per period, in a file next to the state file.
 //!
-//! Each of the 32 places has a record of 128 bytes, kept twice ([`TwoSlots`]):
+//! Each of the 32 places has a record of 128 bytes, stored twice ([`TwoSlots`]):
 //!
 //! ```text
 //! 16  began              u64   nanoseconds since 1970
@@ -13,8 +13,8 @@
 //! 56  name               32 bytes
 //! 88  before             u64   as began; 0: none; then zeros
 //! ```
-//! All integers are big-endian. After the places comes one more record, whose body is zero: by it a file that an
-//! earlier run has made, and that no job has run under yet, is told from one that was emptied.
+//! All integers are big-endian. After the places there is one more record with a zero body, the mark. It
+//! distinguishes a file that an earlier run has made, and that has no stamps yet, from one that was emptied.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -32,65 +32,62 @@ use ring_codec::lab2::RunOutcome;
 const LEN: usize = 128;
 const MAGIC: [u8; 8] = *b"RINGJB01";
 
-/// The place of the record by which a file is known to have been made.
-const MARK: u8 = 32;
-const _: () = assert!(MARK as usize == MAX_STAMPS);
+/// The place of the mark, which shows that the file was made.
+const MARK_PLACE: u8 = 32;
+const _: () = assert!(MARK_PLACE as usize == MAX_STAMPS);
 
-/// What is found in the stamps' file.
+/// The contents of the file when it was opened.
 #[derive(Debug)]
 pub(super) enum FoundStamps {
     /// Records that this version knows, or none.
     Known {
-        /// The file.
         file: StampFile,
-        /// What an earlier run has stored.
+        /// The stamps that an earlier run stored.
         stored: Vec<StoredStamp>,
-        /// What is lost of that.
+        /// The lost part of them.
         damage: Damage,
     },
-    /// Bytes that no version has written.
+    /// Bytes that are not from any version.
     Foreign,
     /// Records of this format, which only newer versions know.
     Newer(u8),
 }
 
-/// What is lost of the stamps that an earlier run has stored.
+/// The lost part of the stamps that an earlier run stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Damage {
     /// Nothing.
     None,
-    /// So many records.
+    /// This number of records.
     Records(usize),
-    /// The file was there, and empty or all zeros.
+    /// The file existed, but was empty or all zeros.
     Emptied,
 }
 
-/// The stamps' file.
 #[derive(Debug)]
 pub(super) struct StampFile {
     file: PlacedFile,
-    /// In order; the last one is the mark.
-    places: Vec<Place>,
+    /// The places in order. The last one is the mark.
+    places: Vec<StampPlace>,
 }
 
-/// A place in the file.
 #[derive(Debug)]
-struct Place {
+struct StampPlace {
     slots: TwoSlots<LEN>,
     /// The record that was written last, encoded.
     newest: Option<[u8; LEN]>,
 }
 
 impl StampFile {
-    /// Reads what an earlier run has stored in the file at `path`, and makes the file if it is missing. Damaged
-    /// records count as not there. `was_marked` is whether a file that is there must have its mark: one without may
-    /// be empty.
+    /// Reads the stamps that an earlier run stored in the file at `path`, and makes the file if it is missing.
+    /// Damaged records count as missing. `was_marked` tells whether an existing file must have its mark. A file
+    /// without a mark may be empty.
     pub(super) fn open(path: PathBuf, was_marked: bool) -> io::Result<FoundStamps> {
         let (file, is_new) = PlacedFile::open(path)?;
         let (mut stored, mut damaged) = (Vec::new(), 0);
         let (mut foreign, mut is_marked) = (false, false);
         let mut places = Vec::with_capacity(MAX_STAMPS + 1);
-        for place in 0..=MARK {
+        for place in 0..=MARK_PLACE {
             let decoded = |bytes: &[u8; LEN]| read(bytes, place).map(|stamp| (*bytes, stamp));
             let (slots, found) = TwoSlots::open(file.file(), MAGIC, slots_of(place), decoded)?;
             let newest = match found {
@@ -108,14 +105,14 @@ impl StampFile {
                     newest
                 }
             };
-            is_marked |= place == MARK && newest.is_some();
+            is_marked |= place == MARK_PLACE && newest.is_some();
             stored.extend(newest.and_then(|(_, stamp)| stamp));
             let newest = newest.map(|(bytes, _)| bytes);
-            places.push(Place { slots, newest });
+            places.push(StampPlace { slots, newest });
         }
         let is_known = places.iter().any(|place| place.newest.is_some());
         let length = file.file().metadata()?.len();
-        if !is_known && (foreign || damaged == 0 && length > offset(MARK + 1, 0)) {
+        if !is_known && (foreign || damaged == 0 && length > offset(MARK_PLACE + 1, 0)) {
             return Ok(FoundStamps::Foreign);
         }
         let may_be_empty = length == 0 && (is_new || !was_marked);
@@ -126,7 +123,7 @@ impl StampFile {
         };
         let mut opened = Self { file, places };
         if !is_marked {
-            opened.write(MARK, [0; LEN])?;
+            opened.write(MARK_PLACE, [0; LEN])?;
         }
         Ok(FoundStamps::Known {
             file: opened,
@@ -140,7 +137,7 @@ impl StampFile {
     /// # Errors
     /// The file cannot be written, or is not in its place.
     pub(super) fn store(&mut self, stored: &StoredStamp) -> io::Result<()> {
-        if stored.place == MARK {
+        if stored.place == MARK_PLACE {
             return Err(ErrorKind::InvalidInput.into());
         }
         self.write(stored.place, encode(stored))
@@ -148,47 +145,48 @@ impl StampFile {
 
     fn write(&mut self, place: u8, bytes: [u8; LEN]) -> io::Result<()> {
         let place = self.places.get_mut(usize::from(place));
-        let Place { slots, newest } = place.ok_or(ErrorKind::InvalidInput)?;
+        let StampPlace { slots, newest } = place.ok_or(ErrorKind::InvalidInput)?;
         slots.write(self.file.writable()?, bytes)?;
         *newest = Some(bytes);
         Ok(())
     }
 
-    /// Looks whether the file is in its place; makes it again, with all stamps, if it was taken away and its
-    /// directory is there.
-    pub(super) fn look(&mut self) {
+    /// Checks that the file is in its place. If not, and its directory exists, makes it again with all stamps.
+    pub(super) fn check_place(&mut self) {
         let Self { file, places } = self;
-        let restored = file.look(|file| {
+        let restored = file.check_place(|file| {
             let restore = |(at, place)| restore(file, at, place);
             (0..)
                 .zip(&*places)
                 .map(restore)
                 .collect::<io::Result<Vec<_>>>()
         });
-        // Only now: if one place cannot be written, the old file may come back, and its sequences go on.
+        // Only if all places were written: otherwise the old file may come back, and its sequences continue.
         for (place, slots) in places.iter_mut().zip(restored.into_iter().flatten()) {
             place.slots = slots;
         }
     }
 
-    /// Why nothing can be stored in it, as a sentence, if it is not in its place.
-    pub(super) fn trouble(&self) -> Option<&str> {
-        self.file.trouble()
+    /// Describes why nothing can be stored, if the file is not in its place.
+    pub(super) fn problem(&self) -> Option<&str> {
+        self.file.problem()
     }
 
-    /// Makes sure that the disk has it all.
+    /// Syncs the file to the disk.
     pub(super) fn sync(&self) -> io::Result<()> {
         self.file.file().sync_all()
     }
 }
 
 /// Writes the newest record of the place `at` to a file that was made again. Returns the place's slots there.
-fn restore(file: &File, at: u8, place: &Place) -> io::Result<TwoSlots<LEN>> {
-    // What may be there by now is no newer.
+fn restore(file: &File, at: u8, place: &StampPlace) -> io::Result<TwoSlots<LEN>> {
+    // Records that are there already are not newer.
     let decoded = |bytes: &[u8; LEN]| read(bytes, at);
     let opened = TwoSlots::open(file, MAGIC, slots_of(at), decoded)?;
     let (mut slots, Contents::Known { .. }) = opened else {
-        return Err(io::Error::other("there is a file that is not its own"));
+        return Err(io::Error::other(
+            "the file there is not the file of this node",
+        ));
     };
     if let Some(newest) = place.newest {
         slots.write(file, newest)?;
@@ -200,13 +198,10 @@ fn slots_of(place: u8) -> [u64; 2] {
     [0, 1].map(|slot| offset(place, slot))
 }
 
-/// Decodes a record: `None` if it is none, `Some(None)` if it is the mark.
-#[expect(
-    clippy::option_option,
-    reason = "a record that is no stamp is no error"
-)]
+/// Decodes a record: `None` if it is invalid, `Some(None)` if it is the mark.
+#[expect(clippy::option_option, reason = "a valid record may be no stamp")]
 fn read(bytes: &[u8; LEN], place: u8) -> Option<Option<StoredStamp>> {
-    if place == MARK {
+    if place == MARK_PLACE {
         return Some(None);
     }
     decode(bytes, place).map(Some)
@@ -253,7 +248,7 @@ fn decode(bytes: &[u8; LEN], place: u8) -> Option<StoredStamp> {
 mod tests {
     use ring_proto::lab2::{JobName, Stamp, StoredStamp};
 
-    use super::{Damage, FoundStamps, LEN, MARK, StampFile, offset};
+    use super::{Damage, FoundStamps, LEN, MARK_PLACE, StampFile, offset};
     use ring_codec::MacAddr;
     use ring_codec::lab2::RunOutcome;
     use ring_text::hex;
@@ -280,7 +275,7 @@ mod tests {
         }
     }
 
-    /// An empty file that an earlier run has made.
+    /// Makes a file as an earlier run without stamps leaves it.
     fn made() -> NamedTempFile {
         let file = NamedTempFile::new().unwrap();
         fs::remove_file(file.path()).unwrap();
@@ -315,9 +310,9 @@ mod tests {
         (file, stored, damage)
     }
 
-    /// Both slots of the first place, as ringd 0.1.0 has written them.
+    /// Both slots of the first place, as written by ringd 0.1.0.
     #[test]
-    fn a_file_of_the_first_version_is_known_and_written_on_byte_by_byte() {
+    fn a_file_of_the_first_version_is_read_and_continued_byte_by_byte() {
         const FIRST: [&str; 4] = [
             "52494e474a423031000000000000000118ead1211105775f18ead120633a55f1",
             "000000000200000000010000000000000000417bce6c80006e696768746c7900",
@@ -363,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_stored_last_is_found_again_in_its_place() {
+    fn the_last_stamp_of_each_place_is_found_again() {
         let file = made();
         let (mut stamps, found) = open(&file);
         assert_eq!(found, []);
@@ -376,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn a_torn_record_leaves_the_one_before() {
+    fn a_torn_record_leaves_the_previous_one() {
         for stored in 2..=3 {
             let file = made();
             let (mut stamps, _) = open(&file);
@@ -399,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_that_is_cut_off_is_damaged() {
+    fn a_truncated_record_is_damaged() {
         let file = made();
         let (mut stamps, _) = open(&file);
         stamps.store(&stamp(4, "nightly", 1)).unwrap();
@@ -411,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_of_a_newer_version_is_recognised_wherever_it_is() {
+    fn a_record_of_a_newer_version_is_recognized_in_any_place() {
         for (place, slot) in [(0, 0), (4, 1), (31, 1)] {
             let file = made();
             open(&file).0.store(&stamp(4, "nightly", 1)).unwrap();
@@ -424,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_was_emptied_is_told_from_one_without_stamps() {
+    fn an_emptied_file_differs_from_one_without_stamps() {
         let file = made();
         assert_eq!(open_damaged(file.path()).2, Damage::None);
         let length = opened(&file).metadata().unwrap().len();
@@ -436,14 +431,14 @@ mod tests {
             assert_eq!((found, damage), (Vec::new(), Damage::Emptied));
             assert_eq!(open_damaged(file.path()).2, Damage::None, "once");
         }
-        // A file of a version that wrote no mark.
+        // A version that wrote no mark made this file.
         open(&file).0.store(&stamp(4, "nightly", 1)).unwrap();
-        opened(&file).set_len(offset(MARK, 0)).unwrap();
+        opened(&file).set_len(offset(MARK_PLACE, 0)).unwrap();
         assert_eq!(open(&file).1, [stamp(4, "nightly", 1)]);
     }
 
     #[test]
-    fn what_no_version_has_written_is_foreign_and_stays_as_it_is() {
+    fn a_file_of_another_program_is_foreign_and_is_kept() {
         for contents in [&b"another program's"[..], &vec![0; 100_000][..]] {
             let file = NamedTempFile::new().unwrap();
             fs::write(file.path(), contents).unwrap();
@@ -462,12 +457,12 @@ mod tests {
         let (mut stamps, ..) = open_damaged(&path);
         stamps.store(&stamp(4, "nightly", 1)).unwrap();
         fs::remove_dir_all(&place).unwrap();
-        stamps.look();
-        assert!(stamps.trouble().is_some());
+        stamps.check_place();
+        assert!(stamps.problem().is_some());
         assert!(stamps.store(&stamp(4, "nightly", 2)).is_err());
         fs::create_dir(&place).unwrap();
-        stamps.look();
-        assert!(stamps.trouble().is_none());
+        stamps.check_place();
+        assert!(stamps.problem().is_none());
         stamps.store(&stamp(5, "report", 3)).unwrap();
         let (_, found, damage) = open_damaged(&path);
         assert_eq!(found, [stamp(4, "nightly", 1), stamp(5, "report", 3)]);
@@ -489,20 +484,20 @@ mod tests {
         // All places before the last one can be written.
         let foreign = File::create(&path).unwrap();
         foreign.write_all_at(b"theirs", offset(31, 0)).unwrap();
-        stamps.look();
-        assert!(stamps.trouble().is_some());
+        stamps.check_place();
+        assert!(stamps.problem().is_some());
         fs::remove_dir_all(&place).unwrap();
         fs::rename(&away, &place).unwrap();
-        stamps.look();
-        assert!(stamps.trouble().is_none());
+        stamps.check_place();
+        assert!(stamps.problem().is_none());
         stamps.store(&stamp(4, "nightly", 11)).unwrap();
         assert_eq!(open_damaged(&path).1, [stamp(4, "nightly", 11)]);
     }
 
     #[test]
-    fn a_place_that_is_none_is_refused() {
+    fn an_invalid_place_is_refused() {
         let file = made();
-        for place in [MARK, MARK + 1] {
+        for place in [MARK_PLACE, MARK_PLACE + 1] {
             assert!(open(&file).0.store(&stamp(place, "nightly", 1)).is_err());
         }
     }

@@ -7,9 +7,9 @@ use ring_runtime::driver::Store;
 use ring_text::hex;
 
 use super::record::{self, LEN};
-use super::{FRESH, StateFile};
+use super::{INITIAL_DURABLE, StateFile};
 use crate::system::Error;
-use crate::system::record_file::{Found, SLOTS};
+use crate::system::record_file::{LoadedState, SLOTS};
 use ring_codec::MacAddr;
 use ring_codec::lab2::Token;
 use std::fs::{self, OpenOptions};
@@ -32,11 +32,11 @@ fn ring(interface: &str) -> NodeName {
     parse_ring_name(interface).expect("a name")
 }
 
-fn open(directory: &Path) -> (StateFile, Found<Durable>) {
+fn open(directory: &Path) -> (StateFile, LoadedState<Durable>) {
     StateFile::open(directory, &ring("eth0")).unwrap()
 }
 
-/// Overwrites the bytes at `offset`, as a write that was cut short would leave them.
+/// Overwrites bytes at `offset`, as an interrupted write would leave them.
 fn damage(directory: &Path, offset: u64) {
     let file = OpenOptions::new()
         .write(true)
@@ -46,26 +46,29 @@ fn damage(directory: &Path, offset: u64) {
 }
 
 #[test]
-fn what_was_stored_last_is_found_again() {
+fn the_last_record_is_found_again() {
     let directory = tempfile::tempdir().unwrap();
     let (mut state, found) = open(directory.path());
-    assert_eq!(found, Found::Nothing);
+    assert_eq!(found, LoadedState::Nothing);
     for number in 1..=5 {
         state.store(&durable(number));
     }
     drop(state);
-    assert_eq!(open(directory.path()).1, Found::Stored(durable(5)));
+    assert_eq!(open(directory.path()).1, LoadedState::Stored(durable(5)));
 }
 
 #[test]
 fn a_file_from_before_the_first_token_is_not_corrupt() {
     let directory = tempfile::tempdir().unwrap();
     drop(open(directory.path()));
-    assert_eq!(open(directory.path()).1, Found::Stored(FRESH));
+    assert_eq!(
+        open(directory.path()).1,
+        LoadedState::Stored(INITIAL_DURABLE)
+    );
 }
 
 #[test]
-fn a_torn_slot_leaves_the_one_before() {
+fn a_torn_slot_leaves_the_previous_record() {
     for stored in 2..=5_u32 {
         let directory = tempfile::tempdir().unwrap();
         let (mut state, _) = open(directory.path());
@@ -75,38 +78,41 @@ fn a_torn_slot_leaves_the_one_before() {
         drop(state);
         damage(directory.path(), SLOTS[stored as usize % 2] + 10);
         let (mut state, found) = open(directory.path());
-        assert_eq!(found, Found::Stored(durable(stored - 1)));
+        assert_eq!(found, LoadedState::Stored(durable(stored - 1)));
         state.store(&durable(stored + 1));
         drop(state);
-        assert_eq!(open(directory.path()).1, Found::Stored(durable(stored + 1)));
+        assert_eq!(
+            open(directory.path()).1,
+            LoadedState::Stored(durable(stored + 1))
+        );
     }
 }
 
 #[test]
-fn a_corrupt_or_emptied_file_is_said_and_started_afresh() {
+fn a_corrupt_or_emptied_file_is_reported_and_replaced() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("eth0.state");
     let torn = [&b"RINGST01"[..], &[0xff; 600]].concat();
-    for (contents, expected, said) in [
-        (torn, Found::Corrupt, "was unreadable"),
-        (vec![], Found::Emptied, "was empty"),
-        (vec![0; 576], Found::Emptied, "was empty"),
+    for (contents, expected, expected_text) in [
+        (torn, LoadedState::Corrupt, "is damaged"),
+        (vec![], LoadedState::Emptied, "was empty"),
+        (vec![0; 576], LoadedState::Emptied, "was empty"),
     ] {
         fs::write(&path, contents).unwrap();
         let (mut state, found) = open(directory.path());
         assert_eq!(found, expected);
         let troubles: Vec<_> = state.troubles().collect();
-        assert!(troubles[0].contains(said), "{troubles:?}");
+        assert!(troubles[0].contains(expected_text), "{troubles:?}");
         state.store(&durable(7));
         drop(state);
         let (state, found) = open(directory.path());
-        assert_eq!(found, Found::Stored(durable(7)));
+        assert_eq!(found, LoadedState::Stored(durable(7)));
         assert_eq!(state.troubles().count(), 0);
     }
 }
 
 #[test]
-fn what_is_no_state_file_is_refused_and_left_alone() {
+fn another_programs_file_is_refused_and_kept() {
     for name in ["eth0.state", "eth0.jobs"] {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join(name);
@@ -121,7 +127,7 @@ fn what_is_no_state_file_is_refused_and_left_alone() {
 }
 
 #[test]
-fn an_emptied_job_file_is_said() {
+fn an_emptied_job_file_is_reported() {
     let directory = tempfile::tempdir().unwrap();
     drop(open(directory.path()));
     assert_eq!(open(directory.path()).0.losses(), []);
@@ -134,24 +140,24 @@ fn an_emptied_job_file_is_said() {
 }
 
 #[test]
-fn nothing_counts_as_stored_while_the_directory_is_gone() {
+fn nothing_counts_as_stored_while_the_directory_is_missing() {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path().join("place");
     let (mut state, _) = open(&place);
     state.store(&durable(1));
-    state.look();
+    state.check_place();
     assert!(state.is_in_place() && state.troubles().count() == 0);
     fs::remove_dir_all(&place).unwrap();
-    state.look();
+    state.check_place();
     assert!(!state.is_in_place() && state.troubles().count() == 1);
     assert_eq!(state.store(&durable(2)), Stored::Failed);
     fs::create_dir(&place).unwrap();
-    state.look();
+    state.check_place();
     assert!(state.is_in_place() && state.troubles().count() == 0);
-    // Another daemon does not get what this one has made again.
+    // Another daemon cannot lock the file that this one has made again.
     assert!(StateFile::open(&place, &ring("eth0")).is_err());
     drop(state);
-    assert_eq!(open(&place).1, Found::Stored(durable(1)));
+    assert_eq!(open(&place).1, LoadedState::Stored(durable(1)));
 }
 
 #[test]
@@ -169,13 +175,13 @@ fn a_record_is_one_write_to_one_slot() {
     assert_eq!(record, Some(durable(2)));
 }
 
-/// A record, as ringd 0.1.0 has written it.
+/// A record, as written by ringd 0.1.0.
 const SECOND: [&str; 2] = [
     "52494e47535430310000000000000002000000010000000118ead120633a55f1",
     "02000000000100000000000100000000000000000000000064b24263e0209f4f",
 ];
 
-/// Builds of that time made the file of jobs, and wrote to it only once a job ran.
+/// Versions of that time made the file of jobs, but wrote to it only when a job ran.
 #[test]
 fn an_empty_job_file_of_an_earlier_build_has_lost_nothing() {
     let directory = tempfile::tempdir().unwrap();
@@ -188,9 +194,9 @@ fn an_empty_job_file_of_an_earlier_build_has_lost_nothing() {
     assert_eq!(open(directory.path()).0.losses().len(), 1, "this one did");
 }
 
-/// The file of jobs has its mark after that.
+/// After that, the file of jobs has its mark.
 #[test]
-fn a_file_of_the_first_version_is_known_and_written_on_byte_by_byte() {
+fn a_file_of_the_first_version_is_read_and_continued_byte_by_byte() {
     const THIRD: [&str; 2] = [
         "52494e47535430310000000000000003000000010000000118ead120633a55f1",
         "0200000000010000000000010000000100000000000000001e1660517579ed95",
@@ -209,7 +215,7 @@ fn a_file_of_the_first_version_is_known_and_written_on_byte_by_byte() {
         known: Some(known),
         stamp: None,
     };
-    assert_eq!(found, Found::Stored(durable));
+    assert_eq!(found, LoadedState::Stored(durable));
     state.store(&durable);
     let written = fs::read(state.path()).unwrap();
     let at = usize::try_from(SLOTS[1]).unwrap();
@@ -232,7 +238,7 @@ fn a_missing_directory_is_made() {
 }
 
 #[test]
-fn a_directory_that_is_none_is_an_error_that_names_it() {
+fn a_file_in_place_of_the_directory_is_an_error_that_names_it() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("file");
     fs::write(&file, "").unwrap();
@@ -242,7 +248,7 @@ fn a_directory_that_is_none_is_an_error_that_names_it() {
 }
 
 #[test]
-fn a_newer_file_is_refused_and_left_alone() {
+fn a_newer_file_is_refused_and_kept() {
     for slot in SLOTS.map(|slot| usize::try_from(slot).unwrap()) {
         let directory = tempfile::tempdir().unwrap();
         let (mut state, _) = open(directory.path());
@@ -262,7 +268,7 @@ fn a_newer_file_is_refused_and_left_alone() {
 }
 
 #[test]
-fn a_newer_file_of_jobs_is_refused_and_left_alone() {
+fn a_newer_file_of_jobs_is_refused_and_kept() {
     let directory = tempfile::tempdir().unwrap();
     drop(open(directory.path()));
     let jobs = directory.path().join("eth0.jobs");
@@ -278,20 +284,20 @@ fn a_newer_file_of_jobs_is_refused_and_left_alone() {
 }
 
 #[test]
-fn damaged_records_of_jobs_are_counted_and_are_no_end() {
+fn damaged_records_of_jobs_are_counted_and_the_node_starts() {
     let directory = tempfile::tempdir().unwrap();
     let jobs = directory.path().join("eth0.jobs");
     assert_eq!(open(directory.path()).0.losses(), []);
     let damaged = [&b"RINGJB01"[..], &[7; 120]].concat();
     fs::write(&jobs, damaged.repeat(2)).unwrap();
     let (state, _) = open(directory.path());
-    let (event, said) = &state.losses()[0];
+    let (event, expected_text) = &state.losses()[0];
     assert_eq!(*event, "jobs_corrupt");
-    assert!(said.contains("2 records of"), "{said}");
+    assert!(expected_text.contains("2 records of"), "{expected_text}");
 }
 
 #[test]
-fn a_link_is_refused_and_what_it_leads_to_is_left_alone() {
+fn a_link_is_refused_and_its_target_is_kept() {
     let directory = tempfile::tempdir().unwrap();
     let (path, target) = (
         directory.path().join("eth0.state"),
@@ -306,7 +312,7 @@ fn a_link_is_refused_and_what_it_leads_to_is_left_alone() {
 }
 
 #[test]
-fn failing_writes_are_counted_and_are_no_end() {
+fn failing_writes_are_counted_and_the_node_continues() {
     let directory = tempfile::tempdir().unwrap();
     let (mut state, _) = open(directory.path());
     state.store(&durable(1));

@@ -1,4 +1,4 @@
-//! A machine, a store, a link and an observer that panic when they are misused and write down what happens in one
+//! A machine, a store, a link and an observer for tests. They panic when misused, and write all calls into one
 //! journal.
 
 use super::super::{
@@ -18,7 +18,7 @@ pub(super) const NOW: Now = Now {
     wall: 70,
 };
 
-/// What happened, in order, in everybody's words.
+/// All calls in order.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Journal(Rc<RefCell<Vec<String>>>);
 
@@ -32,10 +32,10 @@ impl Journal {
     }
 }
 
-/// A machine that does what it hears: each byte of a frame or a command is an order.
+/// A machine that obeys its input: each byte of a frame or a command is an order.
 ///
-/// `d`: something durable; `e`: an event; any capital letter: a frame of that letter. A frame
-/// `X` that was accepted makes a durable and a frame `Y`.
+/// `d` makes something durable, `e` an event, any capital letter a frame of that letter. An accepted frame `X` makes
+/// something durable and a frame `Y`. A frame `Q` asks when it has left.
 #[derive(Debug, Default)]
 pub(super) struct Puppet {
     journal: Journal,
@@ -61,7 +61,7 @@ impl Puppet {
     }
 
     fn obey(&mut self, now: Now, orders: &[u8]) {
-        assert_eq!(now, NOW, "the driver has a clock of its own");
+        assert_eq!(now, NOW, "the driver reads its own clock");
         let drained = self.durable.is_none()
             && self.frames.is_empty()
             && self.unsettled.is_empty()
@@ -188,14 +188,13 @@ impl Observe<&'static str> for Journal {
     }
 }
 
-/// Frames with their ages.
-pub(super) type Arrived = Vec<(&'static [u8], Duration)>;
+pub(super) type ArrivedFrames = Vec<(&'static [u8], Duration)>;
 
-/// A link with one answer for each call that is to come; one more call panics.
+/// A link with one prepared result per call. A call without one panics.
 #[derive(Debug, Default)]
 pub(super) struct Wire {
     journal: Journal,
-    pub arrived: VecDeque<io::Result<Arrived>>,
+    pub arrived: VecDeque<io::Result<ArrivedFrames>>,
     pub takes: VecDeque<Result<usize, Refused>>,
 }
 
@@ -233,7 +232,7 @@ impl Link for Wire {
     }
 }
 
-/// A driver with its surroundings; one journal for all.
+/// A driver with its environment, and one journal for all.
 pub(super) struct Stage {
     pub driver: Driver<Puppet>,
     pub wire: Wire,
@@ -245,7 +244,7 @@ impl Stage {
         Self::of(false)
     }
 
-    /// One of a machine that gathers.
+    /// Makes a stage whose machine handles a batch before it is drained.
     pub(super) fn gathering() -> Self {
         Self::of(true)
     }
@@ -267,7 +266,6 @@ impl Stage {
         }
     }
 
-    /// The link will take this many frames of the next batch.
     pub(super) fn takes(mut self, count: usize) -> Self {
         self.wire.takes.push_back(Ok(count));
         self
@@ -285,7 +283,7 @@ impl Stage {
         self
     }
 
-    /// Does something with the driver while the link is there, and says what happened.
+    /// Calls `act` with the driver and a link, and returns the journal.
     pub(super) fn with<T>(
         &mut self,
         act: impl FnOnce(&mut Driver<Puppet>, &mut Environment<'_, Wire, Journal, Journal>) -> T,

@@ -1,4 +1,4 @@
-//! Maintenance: nobody is granted the token here.
+//! Tests of pauses, in which no client is granted the token.
 
 use std::time::Duration;
 
@@ -8,8 +8,8 @@ use ring_proto::lab2::Command;
 use super::super::Notice;
 use super::{HEARTBEAT, LEASE, Rig, waiting};
 
-/// How long a holder has to end.
-const NOTICE: Duration = Duration::from_secs(1);
+/// The time in which a holder must end.
+const ENDING_NOTICE: Duration = Duration::from_secs(1);
 
 fn lost(rig: &Rig, after: Duration) -> Vec<(u64, Notice)> {
     let (why, until) = (LossReason::Paused, rig.now + after);
@@ -19,38 +19,42 @@ fn lost(rig: &Rig, after: Duration) -> Vec<(u64, Notice)> {
 #[test]
 fn a_holder_ends_its_work_and_then_the_machine_is_paused() {
     let mut rig = Rig::has_token(5);
-    rig.wants(1);
+    rig.want(1);
     rig.locks.pause(true);
     assert_eq!(rig.update(), lost(&rig, LEASE));
-    assert_eq!(rig.count(&Command::Pause(true)), 0, "not under its feet");
+    assert_eq!(
+        rig.count(&Command::Pause(true)),
+        0,
+        "not before the holder has ended"
+    );
     assert_eq!(rig.release(1), []);
-    let told = [Command::WantToken, Command::Pause(true), Command::WorkDone];
-    assert_eq!(rig.commands, told);
+    let notices = [Command::WantToken, Command::Pause(true), Command::WorkDone];
+    assert_eq!(rig.commands, notices);
     assert!(rig.locks.is_idle());
 }
 
 #[test]
-fn a_holder_has_a_second_where_the_lease_is_longer_and_is_waited_for_until_that_is_over() {
+fn a_holder_gets_a_second_and_is_awaited_until_its_lease_ends() {
     let mut rig = Rig::has_token(5);
-    rig.machine.lease_until = rig.now + 10 * NOTICE;
-    rig.wants(1);
+    rig.machine.lease_until = rig.now + 10 * ENDING_NOTICE;
+    rig.want(1);
     rig.locks.pause(true);
-    assert_eq!(rig.update(), lost(&rig, NOTICE));
-    rig.later(10 * NOTICE - Duration::from_millis(1));
+    assert_eq!(rig.update(), lost(&rig, ENDING_NOTICE));
+    rig.advance(10 * ENDING_NOTICE - Duration::from_millis(1));
     assert_eq!(
         rig.count(&Command::Pause(true)),
         0,
-        "it may not have heard of it"
+        "it may not have read the notice"
     );
-    rig.later(Duration::from_millis(1));
+    rig.advance(Duration::from_millis(1));
     assert_eq!(rig.count(&Command::Pause(true)), 1);
 }
 
 #[test]
-fn a_drained_holder_ends_its_work_in_its_own_time_and_nobody_follows_it() {
+fn a_drained_holder_finishes_its_work_and_no_client_follows() {
     let mut rig = Rig::has_token(5);
-    rig.wants(1);
-    rig.wants(2);
+    rig.want(1);
+    rig.want(2);
     rig.locks.drain();
     assert_eq!(rig.update(), []);
     rig.machine.lease_until = rig.now + 10 * LEASE;
@@ -61,15 +65,15 @@ fn a_drained_holder_ends_its_work_in_its_own_time_and_nobody_follows_it() {
     assert_eq!(rig.count(&Command::Pause(true)), 1);
     rig.locks.pause(false);
     rig.update();
-    rig.comes(9);
+    rig.take_token(9);
     assert_eq!(rig.update(), rig.granted(2));
 }
 
 #[test]
-fn a_pause_ends_what_a_drain_has_left_and_not_the_other_way_round() {
+fn a_pause_ends_a_drained_holder_and_a_drain_does_not_save_a_paused_one() {
     for first_drains in [true, false] {
         let mut rig = Rig::has_token(5);
-        rig.wants(1);
+        rig.want(1);
         if first_drains {
             rig.locks.drain();
             assert_eq!(rig.update(), []);
@@ -85,57 +89,57 @@ fn a_pause_ends_what_a_drain_has_left_and_not_the_other_way_round() {
 }
 
 #[test]
-fn who_waits_goes_on_waiting_until_the_pause_is_over() {
+fn clients_wait_until_the_pause_ends() {
     let mut rig = Rig::has_token(5);
-    rig.wants(1);
-    rig.wants(2);
+    rig.want(1);
+    rig.want(2);
     rig.locks.pause(true);
     rig.update();
     assert_eq!(rig.release(1), []);
-    assert_eq!(rig.wants(3), []);
-    assert_eq!(rig.live_through(HEARTBEAT), []);
+    assert_eq!(rig.want(3), []);
+    assert_eq!(rig.advance_in_steps(HEARTBEAT), []);
     rig.commands.clear();
     rig.locks.pause(false);
     assert_eq!(rig.update(), []);
     assert_eq!(rig.commands, [Command::Pause(false), Command::WantToken]);
-    rig.comes(9);
+    rig.take_token(9);
     assert_eq!(rig.update(), rig.granted(2), "in order");
 }
 
 #[test]
-fn a_token_that_nobody_else_takes_is_not_granted_either() {
+fn a_token_that_arrives_during_a_pause_is_not_granted() {
     let mut rig = Rig::has_token(5);
     rig.locks.pause(true);
     rig.update();
-    rig.comes(7);
-    assert_eq!(rig.wants(1), []);
+    rig.take_token(7);
+    assert_eq!(rig.want(1), []);
     assert_eq!(rig.count(&Command::WantToken), 0, "nor is it wanted");
 }
 
 #[test]
-fn who_does_not_want_to_wait_is_refused_meanwhile() {
+fn a_client_that_does_not_wait_is_refused_during_a_pause() {
     let mut rig = Rig::has_token(5);
     rig.locks.pause(true);
     rig.update();
     let refused = Notice::Refused(RefusalReason::Paused);
-    assert_eq!(rig.wants_so(1, waiting(0)), [(1, refused)]);
+    assert_eq!(rig.want_with(1, waiting(0)), [(1, refused)]);
     rig.locks.pause(false);
     rig.update();
-    rig.comes(6);
-    assert_eq!(rig.wants_so(1, waiting(0)), rig.granted(1));
+    rig.take_token(6);
+    assert_eq!(rig.want_with(1, waiting(0)), rig.granted(1));
 }
 
 #[test]
-fn who_waits_for_so_long_only_is_refused_then_in_a_pause_too() {
+fn a_client_is_refused_after_its_waiting_time_also_in_a_pause() {
     let mut rig = Rig::has_token(5);
     rig.locks.pause(true);
-    rig.wants_so(1, waiting(50));
-    let told = rig.live_through(Duration::from_millis(50));
-    assert_eq!(told, [(1, Notice::Refused(RefusalReason::Paused))]);
+    rig.want_with(1, waiting(50));
+    let notices = rig.advance_in_steps(Duration::from_millis(50));
+    assert_eq!(notices, [(1, Notice::Refused(RefusalReason::Paused))]);
 }
 
 #[test]
-fn the_machine_hears_of_a_pause_and_of_its_end_once() {
+fn the_machine_is_told_of_a_pause_and_of_its_end_once() {
     let mut rig = Rig::new();
     rig.locks.pause(false);
     rig.update();
@@ -155,11 +159,11 @@ fn the_machine_hears_of_a_pause_and_of_its_end_once() {
 fn a_shutdown_ends_a_pause() {
     let mut rig = Rig::new();
     rig.locks.pause(true);
-    rig.wants(1);
-    rig.locks.leave();
+    rig.want(1);
+    rig.locks.stop_granting();
     let leaving = Notice::Refused(RefusalReason::Leaving);
     assert_eq!(rig.update(), [(1, leaving)]);
     rig.locks.pause(false);
     let refused = Notice::Refused(RefusalReason::Leaving);
-    assert_eq!(rig.wants(2), [(2, refused)]);
+    assert_eq!(rig.want(2), [(2, refused)]);
 }

@@ -1,4 +1,4 @@
-use ring_host::observe::{Style, Taker};
+use ring_host::observe::{LogTarget, Style};
 use ring_proto::lab2::{DropReason, Event, Grade, Reason, State};
 use ring_proto::time::{Instant, Now};
 use ring_runtime::driver::Observe;
@@ -12,7 +12,7 @@ use std::time::Duration;
 const ONE: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
 const TWO: MacAddr = MacAddr([2, 0, 0, 0, 0, 2]);
 
-/// The lines that the events give, each at its time in ms; without time stamps if text.
+/// Returns the lines for events at these times, in milliseconds.
 fn lines(style: Style, events: &[(u64, Event)]) -> Vec<String> {
     captured(style, || {
         let mut log = Log::new(style.verbose, Duration::from_millis(400));
@@ -27,7 +27,7 @@ fn text(verbose: bool, events: &[(u64, Event)]) -> Vec<String> {
     let style = Style {
         json: false,
         verbose,
-        taker: Taker::Stream,
+        target: LogTarget::Stream,
     };
     let without_time = |line: String| line.split_once(' ').unwrap().1.trim().to_owned();
     lines(style, events).into_iter().map(without_time).collect()
@@ -51,7 +51,7 @@ fn changed(from: State, to: State, reason: Reason, progress: u64) -> Event {
     }
 }
 
-/// Some turns of the plain rotation: each 10 ms the token is taken, 5 ms later handed over.
+/// Returns turns of routine rotation: every 10 ms the token is taken, and 5 ms later handed over.
 fn rotation(turns: u64) -> Vec<(u64, Event)> {
     (0..turns)
         .flat_map(|turn| {
@@ -71,7 +71,7 @@ fn rotation(turns: u64) -> Vec<(u64, Event)> {
 }
 
 #[test]
-fn plain_rotation_is_told_in_full_or_not_at_all() {
+fn routine_rotation_is_logged_in_full_or_not_at_all() {
     assert_eq!(text(false, &rotation(250)), [""; 0]);
     let shown = text(true, &rotation(250));
     assert_eq!(shown.len(), 500);
@@ -79,7 +79,7 @@ fn plain_rotation_is_told_in_full_or_not_at_all() {
 }
 
 #[test]
-fn a_grade_that_no_later_tenure_reaches_is_missed() {
+fn a_grade_that_no_later_tenure_reaches_is_logged() {
     let grade = Grade::Quorum;
     let kind = ring_codec::lab2::Kind::TokenIsHere;
     let mut events = vec![
@@ -126,7 +126,7 @@ fn the_journal_gets_a_priority_for_each_line_and_no_time() {
     let style = |json| Style {
         json,
         verbose: false,
-        taker: Taker::Journal,
+        target: LogTarget::Journal,
     };
     let sentences = lines(style(false), &events);
     assert!(sentences[0].starts_with("<6>member 02:"), "{sentences:?}");
@@ -150,7 +150,7 @@ fn the_journal_s_socket_gets_the_fields_of_each_line() {
     let style = Style {
         json: false,
         verbose: false,
-        taker: Taker::Entries,
+        target: LogTarget::Entries,
     };
     let mut entry = lines(style, &events);
     entry.sort_unstable();
@@ -174,7 +174,7 @@ fn a_storm_of_changes_is_limited() {
     let events: Vec<_> = (0..10_000).map(|at| (at / 100, moved)).collect();
     let shown = text(false, &events);
     assert_eq!(shown.len(), 20);
-    assert_eq!(shown[0], "INFO member 02:00:00:00:00:02 has ip 10.0.0.1");
+    assert_eq!(shown[0], "INFO member 02:00:00:00:00:02 has IP 10.0.0.1");
 }
 
 #[test]

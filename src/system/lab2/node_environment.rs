@@ -1,4 +1,4 @@
-//! The machine's surroundings: an interface, a state file, and observers.
+//! The machine's environment: an interface, a state file, and observers.
 
 use ring_control::Finding;
 use ring_control::lab2::Status;
@@ -9,7 +9,7 @@ use ring_runtime::driver::{Environment, Observe};
 use ring_runtime::net::PacketSocket;
 
 use super::attachment::Attachment;
-use super::health::judge;
+use super::health::set_verdict;
 use super::history::History;
 use super::member_addresses::MemberAddresses;
 use super::service::Service;
@@ -18,78 +18,74 @@ use super::status::status;
 use crate::system::lab2::observe::Observers;
 use crate::system::write_warnings::WriteWarnings;
 
-/// The machine's surroundings.
 #[derive(Debug)]
-pub(super) struct Surroundings {
-    /// When the daemon was started.
+pub(super) struct NodeEnvironment {
     pub started: Now,
     pub attachment: Attachment,
     pub store: StateFile,
-    pub audience: Audience,
+    pub all_observers: AllObservers,
     pub health: NodeHealth,
     pub write_warnings: WriteWarnings,
 }
 
-impl Surroundings {
-    /// What `ringctl status` shows.
+impl NodeEnvironment {
+    /// Returns the status that `ringctl status` shows.
     pub(super) fn status(&mut self, now: Now, machine: &Lab2, service: &Service) -> Status {
         let mut status = status(
             self.started,
             now.monotonic,
             machine,
             &mut self.attachment,
-            &self.audience.observers.tally,
+            &self.all_observers.observers.tally,
             service,
         );
         status.stored &= self.store.is_in_place();
         let store = self.store.troubles().map(Finding::degraded);
         let clock = self.health.clock_trouble().map(Finding::degraded);
-        let interface = self.attachment.trouble().map(Finding::critical);
+        let interface = self.attachment.problem().map(Finding::critical);
         let around = store.chain(clock).chain(interface);
-        judge(&mut status, machine, around);
+        set_verdict(&mut status, machine, around);
         status
     }
 
-    /// Looks after what is around the machine, and tells watchers if the rate of the clock becomes wrong, or
-    /// right again.
-    pub(super) fn tidy(&mut self, now: Now) {
+    /// Checks the interface, the state file and the clock's rate.
+    pub(super) fn run_periodic_checks(&mut self, now: Now) {
         let Self {
             started: _,
             attachment,
             store,
-            audience,
+            all_observers,
             health,
             write_warnings,
         } = self;
         health.look_at_drops(attachment.kernel_drops());
-        store.look();
+        store.check_place();
         let failures = store.take_failures();
-        write_warnings.look(now.monotonic, store.path(), failures);
-        health.look_at_clock(|event, text| audience.history.trouble(now, event, text));
+        write_warnings.on_failures(now.monotonic, store.path(), failures);
+        health.look_at_clock(|event, text| all_observers.history.add_problem(now, event, text));
     }
 
-    /// Lends the driver what it works with.
-    pub(super) fn environment(&mut self) -> Environment<'_, PacketSocket, StateFile, Audience> {
+    /// Returns the parts that the driver works with.
+    pub(super) fn environment(&mut self) -> Environment<'_, PacketSocket, StateFile, AllObservers> {
         Environment {
             link: self.attachment.socket(),
             store: &mut self.store,
-            observer: &mut self.audience,
+            observer: &mut self.all_observers,
         }
     }
 }
 
-/// All observers of events.
 #[derive(Debug)]
-pub(super) struct Audience {
+pub(super) struct AllObservers {
     pub observers: Observers,
     pub member_addresses: MemberAddresses,
     pub history: History,
 }
 
-impl Observe<Event> for Audience {
+impl Observe<Event> for AllObservers {
     fn observe(&mut self, now: Now, event: &Event) {
         self.observers.observe(now, event);
-        self.member_addresses.heed(event);
+        self.member_addresses.note_event(event);
         self.history.observe(now, event);
     }
 }

@@ -1,21 +1,20 @@
-//! Who sees a server's events: the log, and those who watch.
+//! The observers of a server's events: the log, and clients that watch.
 
 use ring_host::{History, Priority};
 use ring_proto::ftn::server::Event;
 use ring_proto::time::Now;
 use ring_runtime::driver::Observe;
 
-use crate::system::ftn::observe::{Keys, Log, News, Rate, print};
+use crate::system::ftn::observe::{Describer, EventRate, Keys, Log, print};
 
-/// All observers of events.
 #[derive(Debug)]
-pub(super) struct Audience {
-    pub news: News,
+pub(super) struct Observers {
+    pub describer: Describer,
     pub log: Log,
     pub history: History<Keys>,
 }
 
-impl Observe<Event> for Audience {
+impl Observe<Event> for Observers {
     fn observe(&mut self, now: Now, event: &Event) {
         if matches!(event, Event::Dropped { .. }) && !self.log.is_verbose() {
             return;
@@ -25,7 +24,7 @@ impl Observe<Event> for Audience {
             Ok(admitted) => admitted,
             Err(()) => None,
         };
-        let line = self.news.describe(event, token.and_then(|it| it.held));
+        let line = self.describer.describe(event, token.and_then(|it| it.held));
         let rate = line.keys.rate;
         let admitted = match token {
             Some(token) => Some(token.hidden),
@@ -33,14 +32,14 @@ impl Observe<Event> for Audience {
         };
         match admitted {
             Some(hidden) => print(&line, hidden),
-            // Strangers and programs decide how many there are, so watchers get only those that are logged.
-            None if matches!(rate, Rate::Drop | Rate::Introduction) => return,
+            // Other machines and programs decide how many there are, so watchers get only the logged ones.
+            None if matches!(rate, EventRate::Drop | EventRate::Introduction) => return,
             None => {}
         }
         let priority = match rate {
-            Rate::Rare => Priority::News,
-            Rate::Drop => Priority::Routine,
-            // Thousands in a second would displace all news.
+            EventRate::Rare => Priority::News,
+            EventRate::Drop => Priority::Routine,
+            // Thousands per second would displace all news.
             _ => Priority::Passing,
         };
         self.history
@@ -53,19 +52,19 @@ mod tests {
     use ring_proto::ftn::server::Event;
     use ring_proto::time::{Instant, Now};
 
-    use super::{Audience, Log, News};
+    use super::{Describer, Log, Observers};
     use crate::system::ftn::observe::Names;
     use ring_host::History;
     use ring_runtime::driver::Observe;
 
     #[test]
-    fn watchers_get_an_event_with_its_sentence_and_the_keys_that_it_is_about() {
+    fn watchers_get_an_event_with_its_sentence_and_keys() {
         let now = Now {
             monotonic: Instant::default(),
             wall: 5_000_000,
         };
-        let mut audience = Audience {
-            news: News::new(Names::new(["a:1".into()], 0)),
+        let mut observers = Observers {
+            describer: Describer::new(Names::new(["a:1".into()], 0)),
             log: Log::new(false),
             history: History::new(now),
         };
@@ -73,8 +72,8 @@ mod tests {
             id: 7,
             address: ([192, 0, 2, 1], 7).into(),
         };
-        audience.observe(now, &begun);
-        let recent = audience.history.recent();
+        observers.observe(now, &begun);
+        let recent = observers.history.recent();
         let number = recent.latest();
         let message = recent.get(number).unwrap().message(number);
         let text = format!(

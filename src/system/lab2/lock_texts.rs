@@ -1,4 +1,4 @@
-//! Sentences for clients that do not get a lock or no longer have it.
+//! Texts for clients that do not get a lock or have lost it.
 
 use std::time::Duration;
 
@@ -9,21 +9,20 @@ use ring_proto::lab2::{Lab2, MAX_STAMPS, RunView, Votes, Work};
 use ring_proto::time::Instant;
 use ring_text::format_duration;
 
-use crate::system::lab2::observe::Absent;
+use crate::system::lab2::observe::QuorumHint;
 
-/// What the sentences are made of.
+/// The inputs for the texts.
 #[derive(Debug)]
-pub(super) struct Scene<'a> {
+pub(super) struct TextInputs<'a> {
     pub machine: &'a Lab2,
     pub now: Instant,
-    /// The daemon's interface.
     pub interface: &'a str,
-    /// The client that holds the token on this machine, or else the first one that waits for it.
+    /// The client that holds the token on this machine, or else the first one that waits.
     pub first: Option<ClientStatus>,
 }
 
-impl Scene<'_> {
-    /// Returns why a request is refused.
+impl TextInputs<'_> {
+    /// Describes why a request is refused.
     pub(super) fn refusal(&self, why: RefusalReason, request: &LockRequest) -> String {
         let waited = match request.wait_ms {
             Some(0) => "not waited for".to_owned(),
@@ -35,29 +34,29 @@ impl Scene<'_> {
         };
         match why {
             RefusalReason::Timeout | RefusalReason::Busy => format!("{waited}: {}", self.holder()),
-            RefusalReason::Grade => format!("{waited}: {}", self.too_few(request)),
+            RefusalReason::Grade => format!("{waited}: {}", self.missing_members(request)),
             RefusalReason::Paused => {
-                format!("{waited}: this node is paused; ringctl resume ends that")
+                format!("{waited}: this node is paused; end the pause with ringctl resume")
             }
             RefusalReason::Crowded => {
-                format!("too many clients of this machine wait already; ask again later ({waited})")
+                format!("too many clients of this machine already wait; try again later ({waited})")
             }
             RefusalReason::Nested => {
-                "this runs under the token already ($RINGD_LOCK or $RINGD_TOKEN), and would \
+                "this program already runs under the token ($RINGD_LOCK or $RINGD_TOKEN), and would \
                  wait for its own end"
                     .to_owned()
             }
             RefusalReason::Ran => "the job has run in this period".to_owned(),
-            RefusalReason::Names => no_names(self.machine.runs()),
+            RefusalReason::Names => full_job_table(self.machine.runs()),
             RefusalReason::Mtu => format!(
-                "the MTU of {} is too small to tell the members of a job: it needs 116 bytes",
+                "the MTU of {} is too small to announce a job to the members: raise it to at least 116 bytes",
                 self.interface
             ),
             RefusalReason::Leaving => "ringd is shutting down".to_owned(),
         }
     }
 
-    /// Returns why a lock is lost.
+    /// Describes why a lock is lost.
     pub(super) fn loss(&self, why: LossReason, request: &LockRequest) -> String {
         match why {
             LossReason::Yield => "ringctl yield was called on this machine".to_owned(),
@@ -79,17 +78,17 @@ impl Scene<'_> {
                     .to_owned()
             }
             LossReason::NobodyTakes => {
-                "no other member takes the token from this node, which has let go of it".to_owned()
+                "no other member takes the token from this node, which has given it up".to_owned()
             }
-            LossReason::Apart => apart(),
-            LossReason::Grade => self.too_few(request),
+            LossReason::Apart => times_differ(),
+            LossReason::Grade => self.missing_members(request),
             LossReason::Paused => "ringctl pause was called on this machine".to_owned(),
-            LossReason::Gone => "it was killed, or ended, before it had given it back".to_owned(),
+            LossReason::Gone => "it was killed or ended before it released the lock".to_owned(),
             LossReason::Link => format!("{} has lost its link", self.interface),
         }
     }
 
-    /// Returns who has the token.
+    /// Describes the holder of the token.
     fn holder(&self) -> String {
         if !self.machine.is_link_up() {
             return format!("{} has no link", self.interface);
@@ -99,7 +98,7 @@ impl Scene<'_> {
                 .to_owned();
         }
         if self.machine.is_apart() {
-            return apart();
+            return times_differ();
         }
         match (self.machine.owner(), &self.first) {
             (Some(owner), Some(client)) if client.holds && self.machine.is_own(owner) => {
@@ -108,7 +107,7 @@ impl Scene<'_> {
                     name(&client.label, client.pid)
                 )
             }
-            (Some(owner), _) if !self.machine.is_own(owner) => self.elsewhere(owner),
+            (Some(owner), _) if !self.machine.is_own(owner) => self.remote_holder(owner),
             (_, Some(client)) => {
                 let does = if client.holds { "holds" } else { "waits for" };
                 format!(
@@ -116,25 +115,25 @@ impl Scene<'_> {
                     name(&client.label, client.pid)
                 )
             }
-            (Some(_), None) => "this node may not grant it yet".to_owned(),
+            (Some(_), None) => "this node may not grant the token yet".to_owned(),
             (None, None) => "no owner is known".to_owned(),
         }
     }
 
-    /// Returns what is known of the holder on another machine.
-    fn elsewhere(&self, owner: MacAddr) -> String {
+    /// Describes the holder on another machine.
+    fn remote_holder(&self, owner: MacAddr) -> String {
         let Some(Work { program, since }) = self.machine.work() else {
-            return format!("{owner} owns the token, and has told of no program that holds it");
+            return format!("{owner} owns the token, and has announced no program that holds it");
         };
         let held = format_duration(self.now.since(*since));
         format!("held by {owner} ({}), for {held}", harmless(program))
     }
 
-    /// Returns which members have not confirmed a tenure.
-    fn too_few(&self, request: &LockRequest) -> String {
+    /// Describes which members have not confirmed a tenure.
+    fn missing_members(&self, request: &LockRequest) -> String {
         match request.require {
             Some(Grade::Quorum) => {
-                let absent = Absent {
+                let absent = QuorumHint {
                     ring: self.machine.votes().ring,
                     expected: self.machine.expected_members(),
                     silent: self.machine.silent_members().collect(),
@@ -146,7 +145,7 @@ impl Scene<'_> {
     }
 }
 
-/// Returns a client's label, made harmless for a terminal: the client has chosen it.
+/// Returns a client's label, made harmless for a terminal, because the client has chosen it.
 fn name(label: &str, pid: Option<i32>) -> String {
     match (label, pid) {
         ("", Some(pid)) => format!("process {pid}"),
@@ -155,8 +154,8 @@ fn name(label: &str, pid: Option<i32>) -> String {
     }
 }
 
-/// Returns that no name is free, and how to free one: a job whose period is over gives way.
-fn no_names(runs: impl Iterator<Item = RunView>) -> String {
+/// Describes that the ring remembers too many jobs, and how to drop one: a job whose period is over is dropped.
+fn full_job_table(runs: impl Iterator<Item = RunView>) -> String {
     let left = |run: &RunView| run.stamp.period.saturating_sub(run.age);
     let first = runs.min_by_key(left).map(|run| {
         let left = Duration::from_secs(left(&run).as_secs() + 1);
@@ -164,13 +163,13 @@ fn no_names(runs: impl Iterator<Item = RunView>) -> String {
         format!("; that of {name} ends first, in {}", format_duration(left))
     });
     format!(
-        "the ring remembers {MAX_STAMPS} jobs, and the period of none of them is over{}. To end the \
-         period of one that is no longer needed: ringctl once NAME --every 1ms -- true",
+        "the ring remembers {MAX_STAMPS} jobs, whose periods are not over{}; to end the \
+         period of one that is no longer needed, run ringctl once NAME --every 1ms -- true",
         first.unwrap_or_default()
     )
 }
 
-/// `heard` others were heard lately.
+/// Describes a missing view. `heard` is the number of other members heard lately.
 fn no_view(confirmed: usize, heard: usize) -> String {
     match heard {
         0 => "no view: no other member was heard lately".to_owned(),
@@ -181,20 +180,20 @@ fn no_view(confirmed: usize, heard: usize) -> String {
     }
 }
 
-fn apart() -> String {
+fn times_differ() -> String {
     "the times of this node differ from the ring's by a factor of more than 10, and it owns nothing; start ringd with \
      the options of the other members"
         .to_owned()
 }
 
-fn no_quorum(votes: Votes, absent: &Absent) -> String {
+fn no_quorum(votes: Votes, absent: &QuorumHint) -> String {
     let Votes {
         confirmed,
         ring,
         quorum,
     } = votes;
     if ring == 1 {
-        // A node that knows no other member has no quorum, unless it was told that there is none.
+        // A node that knows no other member has no quorum, unless --expect says that there is none.
         return "no quorum: no other member is known; ringd --expect says how many there are"
             .to_owned();
     }
@@ -215,18 +214,18 @@ mod tests {
     use ring_proto::lab2::{Constants, JobName, Lab2, RunView, Stamp, Votes};
     use ring_proto::time::Instant;
 
-    use super::{Absent, Scene, name, no_names, no_quorum, no_view};
-    use crate::system::lab2::state_file::FRESH;
+    use super::{QuorumHint, TextInputs, full_job_table, name, no_quorum, no_view};
+    use crate::system::lab2::state_file::INITIAL_DURABLE;
     use ring_control::lab2::{LockRequest, LossReason};
 
     #[test]
-    fn a_loss_is_explained_by_what_has_caused_it() {
+    fn a_loss_is_explained_by_its_cause() {
         let constants = Constants {
             heartbeat: Duration::from_millis(50),
             ..Constants::default()
         };
-        let machine = Lab2::new(constants, FRESH);
-        let scene = Scene {
+        let machine = Lab2::new(constants, INITIAL_DURABLE);
+        let text_inputs = TextInputs {
             machine: &machine,
             now: Instant::from_nanos(0),
             interface: "eth0",
@@ -239,19 +238,19 @@ mod tests {
             (LossReason::Apart, "options of the other members"),
             (LossReason::Link, "eth0 has lost its link"),
         ] {
-            let text = scene.loss(why, &LockRequest::default());
+            let text = text_inputs.loss(why, &LockRequest::default());
             assert!(text.contains(part), "{text}");
         }
     }
 
     #[test]
-    fn what_a_client_calls_itself_does_nothing_to_a_terminal() {
+    fn a_clients_label_is_harmless_for_a_terminal() {
         assert_eq!(name("Bob's \u{1b}[2J\n", Some(7)), r"Bob's \u{1b}[2J\n");
         assert_eq!(name("", Some(7)), "process 7");
     }
 
     #[test]
-    fn who_finds_no_name_free_is_told_what_frees_one() {
+    fn a_full_table_of_jobs_is_explained_with_a_remedy() {
         let run = |name, hours, age| RunView {
             stamp: Stamp {
                 name: JobName::new(name).expect("a name"),
@@ -265,17 +264,17 @@ mod tests {
             before: None,
         };
         let runs = [run("long", 20, 71_000), run("soon", 1, 3595)];
-        let said = no_names(runs.into_iter());
-        assert!(said.contains("that of soon ends first, in 6 s."), "{said}");
+        let text = full_job_table(runs.into_iter());
+        assert!(text.contains("that of soon ends first, in 6 s;"), "{text}");
         assert!(
-            said.ends_with("ringctl once NAME --every 1ms -- true"),
-            "{said}"
+            text.ends_with("ringctl once NAME --every 1ms -- true"),
+            "{text}"
         );
     }
 
-    fn absent(expected: usize, silent: &[u8]) -> Absent {
+    fn absent(expected: usize, silent: &[u8]) -> QuorumHint {
         let macs = silent.iter().map(|&n| MacAddr([2, 0, 0, 0, 0, n]));
-        Absent {
+        QuorumHint {
             ring: 4,
             expected,
             silent: macs.collect(),
@@ -283,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_silent_is_named_where_a_quorum_is_missed_and_what_forgets_it_if_that_helps() {
+    fn a_missing_quorum_names_silent_members_and_how_to_forget_them() {
         let votes = Votes {
             confirmed: 1,
             ring: 4,
@@ -298,7 +297,7 @@ mod tests {
             many.contains("02:00:00:00:00:08, and 2 others; start ringd there"),
             "{many}"
         );
-        // As many are expected, be they known or not.
+        // As many members are expected, known or not.
         let starts = no_quorum(votes, &absent(4, &[9]));
         assert!(
             starts.contains("--expect") && !starts.contains("forget"),
@@ -307,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quorum_that_is_missed_is_counted() {
+    fn a_missing_quorum_is_counted() {
         let votes = |confirmed, ring, quorum| Votes {
             confirmed,
             ring,

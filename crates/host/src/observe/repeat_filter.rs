@@ -1,4 +1,4 @@
-//! Keeps a line that is logged again and again from filling the log: one limiter for all lines of all systems.
+//! Limits repeated log lines, with one limiter for all lines of all systems.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -14,20 +14,19 @@ use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 
-use super::{NotShown, RateLimit};
+use super::{HiddenLines, RateLimit};
 
-/// So many lines of one kind are logged at once, and one each period in the long run.
-const ONE_KIND: RateLimit = RateLimit::new(20, Duration::from_secs(60));
-/// The same for lines of all kinds together: one limit for warnings, and one for the rest. Errors have none.
-const ALL_KINDS: RateLimit = RateLimit::new(200, Duration::from_millis(50));
-/// So many kinds are told apart. Kinds name machines, and somebody may invent those.
-const KINDS: usize = 1_000;
-/// Lines of one kind differ in other fields than these.
-const KIND: [&str; 8] = [
+const KIND_LIMIT: RateLimit = RateLimit::new(20, Duration::from_secs(60));
+/// The limit for all kinds together: one for warnings, and one for the rest. Errors have none.
+const TOTAL_LIMIT: RateLimit = RateLimit::new(200, Duration::from_millis(50));
+/// Maximum number of kinds that are distinguished. Kinds contain machines, which anybody can invent.
+const KINDS_MAX: usize = 1_000;
+/// The fields by which lines of one call site differ in kind.
+const KIND_FIELDS: [&str; 8] = [
     "event", "from", "to", "mac", "node", "server", "job", "grade",
 ];
-/// What these events log has a limit of its own, or was asked for.
-const NOT_LIMITED: [&str; 11] = [
+/// Events that are not limited here: they have their own limit, or were requested.
+const UNLIMITED_EVENTS: [&str; 11] = [
     "command_said",
     "hook_said",
     "lock_granted",
@@ -42,23 +41,23 @@ const NOT_LIMITED: [&str; 11] = [
 ];
 
 thread_local! {
-    /// How many lines were not shown before the one that this thread logs now.
-    static NOT_SHOWN: Cell<u64> = const { Cell::new(0) };
+    /// Number of hidden lines of the same kind before the line that this thread is logging.
+    static HIDDEN_LINES: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Returns how many lines like the one that this thread logs now were not shown before it.
-pub(super) fn not_shown() -> NotShown {
-    NotShown(NOT_SHOWN.get())
+/// Returns the number of hidden lines of the same kind before the line that this thread is logging.
+pub(super) fn hidden_lines() -> HiddenLines {
+    HiddenLines(HIDDEN_LINES.get())
 }
 
-/// Limits how often lines of one kind are logged. Lines for debugging are not limited.
+/// Limits how often lines of one kind are logged. Debug lines are not limited.
 #[derive(Debug)]
-pub(super) struct Repeats {
+pub(super) struct RepeatFilter {
     began: std::time::Instant,
     limits: Mutex<Limits>,
 }
 
-impl Repeats {
+impl RepeatFilter {
     /// Makes a limiter that has seen no lines.
     pub(super) fn new() -> Self {
         Self {
@@ -68,32 +67,31 @@ impl Repeats {
     }
 }
 
-impl<S: Subscriber> Layer<S> for Repeats {
+impl<S: Subscriber> Layer<S> for RepeatFilter {
     fn event_enabled(&self, event: &Event<'_>, _: Context<'_, S>) -> bool {
-        NOT_SHOWN.set(0);
+        HIDDEN_LINES.set(0);
         let level = *event.metadata().level();
         if level > Level::INFO {
             return true;
         }
         let mut kind = Kind::of(event);
         event.record(&mut kind);
-        if kind.is_not_limited {
+        if kind.is_unlimited {
             return true;
         }
         let mut limits = self.limits.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::default() + self.began.elapsed();
         let admitted = limits.admit(now, &kind.hashes(), level);
-        NOT_SHOWN.set(admitted.unwrap_or(0));
+        HIDDEN_LINES.set(admitted.unwrap_or(0));
         admitted.is_some()
     }
 }
 
-/// What tells lines of one kind from others.
 struct Kind {
     hasher: DefaultHasher,
-    /// Without the fields that name machines, because anybody can invent those.
-    nameless: DefaultHasher,
-    is_not_limited: bool,
+    /// The kind without the fields that name machines, because anybody can invent those.
+    kind_without_names: DefaultHasher,
+    is_unlimited: bool,
 }
 
 impl Kind {
@@ -101,90 +99,93 @@ impl Kind {
         let mut hasher = DefaultHasher::new();
         event.metadata().callsite().hash(&mut hasher);
         Self {
-            nameless: hasher.clone(),
+            kind_without_names: hasher.clone(),
             hasher,
-            is_not_limited: false,
+            is_unlimited: false,
         }
     }
 
     fn hashes(&self) -> Hashes {
         Hashes {
             kind: self.hasher.finish(),
-            nameless: self.nameless.finish(),
+            kind_without_names: self.kind_without_names.finish(),
         }
     }
 }
 
-/// The place of a line among the limits.
+/// The keys of a line's kind.
 #[derive(Debug, Clone, Copy)]
 struct Hashes {
     kind: u64,
-    /// Used when there is no room for another kind.
-    nameless: u64,
+    /// The key that is used when the maximum number of kinds is reached.
+    kind_without_names: u64,
 }
 
 impl Visit for Kind {
     fn record_str(&mut self, field: &Field, value: &str) {
-        if KIND.contains(&field.name()) {
+        if KIND_FIELDS.contains(&field.name()) {
             value.hash(&mut self.hasher);
         }
         if field.name() == "event" {
-            value.hash(&mut self.nameless);
-            self.is_not_limited |= NOT_LIMITED.contains(&value);
+            value.hash(&mut self.kind_without_names);
+            self.is_unlimited |= UNLIMITED_EVENTS.contains(&value);
         }
     }
 
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        if KIND.contains(&field.name()) {
+        if KIND_FIELDS.contains(&field.name()) {
             // Hashing does not fail.
-            let _ = write!(Hashed(&mut self.hasher), "{value:?}");
+            let _ = write!(HashWriter(&mut self.hasher), "{value:?}");
         }
     }
 }
 
-struct Hashed<'a>(&'a mut DefaultHasher);
+struct HashWriter<'a>(&'a mut DefaultHasher);
 
-impl fmt::Write for Hashed<'_> {
+impl fmt::Write for HashWriter<'_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         text.hash(self.0);
         Ok(())
     }
 }
 
-/// The limits of all kinds of lines.
 #[derive(Debug)]
 struct Limits {
     kinds: HashMap<u64, RateLimit>,
     warnings: RateLimit,
-    rest: RateLimit,
+    others: RateLimit,
 }
 
 impl Limits {
     fn new() -> Self {
         Self {
             kinds: HashMap::new(),
-            warnings: ALL_KINDS,
-            rest: ALL_KINDS,
+            warnings: TOTAL_LIMIT,
+            others: TOTAL_LIMIT,
         }
     }
 
-    /// Returns how many lines of a kind were not shown since the last one, if one more is; `None`: it is not.
+    /// Takes a line. Returns the number of hidden lines of its kind since the last one, or `None` if it is hidden
+    /// too.
     fn admit(&mut self, now: Instant, hashes: &Hashes, level: Level) -> Option<u64> {
-        let &Hashes { mut kind, nameless } = hashes;
-        if self.kinds.len() >= KINDS && !self.kinds.contains_key(&kind) {
-            self.kinds.retain(|_, limit| !limit.is_rested(now));
-            if self.kinds.len() >= KINDS {
-                kind = nameless;
+        let &Hashes {
+            mut kind,
+            kind_without_names,
+        } = hashes;
+        if self.kinds.len() >= KINDS_MAX && !self.kinds.contains_key(&kind) {
+            self.kinds.retain(|_, limit| !limit.refill(now));
+            if self.kinds.len() >= KINDS_MAX {
+                kind = kind_without_names;
             }
         }
-        let limit = self.kinds.entry(kind).or_insert(ONE_KIND);
+        let limit = self.kinds.entry(kind).or_insert(KIND_LIMIT);
         if !limit.allow(now) {
             return None;
         }
         let has_room = match level {
             Level::ERROR => true,
             Level::WARN => self.warnings.allow(now),
-            _ => self.rest.allow(now),
+            _ => self.others.allow(now),
         };
         if !has_room {
             limit.refuse();
@@ -201,18 +202,21 @@ mod tests {
     use ring_proto::time::Instant;
     use tracing::Level;
 
-    use super::{Hashes, KINDS, Limits};
+    use super::{Hashes, KINDS_MAX, Limits};
 
-    /// A kind of line. Its call site logs nothing else.
+    /// Makes a kind whose call site logs no other kind.
     fn kind(kind: u64) -> Hashes {
-        let nameless = kind;
-        Hashes { kind, nameless }
+        let kind_without_names = kind;
+        Hashes {
+            kind,
+            kind_without_names,
+        }
     }
 
     const START: Instant = Instant::from_nanos(60_000_000_000);
 
     #[test]
-    fn a_kind_that_is_logged_without_end_gets_few_lines_and_says_how_many_it_did_not_get() {
+    fn a_repeated_kind_gets_few_lines_and_counts_the_hidden_ones() {
         let mut limits = Limits::new();
         let shown = |limits: &mut Limits, seconds: std::ops::Range<u32>| -> Vec<u64> {
             let each = seconds.map(|at| START + Duration::from_secs(1) * at);
@@ -231,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_many_kinds_are_limited_together_warnings_apart_and_errors_never() {
+    fn many_kinds_are_limited_together_warnings_separately_and_errors_never() {
         let mut limits = Limits::new();
         let shown = (1..=500).filter(|&it| limits.admit(START, &kind(it), Level::INFO).is_some());
         assert_eq!(shown.count(), 200);
@@ -248,17 +252,17 @@ mod tests {
     }
 
     #[test]
-    fn no_number_of_kinds_takes_more_room_and_quiet_ones_make_room() {
+    fn the_number_of_kinds_is_bounded_and_quiet_kinds_are_dropped() {
         let mut limits = Limits::new();
-        // Those that there is no room for share the place of their call site.
+        // Kinds beyond the maximum share the entry of their call site.
         let named = |it| Hashes {
             kind: it,
-            nameless: u64::MAX - it % 2,
+            kind_without_names: u64::MAX - it % 2,
         };
-        for it in 1..=2 * KINDS as u64 {
+        for it in 1..=2 * KINDS_MAX as u64 {
             limits.admit(START, &named(it), Level::ERROR);
         }
-        assert_eq!(limits.kinds.len(), KINDS + 2);
+        assert_eq!(limits.kinds.len(), KINDS_MAX + 2);
         assert_eq!(limits.admit(START, &named(1), Level::ERROR), Some(0));
         assert_eq!(limits.admit(START, &named(4_001), Level::ERROR), None);
         let later = START + Duration::from_secs(3_600);

@@ -1,4 +1,4 @@
-//! What an event is called, how much it matters, and the sentence for it.
+//! Describes each event: its name, its level, and a sentence.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -10,110 +10,106 @@ use ring_proto::jitterbug::{
 use ring_text::{format_bytes, format_duration};
 use tracing::Level;
 
-/// How often an event happens: that limits its lines, and says who gets it.
+/// The frequency class of an event, which sets the limit of its lines and its receivers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Rate {
-    /// Rarely.
+pub(crate) enum EventRate {
+    /// It happens rarely.
     #[default]
     Rare,
-    /// With each turn of the token.
+    /// It happens with each turn of the token.
     Turn,
-    /// With each turn while a node does not take the token.
+    /// It happens with each turn while a node does not take the token.
     Pass,
-    /// With each turn while a command fails.
+    /// It happens with each turn while a command fails.
     Program,
-    /// For each node of a list; nodes may come by the thousand.
+    /// It happens for each node of a list. Nodes may come by the thousand.
     Node,
-    /// For each node that is refused.
+    /// It happens for each node that is refused.
     Refusal,
-    /// For each node that differs.
+    /// It happens for each node with other options.
     Difference,
-    /// As often as strangers please.
+    /// It happens as often as other machines cause it.
     Drop,
 }
 
-/// What an event is about.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Keys {
-    /// How often it happens.
-    pub rate: Rate,
-    /// The absolute `token_id`.
+    pub rate: EventRate,
     pub token_id: Option<u32>,
-    /// The node.
     pub node: Option<IpAddr>,
 }
 
 type Line = ring_host::observe::Line<Keys>;
 
-/// Says what a line is about.
-trait About {
-    fn at(self, rate: Rate) -> Self;
-    fn of_token(self, token_id: u32) -> Self;
-    fn of_node(self, node: IpAddr) -> Self;
+trait WithKeys {
+    fn with_rate(self, rate: EventRate) -> Self;
+    fn with_token(self, token_id: u32) -> Self;
+    fn with_node(self, node: IpAddr) -> Self;
 }
 
-impl About for Line {
-    fn at(mut self, rate: Rate) -> Self {
+impl WithKeys for Line {
+    fn with_rate(mut self, rate: EventRate) -> Self {
         self.keys.rate = rate;
         self
     }
 
-    fn of_token(mut self, token_id: u32) -> Self {
+    fn with_token(mut self, token_id: u32) -> Self {
         self.keys.token_id = Some(token_id);
         self
     }
 
-    fn of_node(mut self, node: IpAddr) -> Self {
+    fn with_node(mut self, node: IpAddr) -> Self {
         self.keys.node = Some(node);
         self
     }
 }
 
-/// Describes an event. The state `before` it tells a turn of the token from news.
+/// Describes an event. The state `before` it tells a routine turn of the token from news.
 #[expect(clippy::too_many_lines, reason = "a sentence for each event")]
 pub(crate) fn describe(event: &Event, before: State) -> Line {
     match event {
-        Event::StateChanged { state, token_id } => state_changed(before, *state, *token_id),
+        Event::StateChanged { state, token_id } => describe_state(before, *state, *token_id),
         Event::UseChanged { may_use } => {
             let text = if *may_use {
                 "programs of this machine may use the token"
             } else {
                 "programs of this machine may no longer use the token"
             };
-            Line::new("use_changed", Level::DEBUG, text).at(Rate::Turn)
+            Line::new("use_changed", Level::DEBUG, text).with_rate(EventRate::Turn)
         }
         Event::RestoreBegan => Line::new(
             "restore_began",
             Level::INFO,
             "asking whether there is a leader",
         ),
-        Event::RestoreDenied { by } => denied(*by),
+        Event::RestoreDenied { by } => describe_denied(*by),
         Event::RestoreWon => Line::new(
             "restore_won",
             Level::INFO,
-            "nobody objects: this node leads, with a new token",
+            "no node objects: this node leads, with a new token",
         ),
-        Event::RivalHeard { token_id, from } => rival(*token_id, *from),
+        Event::RivalHeard { token_id, from } => describe_rival(*token_id, *from),
         Event::Accepted {
             how,
             token_id,
             from,
-        } => accepted(*how, *token_id, *from),
+        } => describe_accepted(*how, *token_id, *from),
         Event::Passed { to } => Line::new(
             "passed",
             Level::DEBUG,
-            format!("{} has the token", shown(to)),
+            format!("{} has the token", format_node(to)),
         )
-        .of_node(to.ip)
-        .at(Rate::Turn),
-        Event::PassFailed { to, why } => pass(
+        .with_node(to.ip)
+        .with_rate(EventRate::Turn),
+        Event::PassFailed { to, why } => describe_pass(
             "pass_failed",
             Level::WARN,
             to,
             *why,
             "cannot take the token",
-        ).at(Rate::Pass),
-        Event::PassUnknown { to, why } => pass(
+        )
+        .with_rate(EventRate::Pass),
+        Event::PassUnknown { to, why } => describe_pass(
             "pass_unknown",
             Level::WARN,
             to,
@@ -123,41 +119,43 @@ pub(crate) fn describe(event: &Event, before: State) -> Line {
         Event::PassAborted { to } => Line::new(
             "pass_aborted",
             Level::DEBUG,
-            format!("no longer handing the token to {}", shown(to)),
+            format!("no longer handing the token to {}", format_node(to)),
         )
-        .of_node(to.ip)
-        .at(Rate::Turn),
-        Event::Stalled { after } => stalled(*after),
+        .with_node(to.ip)
+        .with_rate(EventRate::Turn),
+        Event::Stalled { after } => describe_stall(*after),
         Event::DataChanged { len } => Line::new(
             "data_changed",
             Level::DEBUG,
-            format!("the data has {} now", format_bytes(*len)),
+            format!("the data now has {}", format_bytes(*len)),
         )
-        .at(Rate::Turn),
-        Event::ComputeFailed => compute_failed().at(Rate::Program),
-        Event::DecideFailed => decide_failed().at(Rate::Program),
+        .with_rate(EventRate::Turn),
+        Event::ComputeFailed => describe_compute_failure().with_rate(EventRate::Program),
+        Event::DecideFailed => describe_decide_failure().with_rate(EventRate::Program),
         Event::DataDropped => Line::new(
             "data_dropped",
             Level::WARN,
-            "the data of a token counts for nothing: too many wait for --decide",
+            "the data of a token was dropped: too many wait for --decide",
         )
-        .at(Rate::Program),
+        .with_rate(EventRate::Program),
         Event::NodeAdded { node } => Line::new(
             "node_added",
             Level::INFO,
-            format!("{} is in the list now", shown(node)),
+            format!("{} was added to the list", format_node(node)),
         )
-        .of_node(node.ip)
-        .at(Rate::Node),
+        .with_node(node.ip)
+        .with_rate(EventRate::Node),
         Event::GaveWay { to, token_id } => Line::new(
             "gave_way",
             Level::INFO,
-            format!("this node gives its token to {to}, which leads with the token {token_id}"),
+            format!("this node hands its token to {to}, which leads with the token {token_id}"),
         )
-        .of_token(*token_id)
-        .of_node(*to),
+        .with_token(*token_id)
+        .with_node(*to),
         Event::NodeDiffers { node, how } => {
-            Line::new("node_differs", Level::WARN, difference(*node, *how)).of_node(*node).at(Rate::Difference)
+            Line::new("node_differs", Level::WARN, describe_difference(*node, *how))
+                .with_node(*node)
+                .with_rate(EventRate::Difference)
         }
         Event::ListCut { from, left_out } => Line::new(
             "list_cut",
@@ -167,39 +165,39 @@ pub(crate) fn describe(event: &Event, before: State) -> Line {
                  and none outside the subnet"
             ),
         )
-        .of_node(*from)
-        .at(Rate::Refusal),
+        .with_node(*from)
+        .with_rate(EventRate::Refusal),
         Event::NodeForgotten { node } => Line::new(
             "node_forgotten",
             Level::INFO,
-            format!("{} never answered, and is in the list no more", shown(node)),
+            format!("{} was removed from the list: it never answered", format_node(node)),
         )
-        .of_node(node.ip)
-        .at(Rate::Node),
+        .with_node(node.ip)
+        .with_rate(EventRate::Node),
         Event::NodeRefused { node } => Line::new(
             "node_refused",
             Level::WARN,
             format!(
-                "no room in the list for {}: give all nodes a larger --max-nodes",
-                shown(node)
+                "cannot add {} to the list: the list is full; give all nodes a larger --max-nodes",
+                format_node(node)
             ),
         )
-        .of_node(node.ip)
-        .at(Rate::Refusal),
-        Event::AddressChanged { address } => address_changed(*address),
+        .with_node(node.ip)
+        .with_rate(EventRate::Refusal),
+        Event::AddressChanged { address } => describe_address(*address),
         Event::Dropped { from, reason } => Line::new(
             "dropped",
             Level::DEBUG,
-            format!("dropped what {from} sent: {}", reason.text()),
+            format!("dropped a message of {from}: {}", reason.text()),
         )
-        .of_node(*from)
-        .at(Rate::Drop),
+        .with_node(*from)
+        .with_rate(EventRate::Drop),
         Event::ShutDown => Line::new("left", Level::INFO, "left the ring"),
     }
 }
 
-/// Names what differs between the options of a node and the own ones, and what follows.
-pub(crate) fn difference(node: IpAddr, how: Difference) -> String {
+/// Describes how the options of a node differ from this node's, and the effect.
+pub(crate) fn describe_difference(node: IpAddr, how: Difference) -> String {
     match how {
         Difference::Times {
             lease,
@@ -224,7 +222,7 @@ pub(crate) fn difference(node: IpAddr, how: Difference) -> String {
     }
 }
 
-/// Whether a change of state is a turn of the token and no news.
+/// Whether a change of state is a routine turn of the token.
 const fn is_turn(before: State, state: State) -> bool {
     matches!(
         (before, state),
@@ -232,11 +230,11 @@ const fn is_turn(before: State, state: State) -> bool {
     )
 }
 
-fn state_changed(before: State, state: State, token_id: u32) -> Line {
+fn describe_state(before: State, state: State, token_id: u32) -> Line {
     let (level, rate) = if is_turn(before, state) {
-        (Level::DEBUG, Rate::Turn)
+        (Level::DEBUG, EventRate::Turn)
     } else {
-        (Level::INFO, Rate::Rare)
+        (Level::INFO, EventRate::Rare)
     };
     let text = match state {
         State::Orphan => "orphan: this node has no ring".to_owned(),
@@ -244,107 +242,107 @@ fn state_changed(before: State, state: State, token_id: u32) -> Line {
         State::Leader => format!("leader: this node has the token {token_id}"),
     };
     Line::new("state_changed", level, text)
-        .of_token(token_id)
-        .at(rate)
+        .with_token(token_id)
+        .with_rate(rate)
 }
 
-fn accepted(how: Acceptance, token_id: u32, from: IpAddr) -> Line {
+fn describe_accepted(how: Acceptance, token_id: u32, from: IpAddr) -> Line {
     let (event, level, rate, text) = match how {
         Acceptance::Taken => (
             "taken",
             Level::DEBUG,
-            Rate::Turn,
+            EventRate::Turn,
             format!("took the token {token_id} from {from}"),
         ),
         Acceptance::Merged => (
             "merged",
             Level::INFO,
-            Rate::Rare,
-            format!("the token {token_id} of {from} has become one with the one here"),
+            EventRate::Rare,
+            format!("the token {token_id} of {from} was merged with this node's token"),
         ),
         Acceptance::Absorbed => (
             "absorbed",
             Level::INFO,
-            Rate::Rare,
-            format!("the token {token_id} of {from} is no more: a stronger one was here"),
+            EventRate::Rare,
+            format!("the token {token_id} of {from} was discarded: this node had a stronger one"),
         ),
     };
     Line::new(event, level, text)
-        .of_token(token_id)
-        .of_node(from)
-        .at(rate)
+        .with_token(token_id)
+        .with_node(from)
+        .with_rate(rate)
 }
 
-fn pass(event: &'static str, level: Level, to: &Node, why: Failure, what: &str) -> Line {
-    let text = format!("{} {what}: {}", shown(to), why.text());
-    Line::new(event, level, text).of_node(to.ip)
+fn describe_pass(event: &'static str, level: Level, to: &Node, why: Failure, what: &str) -> Line {
+    let text = format!("{} {what}: {}", format_node(to), why.text());
+    Line::new(event, level, text).with_node(to.ip)
 }
 
-fn address_changed(address: Option<IpAddr>) -> Line {
+fn describe_address(address: Option<IpAddr>) -> Line {
     match address {
         Some(address) => Line::new(
             "address_changed",
             Level::INFO,
             format!("this node is {address}"),
         )
-        .of_node(address),
+        .with_node(address),
         None => Line::new(
             "address_changed",
             Level::WARN,
-            "this node has no address: it waits for one, and says nothing",
+            "this node has no address: it waits for one, and sends nothing",
         ),
     }
 }
 
-fn denied(by: IpAddr) -> Line {
+fn describe_denied(by: IpAddr) -> Line {
     Line::new(
         "restore_denied",
         Level::INFO,
-        format!("{by} leads, or has a better claim: waiting for the token"),
+        format!("{by} leads or has a better claim: waiting for the token"),
     )
-    .of_node(by)
+    .with_node(by)
 }
 
-fn rival(token_id: u32, from: IpAddr) -> Line {
+fn describe_rival(token_id: u32, from: IpAddr) -> Line {
     Line::new(
         "rival_heard",
         Level::INFO,
         format!("{from} leads with the token {token_id}, which is stronger"),
     )
-    .of_token(token_id)
-    .of_node(from)
+    .with_token(token_id)
+    .with_node(from)
 }
 
-fn stalled(after: Duration) -> Line {
+fn describe_stall(after: Duration) -> Line {
     Line::new(
         "stalled",
         Level::WARN,
         format!(
-            "this process stood still for {}: another node may lead by now, so this one asks",
+            "this process was stalled for {}: another node may lead now, so this node asks",
             format_duration(after)
         ),
     )
 }
 
-fn compute_failed() -> Line {
+fn describe_compute_failure() -> Line {
     Line::new(
         "compute_failed",
         Level::WARN,
-        "the next data was not computed: the data is passed on as it is (--compute must exit with 0, in \
-         --compute-timeout, with at most --max-data bytes; without it the data must be a number)",
+        "cannot compute the next data: the data stays as it is; --compute must exit with 0 within \
+         --compute-timeout and print at most --max-data bytes, and without it the data must be a number",
     )
 }
 
-fn decide_failed() -> Line {
+fn describe_decide_failure() -> Line {
     Line::new(
         "decide_failed",
         Level::WARN,
-        "which data continues was not decided: that which came does (--decide must exit with 0 or 1, in \
-         --compute-timeout)",
+        "cannot decide which data continues: the received data does; --decide must exit with 0 or 1 within \
+         --compute-timeout",
     )
 }
 
-/// `10.0.0.1:4711`, or `[fe80::1]:4711`.
-fn shown(node: &Node) -> String {
+/// Returns `10.0.0.1:4711` or `[fe80::1]:4711`.
+fn format_node(node: &Node) -> String {
     std::net::SocketAddr::new(node.ip, node.port).to_string()
 }

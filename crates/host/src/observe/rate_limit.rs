@@ -1,71 +1,70 @@
-//! Limits how often something is said.
+//! A rate limit for log lines.
 
 use std::time::Duration;
 
 use ring_proto::time::Instant;
 
-/// Allows a burst, then one a period, and counts what it did not allow.
+/// Allows a burst, then one per period, and counts the refused ones.
 #[derive(Debug)]
 pub struct RateLimit {
     burst: u32,
     period: Duration,
-    left: u32,
-    /// When `left` was last topped up.
-    topped_up: Instant,
+    available: u32,
+    topped_up_at: Instant,
     refused: u64,
 }
 
 impl RateLimit {
-    /// At most `burst` at once, and one each `period` in the long run.
+    /// Makes a limit of `burst` at once, and one per `period` in the long run.
     pub const fn new(burst: u32, period: Duration) -> Self {
         Self {
             burst,
             period,
-            left: burst,
-            topped_up: Instant::from_nanos(0),
+            available: burst,
+            topped_up_at: Instant::from_nanos(0),
             refused: 0,
         }
     }
 
-    /// Whether one more is allowed at `now`; it then counts as done.
+    /// Takes one at `now`. Returns whether that is allowed.
     pub fn allow(&mut self, now: Instant) -> bool {
         self.top_up(now);
-        if self.left == 0 {
+        if self.available == 0 {
             self.refused += 1;
             return false;
         }
-        self.left -= 1;
+        self.available -= 1;
         true
     }
 
-    /// One that was allowed is not done after all.
+    /// Returns one that was allowed but not used. It counts as refused.
     pub fn refuse(&mut self) {
-        self.left += 1;
+        self.available += 1;
         self.refused += 1;
     }
 
-    /// Whether it allows a whole burst again.
-    pub fn is_rested(&mut self, now: Instant) -> bool {
+    /// Refills the limit. Returns whether a whole burst is allowed again.
+    pub fn refill(&mut self, now: Instant) -> bool {
         self.top_up(now);
-        self.left == self.burst
+        self.available == self.burst
     }
 
-    /// How many were refused since the last call.
+    /// Returns the number of refused ones since the last call.
     pub fn take_refused(&mut self) -> u64 {
         std::mem::take(&mut self.refused)
     }
 
     fn top_up(&mut self, now: Instant) {
-        let periods = now.since(self.topped_up).as_nanos() / self.period.as_nanos().max(1);
+        let periods = now.since(self.topped_up_at).as_nanos() / self.period.as_nanos().max(1);
         if periods == 0 {
             return;
         }
         let periods = u32::try_from(periods).unwrap_or(u32::MAX);
-        self.left = self.left.saturating_add(periods).min(self.burst);
-        self.topped_up = if self.left == self.burst {
+        self.available = self.available.saturating_add(periods).min(self.burst);
+        self.topped_up_at = if self.available == self.burst {
             now
         } else {
-            self.topped_up + self.period * periods
+            self.topped_up_at + self.period * periods
         };
     }
 }
@@ -82,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_then_one_a_period() {
+    fn a_burst_and_then_one_per_period_are_allowed() {
         let mut limit = RateLimit::new(3, Duration::from_millis(100));
         let allowed = (0..1000).filter(|&ms| limit.allow(at(5000 + ms))).count();
         assert_eq!(allowed, 3 + 9);
@@ -91,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn quiet_times_are_saved_up_to_a_burst() {
+    fn a_pause_restores_at_most_a_burst() {
         let mut limit = RateLimit::new(2, Duration::from_millis(100));
         let allowed = |limit: &mut RateLimit, ms| (0..5).filter(|_| limit.allow(at(ms))).count();
         assert_eq!(allowed(&mut limit, 1000), 2);

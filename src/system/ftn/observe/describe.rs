@@ -1,4 +1,4 @@
-//! What an event is called, how much it matters, and the sentence for it.
+//! Describes each event: its name, its level, and a sentence.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -12,206 +12,199 @@ use tracing::Level;
 
 use super::names::{Names, TokenName, state_name};
 
-/// How often an event happens: that limits its lines, and says who gets it.
+/// The frequency class of an event, which sets the limit of its lines and its receivers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Rate {
-    /// Rarely.
+pub(crate) enum EventRate {
+    /// It happens rarely.
     #[default]
     Rare,
-    /// With each grant.
+    /// It happens with each grant.
     Grant,
-    /// For each session of a client that gives its name.
+    /// It happens for each session whose client gives its name.
     Introduction,
-    /// With each session that begins or ends in order.
+    /// It happens for each session that begins or ends in order.
     Session,
-    /// With each session that ends by silence.
+    /// It happens for each session that ends by silence.
     Expiry,
-    /// With each message of a sender with another list.
+    /// It happens for each message of a sender with another list.
     Stranger,
-    /// As often as strangers please.
+    /// It happens as often as other machines cause it.
     Drop,
 }
 
-/// What an event is about.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Keys {
-    /// How often it happens.
     #[serde(skip)]
-    pub rate: Rate,
-    /// The configuration.
+    pub rate: EventRate,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub configuration: Option<u64>,
-    /// The server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server: Option<usize>,
-    /// The session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<i32>,
-    /// Where that is from.
+    /// The address of the session or sender.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<SocketAddr>,
-    /// A token's name, escaped and cut.
+    /// A token's name, escaped and truncated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
-    /// The name that the holder's program gave itself.
+    /// The name of the holder's program for itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub program: Option<String>,
-    /// The fencing number of its grant.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fencing_number: Option<String>,
-    /// For how long it was held, in nanoseconds.
+    /// The duration of the hold, in nanoseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held_ns: Option<u64>,
 }
 
 type Line = ring_host::observe::Line<Keys>;
 
-/// Says what a line is about.
-trait About {
-    fn at(self, rate: Rate) -> Self;
-    fn of_configuration(self, configuration: u64) -> Self;
-    fn of_server(self, server: Option<usize>) -> Self;
-    fn of_address(self, address: SocketAddr) -> Self;
-    fn of_session(self, session: i32, address: SocketAddr) -> Self;
+trait WithKeys {
+    fn with_rate(self, rate: EventRate) -> Self;
+    fn with_configuration(self, configuration: u64) -> Self;
+    fn with_server(self, server: Option<usize>) -> Self;
+    fn with_address(self, address: SocketAddr) -> Self;
+    fn with_session(self, session: i32, address: SocketAddr) -> Self;
 }
 
-impl About for Line {
-    fn at(mut self, rate: Rate) -> Self {
+impl WithKeys for Line {
+    fn with_rate(mut self, rate: EventRate) -> Self {
         self.keys.rate = rate;
         self
     }
 
-    fn of_configuration(mut self, configuration: u64) -> Self {
+    fn with_configuration(mut self, configuration: u64) -> Self {
         self.keys.configuration = Some(configuration);
         self
     }
 
-    fn of_server(mut self, server: Option<usize>) -> Self {
+    fn with_server(mut self, server: Option<usize>) -> Self {
         self.keys.server = server;
         self
     }
 
-    fn of_address(mut self, address: SocketAddr) -> Self {
+    fn with_address(mut self, address: SocketAddr) -> Self {
         self.keys.address = Some(address);
         self
     }
 
-    fn of_session(mut self, session: i32, address: SocketAddr) -> Self {
+    fn with_session(mut self, session: i32, address: SocketAddr) -> Self {
         self.keys.session = Some(session);
-        self.of_address(address)
+        self.with_address(address)
     }
 }
 
-/// Describes events. It remembers which server was in which state, to say what has changed.
+/// Describes events. It remembers the state of each server, to find out which have changed.
 #[derive(Debug)]
-pub(crate) struct News {
+pub(crate) struct Describer {
     names: Names,
     states: Vec<ServerState>,
-    /// The survey that is under way asks clients.
-    asks: bool,
+    /// Whether the current survey asks clients.
+    asks_clients: bool,
 }
 
-impl News {
-    /// Nothing happened yet.
+impl Describer {
     pub(crate) fn new(names: Names) -> Self {
         let states = names.iter().map(|_| ServerState::Down).collect();
         Self {
             names,
             states,
-            asks: false,
+            asks_clients: false,
         }
     }
 
-    /// Describes an event. `held`: for how long a token was held that no longer is.
+    /// Describes an event. `held` is the duration of the hold that the event ends.
     pub(crate) fn describe(&mut self, event: &Event, held: Option<Duration>) -> Line {
         match event {
             Event::SessionIntroduced {
                 id,
                 address,
                 program,
-            } => introduced((*id, *address), program),
-            Event::TokenGranted(it) => token("token_granted", it, "holds", None),
-            Event::TokenReturned(it) => token("token_returned", it, "has returned", held),
-            Event::TokenLost(it) => token("token_lost", it, "has ended, so it no longer holds", held),
-            Event::RoleChanged { role, leader } => self.role_changed(*role, *leader),
+            } => describe_introduction((*id, *address), program),
+            Event::TokenGranted(it) => describe_token("token_granted", it, "holds", None),
+            Event::TokenReturned(it) => describe_token("token_returned", it, "has returned", held),
+            Event::TokenLost(it) => describe_token("token_lost", it, "has ended, so it no longer holds", held),
+            Event::RoleChanged { role, leader } => self.describe_role(*role, *leader),
             Event::TookOver {
                 configuration,
                 warm,
-            } => took_over(*configuration, *warm),
+            } => describe_takeover(*configuration, *warm),
             Event::ConfigurationChanged {
                 configuration,
                 states,
-            } => self.configuration_changed(*configuration, states),
-            Event::StateChanged { state } => state_changed(*state),
-            Event::AuthorityChanged { has } => authority_changed(*has),
+            } => self.describe_configuration(*configuration, states),
+            Event::StateChanged { state } => describe_state(*state),
+            Event::AuthorityChanged { has } => describe_authority(*has),
             Event::GraceEnded => Line::new(
                 "grace_ended",
                 Level::INFO,
-                "the grace is over: sessions of an earlier run no longer come back".to_owned(),
+                "the grace is over: sessions of an earlier run can no longer come back".to_owned(),
             ),
             Event::SessionBegun { id, address } => {
-                session("session_begun", Level::DEBUG, (*id, *address), "has begun")
+                describe_session("session_begun", Level::DEBUG, (*id, *address), "has begun")
             }
             Event::SessionAdopted { id, address } => {
                 let what = "has come back from an earlier run";
-                session("session_adopted", Level::DEBUG, (*id, *address), what)
+                describe_session("session_adopted", Level::DEBUG, (*id, *address), what)
             }
             Event::SessionExpired { id, address } => {
-                let what = "has ended: its client was silent for too long, and what it held is free";
-                session("session_expired", Level::INFO, (*id, *address), what).at(Rate::Expiry)
+                let what = "has expired: its client was silent for too long, and its tokens are free";
+                describe_session("session_expired", Level::INFO, (*id, *address), what)
+                    .with_rate(EventRate::Expiry)
             }
             Event::SessionLoggedOut { id, address } => {
-                session("session_logged_out", Level::DEBUG, (*id, *address), "has logged out")
+                describe_session("session_logged_out", Level::DEBUG, (*id, *address), "has logged out")
             }
             Event::SurveyBegun {
                 configuration,
                 sessions,
             } => {
-                self.asks = *sessions > 0;
-                let what = format!("asking {sessions} clients what they hold");
-                self.survey("survey_begun", *configuration, &what)
+                self.asks_clients = *sessions > 0;
+                let what = format!("asking {sessions} clients for their tokens");
+                self.describe_survey("survey_begun", *configuration, &what)
             }
             Event::SurveyEnded { configuration } => {
-                self.survey("survey_ended", *configuration, "all tokens are known")
+                self.describe_survey("survey_ended", *configuration, "all tokens are known")
             }
             Event::SurveyAborted { configuration } => {
-                self.survey("survey_aborted", *configuration, "given up for a later one")
+                self.describe_survey("survey_aborted", *configuration, "replaced by a later survey")
             }
-            Event::TookOverTokens { server, held } => self.took_over_tokens(*server, *held),
-            Event::Reset { tokens_forgotten } => reset(*tokens_forgotten),
+            Event::TookOverTokens { server, held } => self.describe_token_takeover(*server, *held),
+            Event::Reset { tokens_forgotten } => describe_reset(*tokens_forgotten),
             Event::Transferred { server, tokens } => {
                 let to = self.names.server(*server);
-                let text = format!("{} handed to {to}, which serves them now", some(*tokens));
+                let text = format!("{} handed over to {to}, which serves them", count_tokens(*tokens));
                 let level = if *tokens > 0 { Level::INFO } else { Level::DEBUG };
-                Line::new("transferred", level, text).of_server(Some(*server))
+                Line::new("transferred", level, text).with_server(Some(*server))
             }
-            Event::Conflict { name } => conflict(name),
-            Event::ConflictingData { name } => conflicting_data(name),
+            Event::Conflict { name } => describe_conflict(name),
+            Event::ConflictingData { name } => describe_conflicting_data(name),
             Event::OptionsCompared {
                 server,
                 differences,
-            } => self.options_compared(*server, differences),
-            Event::OtherList { from, signature } => other_list(*from, *signature),
+            } => self.describe_options(*server, differences),
+            Event::OtherList { from, signature } => describe_other_list(*from, *signature),
             Event::Dropped { from, kind, reason } => {
                 let kind = kind.map_or_else(|| "a datagram".to_owned(), |kind| kind.to_string());
-                dropped(*from, &kind, reason.text())
+                describe_drop(*from, &kind, reason.text())
             }
-            Event::StorageChanged { failed } => storage_changed(*failed),
+            Event::StorageChanged { failed } => describe_storage(*failed),
             Event::NumberAhead {
                 server,
                 configuration,
             } => {
                 let text = format!(
-                    "{} names the configuration {configuration}, too far ahead: a clock or a state file is wrong; see \
-                     \"When numbers have run into a limit\" in docs/ftn.md",
+                    "{} uses configuration {configuration}, which is too far ahead: a clock or a state file is \
+                     wrong; see \"When numbers have run into a limit\" in docs/ftn.md",
                     self.names.server(*server)
                 );
-                Line::new("number_ahead", Level::WARN, text).of_server(Some(*server))
+                Line::new("number_ahead", Level::WARN, text).with_server(Some(*server))
             }
             Event::NumbersExhausted => Line::new(
                 "numbers_exhausted",
                 Level::ERROR,
-                "no larger configuration number is left: this server cannot lead. Stop all servers, remove their \
+                "this server cannot lead: no larger configuration number is left; stop all servers, remove their \
                  state files, and start them again"
                     .to_owned(),
             ),
@@ -219,53 +212,61 @@ impl News {
                 server,
                 from,
                 listed,
-            } => self.misplaced(*server, *from, *listed),
-            Event::ShutDown { left_behind } => left(*left_behind),
+            } => self.describe_misplaced(*server, *from, *listed),
+            Event::ShutDown { left_behind } => describe_departure(*left_behind),
         }
     }
 
-    fn misplaced(&self, server: usize, from: SocketAddr, listed: Option<SocketAddr>) -> Line {
+    fn describe_misplaced(
+        &self,
+        server: usize,
+        from: SocketAddr,
+        listed: Option<SocketAddr>,
+    ) -> Line {
         let is = listed.map_or_else(
             || "has no address here".to_owned(),
             |it| format!("is {it} here"),
         );
         let text = format!(
-            "{from} says that it is {}, which {is}: its messages are dropped; if that server has moved, see that its name is \
-             resolved to its present address on all machines",
+            "{from} claims to be {}, which {is}: its messages are dropped; if that server has moved, make sure that \
+             its name is resolved to its new address on all machines",
             self.names.server(server)
         );
         Line::new("misplaced", Level::WARN, text)
-            .of_server(Some(server))
-            .of_address(from)
-            .at(Rate::Stranger)
+            .with_server(Some(server))
+            .with_address(from)
+            .with_rate(EventRate::Stranger)
     }
 
-    fn options_compared(&self, server: usize, differences: &[Difference]) -> Line {
+    fn describe_options(&self, server: usize, differences: &[Difference]) -> Line {
         let (level, text) = if differences.is_empty() {
             let name = self.names.server(server);
-            (Level::INFO, format!("{name} has the same options now"))
+            (Level::INFO, format!("{name} has the same options again"))
         } else {
-            (Level::WARN, other_options(&self.names, server, differences))
+            (
+                Level::WARN,
+                describe_other_options(&self.names, server, differences),
+            )
         };
         let event = if differences.is_empty() {
             "options_agree"
         } else {
             "options_differ"
         };
-        Line::new(event, level, text).of_server(Some(server))
+        Line::new(event, level, text).with_server(Some(server))
     }
 
-    fn role_changed(&self, role: RoleKind, leader: Option<usize>) -> Line {
+    fn describe_role(&self, role: RoleKind, leader: Option<usize>) -> Line {
         let text = match (role, leader) {
             (RoleKind::Leader, _) => "this server leads".to_owned(),
             (RoleKind::Follower, Some(leader)) => format!("{} leads", self.names.server(leader)),
-            (RoleKind::Follower, None) => "some other server leads".to_owned(),
+            (RoleKind::Follower, None) => "another server leads".to_owned(),
             (RoleKind::Electing, _) => "no leader is heard: looking for one".to_owned(),
         };
-        Line::new("role_changed", Level::INFO, text).of_server(leader)
+        Line::new("role_changed", Level::INFO, text).with_server(leader)
     }
 
-    fn configuration_changed(&mut self, configuration: u64, states: &[ServerState]) -> Line {
+    fn describe_configuration(&mut self, configuration: u64, states: &[ServerState]) -> Line {
         let mut changed = Vec::new();
         let mut is_down = false;
         for (server, (before, state)) in self.states.iter().zip(states).enumerate() {
@@ -280,7 +281,7 @@ impl News {
         }
         self.states = states.to_vec();
         let changed = if changed.is_empty() {
-            "all servers are as before".to_owned()
+            "all servers are in the same state as before".to_owned()
         } else {
             changed.join(", ")
         };
@@ -290,21 +291,25 @@ impl News {
             level,
             format!("configuration {configuration}: {changed}"),
         )
-        .of_configuration(configuration)
+        .with_configuration(configuration)
     }
 
-    /// A survey that asks nobody is over at once.
-    fn survey(&self, event: &'static str, configuration: u64, what: &str) -> Line {
-        let level = if self.asks { Level::INFO } else { Level::DEBUG };
+    /// Describes a survey. Without clients to ask it ends at once, and is not worth a line.
+    fn describe_survey(&self, event: &'static str, configuration: u64, what: &str) -> Line {
+        let level = if self.asks_clients {
+            Level::INFO
+        } else {
+            Level::DEBUG
+        };
         let text = format!("survey of configuration {configuration}: {what}");
-        Line::new(event, level, text).of_configuration(configuration)
+        Line::new(event, level, text).with_configuration(configuration)
     }
 
-    fn took_over_tokens(&self, server: Option<usize>, held: usize) -> Line {
-        let held = some(held);
+    fn describe_token_takeover(&self, server: Option<usize>, held: usize) -> Line {
+        let held = count_tokens(held);
         let text = match server {
             Some(server) => format!(
-                "serving what {} served: clients hold {held} of it; what nobody held is lost",
+                "serving the tokens of {}: clients hold {held}; the tokens that nobody held are lost",
                 self.names.server(server)
             ),
             None => format!("clients hold {held} that were granted before this survey"),
@@ -314,53 +319,59 @@ impl News {
         } else {
             Level::INFO
         };
-        Line::new("took_over_tokens", level, text).of_server(server)
+        Line::new("took_over_tokens", level, text).with_server(server)
     }
 }
 
-fn took_over(configuration: u64, warm: bool) -> Line {
+fn describe_takeover(configuration: u64, warm: bool) -> Line {
     let how = if warm {
-        "with the sessions and states that it knew from its predecessor"
+        "with the sessions and states of its predecessor"
     } else {
-        "knowing nothing: sessions of an earlier run may come back before anything is granted"
+        "without any knowledge: sessions of an earlier run may come back before anything is granted"
     };
     let text = format!("took over the lead by configuration {configuration}, {how}");
     let level = if warm { Level::INFO } else { Level::WARN };
-    Line::new("took_over", level, text).of_configuration(configuration)
+    Line::new("took_over", level, text).with_configuration(configuration)
 }
 
-fn state_changed(state: ServerState) -> Line {
+fn describe_state(state: ServerState) -> Line {
     let means = match state {
         ServerState::Down => "nothing is served here",
-        ServerState::Booting => "finding out who holds what before anything is served",
+        ServerState::Booting => "finding out which clients hold tokens before it serves any",
         ServerState::Ready => "serving its tokens",
     };
     let text = format!("this server is {}: {means}", state_name(state));
     Line::new("state_changed", Level::INFO, text)
 }
 
-fn authority_changed(has: bool) -> Line {
+fn describe_authority(has: bool) -> Line {
     if has {
         let text =
-            "a quorum of servers acknowledges this leader: it may serve and change".to_owned();
+            "a quorum of servers acknowledges this leader: it may serve and change servers' states"
+                .to_owned();
         return Line::new("authority_gained", Level::INFO, text);
     }
-    let text = "no quorum of servers acknowledges this leader: it serves nothing and changes nothing until \
+    let text = "no quorum of servers acknowledges this leader: it serves nothing and changes no states until \
                 one does"
         .to_owned();
     Line::new("authority_lost", Level::WARN, text)
 }
 
-fn introduced((id, address): (i32, SocketAddr), program: &str) -> Line {
+fn describe_introduction((id, address): (i32, SocketAddr), program: &str) -> Line {
     let text = format!("session {id} of {address} is {program}");
     let mut line = Line::new("session_introduced", Level::INFO, text)
-        .of_session(id, address)
-        .at(Rate::Introduction);
+        .with_session(id, address)
+        .with_rate(EventRate::Introduction);
     line.keys.program = Some(program.to_owned());
     line
 }
 
-fn token(event: &'static str, holding: &Holding, does: &str, held: Option<Duration>) -> Line {
+fn describe_token(
+    event: &'static str,
+    holding: &Holding,
+    does: &str,
+    held: Option<Duration>,
+) -> Line {
     let Holding {
         name,
         session,
@@ -380,8 +391,8 @@ fn token(event: &'static str, holding: &Holding, does: &str, held: Option<Durati
     });
     let text = format!("{who} {does} the token {token} with number {number}{after}");
     let mut line = Line::new(event, Level::INFO, text)
-        .of_session(*session, *address)
-        .at(Rate::Grant);
+        .with_session(*session, *address)
+        .with_rate(EventRate::Grant);
     line.keys.token = Some(token.to_string());
     line.keys.program = program;
     line.keys.fencing_number = Some(number.to_string());
@@ -389,7 +400,7 @@ fn token(event: &'static str, holding: &Holding, does: &str, held: Option<Durati
     line
 }
 
-fn session(
+fn describe_session(
     event: &'static str,
     level: Level,
     (id, address): (i32, SocketAddr),
@@ -397,49 +408,49 @@ fn session(
 ) -> Line {
     let text = format!("session {id} of {address} {what}");
     Line::new(event, level, text)
-        .of_session(id, address)
-        .at(Rate::Session)
+        .with_session(id, address)
+        .with_rate(EventRate::Session)
 }
 
-fn dropped(from: SocketAddr, what: &str, why: &str) -> Line {
+fn describe_drop(from: SocketAddr, what: &str, why: &str) -> Line {
     let text = format!("dropped {what} of {from}: {why}");
     Line::new("dropped", Level::DEBUG, text)
-        .of_address(from)
-        .at(Rate::Drop)
+        .with_address(from)
+        .with_rate(EventRate::Drop)
 }
 
-fn reset(tokens_forgotten: usize) -> Line {
+fn describe_reset(tokens_forgotten: usize) -> Line {
     let text = format!(
-        "the other servers took this one for DOWN, and serve its tokens: {} forgotten here",
-        some(tokens_forgotten)
+        "the other servers considered this one DOWN, and serve its tokens: this server has forgotten {}",
+        count_tokens(tokens_forgotten)
     );
     Line::new("reset", Level::WARN, text)
 }
 
-fn conflict(name: &[u8]) -> Line {
+fn describe_conflict(name: &[u8]) -> Line {
     let text = format!(
-        "clients claim the token {} in ways that exclude each other: all of them share it now. Two servers have \
-         led at a time; --quorum majority prevents that",
+        "clients have conflicting claims to the token {}, and now share it: two servers have \
+         led at the same time; prevent this with --quorum majority",
         TokenName(name)
     );
     Line::new("conflict", Level::ERROR, text)
 }
 
-fn conflicting_data(name: &[u8]) -> Line {
+fn describe_conflicting_data(name: &[u8]) -> Line {
     let text = format!(
-        "clients have different data of the token {}: an update was lost with its server",
+        "clients have different data of the token {}: an update was lost together with its server",
         TokenName(name)
     );
     Line::new("conflicting_data", Level::WARN, text)
 }
 
-fn left(left_behind: usize) -> Line {
+fn describe_departure(left_behind: usize) -> Line {
     let (level, lost) = match left_behind {
         0 => (Level::INFO, String::new()),
         some => (
             Level::WARN,
             format!(
-                "; the data of {some} tokens that nobody holds are lost: no other server has taken them over in time"
+                "; the data of {some} tokens that nobody holds are lost: no other server took them over in time"
             ),
         ),
     };
@@ -447,8 +458,12 @@ fn left(left_behind: usize) -> Line {
     Line::new("left", level, text)
 }
 
-/// Says how the options of another server differ from those of this one, and what follows.
-pub(crate) fn other_options(names: &Names, server: usize, differences: &[Difference]) -> String {
+/// Describes how the options of another server differ from this server's, and the effect.
+pub(crate) fn describe_other_options(
+    names: &Names,
+    server: usize,
+    differences: &[Difference],
+) -> String {
     let value = |setting| match setting {
         Setting::Time(time) => format_duration(time),
         Setting::Count(count) => count.to_string(),
@@ -463,34 +478,34 @@ pub(crate) fn other_options(names: &Names, server: usize, differences: &[Differe
     });
     let differences: Vec<_> = differences.collect();
     format!(
-        "{} has other options: {}; give all servers the same. Until then clients use the shortest client timeout, and \
-         leaders the largest quorum up to a majority",
+        "{} has other options: {}; give all servers the same; until then clients use the shortest client timeout, \
+         and leaders the largest quorum up to a majority",
         names.server(server),
         differences.join(", ")
     )
 }
 
-fn other_list(from: SocketAddr, signature: i32) -> Line {
+fn describe_other_list(from: SocketAddr, signature: i32) -> Line {
     let text = format!(
         "{from} has another list of servers (signature {signature}): give all servers and clients the same \
-         file, line by line; nothing of it is answered"
+         file, line by line; until then its messages are ignored"
     );
     Line::new("other_list", Level::WARN, text)
-        .of_address(from)
-        .at(Rate::Stranger)
+        .with_address(from)
+        .with_rate(EventRate::Stranger)
 }
 
-fn storage_changed(failed: bool) -> Line {
+fn describe_storage(failed: bool) -> Line {
     if failed {
-        let text = "cannot write the state file: this server says nothing until it can".to_owned();
+        let text = "cannot write the state file: this server sends nothing until it can".to_owned();
         return Line::new("storage_failed", Level::ERROR, text);
     }
     let text = "the state file can be written again".to_owned();
     Line::new("storage_restored", Level::INFO, text)
 }
 
-/// `1 token`, `3 tokens`.
-fn some(tokens: usize) -> String {
+/// Returns `1 token`, `3 tokens` and so on.
+fn count_tokens(tokens: usize) -> String {
     if tokens == 1 {
         "1 token".to_owned()
     } else {

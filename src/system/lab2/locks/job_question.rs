@@ -1,46 +1,45 @@
-//! Asks the members about a job while not enough of them agree.
+//! Asks the members about a job until enough of them agree.
 
 use ring_codec::lab2::Token;
 use ring_control::lab2::Grade;
 use ring_proto::lab2::{Command, RunEnd};
 use ring_proto::time::Instant;
 
-use super::client::Asks;
+use super::client::JobRequirements;
 use super::{ClientId, Locks, MachineState};
 
-/// The members are asked about a job.
+/// A question to the members about the job of a client.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Asking {
+pub(super) struct JobQuestion {
     token: Token,
     client: ClientId,
-    /// When other members get their turn.
+    /// When other members and clients get their turn.
     until: Instant,
-    /// The same, until it has been looked at then.
-    due: Option<Instant>,
+    /// The same time, until it has passed.
+    deadline: Option<Instant>,
 }
 
-impl Asking {
-    /// The next deadline.
+impl JobQuestion {
     pub(super) const fn deadline(&self) -> Option<Instant> {
-        self.due
+        self.deadline
     }
 }
 
 impl Locks {
-    /// Drops deadlines that have passed.
-    pub(super) fn review_asking(&mut self, now: Instant, machine: &MachineState) {
+    /// Drops an outdated question, and a deadline that has passed.
+    pub(super) fn update_asking(&mut self, now: Instant, machine: &MachineState) {
         self.asking = self
             .asking
-            .filter(|asking| machine.token == Some(asking.token) && self.concerns(asking.client));
+            .filter(|asking| machine.token == Some(asking.token) && self.involves(asking.client));
         if let Some(asking) = &mut self.asking {
-            asking.due = asking.due.filter(|&due| due > now);
+            asking.deadline = asking.deadline.filter(|&deadline| deadline > now);
         }
     }
 
-    /// Returns the command for a machine that asks the members about the job of the client at this place: to go on
-    /// until others that want the token have waited long enough. Then they have their turn, and other clients of
-    /// this machine theirs, before the job is tried again.
-    pub(super) fn go_on_asking(
+    /// Continues to ask the members about the job of the client at index `at`, and returns the machine's next
+    /// command. If other members or clients have waited long enough, they get their turn before the job is tried
+    /// again.
+    pub(super) fn continue_asking(
         &mut self,
         at: usize,
         now: Instant,
@@ -51,20 +50,20 @@ impl Locks {
         let known = self.asking.filter(|asking| asking.client == client);
         let asking = known.unwrap_or_else(|| {
             let until = now + machine.asking_lasts;
-            Asking {
+            JobQuestion {
                 token,
                 client,
                 until,
-                due: Some(until),
+                deadline: Some(until),
             }
         });
         self.asking = Some(asking);
-        if now < asking.until || !self.is_in_the_way(client, now, machine) {
-            return self.want();
+        if now < asking.until || !self.blocks_others(client, now, machine) {
+            return self.request_token();
         }
         self.asking = None;
         if machine.others_may_want() {
-            self.served = Some(token);
+            self.last_granted = Some(token);
         }
         if let Some(waiter) = self.queue.waiting.remove(at) {
             self.queue.waiting.push_back(waiter);
@@ -72,9 +71,9 @@ impl Locks {
         Some(Command::EndOnce(client, RunEnd::NotRun))
     }
 
-    /// Whether another client could use the token.
-    fn is_in_the_way(&self, client: ClientId, now: Instant, machine: &MachineState) -> bool {
-        let is_safe = |require: Grade| machine.worth_granting_until(now, require).is_some();
+    /// Whether another member or client could use the token.
+    fn blocks_others(&self, client: ClientId, now: Instant, machine: &MachineState) -> bool {
+        let is_safe = |require: Grade| machine.grantable_until(now, require).is_some();
         let mut others = self
             .queue
             .waiting

@@ -1,0 +1,62 @@
+//! Divides the process's descriptors: clients never get descriptors that the ring needs.
+
+use ring_process::descriptors::raise_limit;
+use tracing::warn;
+
+/// Maximum number of clients, with any number of descriptors.
+const CLIENTS_MAX: u64 = 512;
+/// Descriptors per client: its connection, two that it has sent, and two that are about to replace them.
+const DESCRIPTORS_PER_CLIENT: u64 = 5;
+/// Descriptors for everything else: the interface and its successor, the log, the state file, a running hook, the
+/// life lines of past holders, and descriptors that are slow to close.
+const OTHER_DESCRIPTORS: u64 = 72;
+
+/// The limit of descriptors, and the number of clients that it allows.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct DescriptorBudget {
+    limit: u64,
+    clients: u64,
+}
+
+impl DescriptorBudget {
+    /// Raises the process's limit of descriptors to the number that it needs, or as far as the system allows.
+    pub(crate) fn raise_limit_for_clients() -> Self {
+        let limit = raise_limit(OTHER_DESCRIPTORS + CLIENTS_MAX * DESCRIPTORS_PER_CLIENT);
+        let clients = clients(limit);
+        Self { limit, clients }
+    }
+
+    pub(crate) fn clients(self) -> usize {
+        usize::try_from(self.clients).unwrap_or(usize::MAX)
+    }
+
+    /// Logs a warning if the limit allows only few clients.
+    pub(crate) fn log_limit(self) {
+        let Self { limit, clients } = self;
+        if clients < CLIENTS_MAX {
+            warn!(
+                event = "few_descriptors",
+                limit,
+                clients,
+                "only {clients} clients can connect at a time: the limit of open files is {limit}; \
+                 raise it with ulimit -n or LimitNOFILE="
+            );
+        }
+    }
+}
+
+/// Returns the number of clients. It is at least one, so that a client can be told to try again.
+fn clients(limit: u64) -> u64 {
+    (limit.saturating_sub(OTHER_DESCRIPTORS) / DESCRIPTORS_PER_CLIENT).clamp(1, CLIENTS_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::clients;
+
+    #[test]
+    fn clients_get_the_descriptors_that_the_ring_leaves() {
+        let limits = [16, 96, 1024, 4096, u64::MAX];
+        assert_eq!(limits.map(clients), [1, 4, 190, 512, 512]);
+    }
+}

@@ -1,0 +1,59 @@
+//! Warnings about options that work but may surprise.
+
+use ring_control::ftn::cut_doubt;
+use ring_proto::ftn::server::Options;
+use ring_text::format_duration;
+
+/// Returns warnings about the options of one of `servers` servers, for the log and the status.
+pub(super) fn option_warnings(options: &Options, servers: usize) -> Vec<String> {
+    let mut option_warnings = Vec::from_iter(cut_doubt(options.quorum, servers));
+    if options.grace < options.client_timeout {
+        option_warnings.push(format!(
+            "--grace {} is less than --client-timeout {}: after a start of all servers, a server may grant a token \
+             that a client of the earlier run still holds",
+            format_duration(options.grace),
+            format_duration(options.client_timeout)
+        ));
+    }
+    let change = options.client_timeout / 5 + options.server_timeout + options.heartbeat * 4;
+    if change > options.client_timeout * 3 / 4 {
+        option_warnings.push(format!(
+            "--client-timeout {} is short for --server-timeout {}: clients lose their tokens whenever the leader \
+             is lost",
+            format_duration(options.client_timeout),
+            format_duration(options.server_timeout)
+        ));
+    }
+    option_warnings
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use ring_proto::ftn::server::Options;
+
+    use super::option_warnings;
+
+    #[test]
+    fn times_that_cost_clients_their_tokens_are_warned_of() {
+        let options = Options {
+            client_timeout: Duration::from_secs(8),
+            grace: Duration::from_secs(1),
+            ..Options::default()
+        };
+        let option_warnings = option_warnings(&options, 1);
+        assert!(
+            option_warnings
+                .iter()
+                .any(|it| it.starts_with("--grace 1 s")),
+            "{option_warnings:?}"
+        );
+        assert!(
+            option_warnings
+                .iter()
+                .any(|it| it.starts_with("--client-timeout 8 s")),
+            "{option_warnings:?}"
+        );
+    }
+}
