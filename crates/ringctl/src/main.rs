@@ -1,4 +1,4 @@
-//! Asks a running daemon: see `ringctl --help`.
+//! Asks a running daemon; `ringctl --help` lists the commands.
 
 #![forbid(unsafe_code)]
 
@@ -10,22 +10,22 @@ use ring_process::stand_in_as_process_1;
 use ringctl::Options;
 
 fn main() -> ExitCode {
-    ringctl::complete_if_asked();
+    ringctl::answer_completion_request();
     let mut output = io::BufWriter::new(io::stdout().lock());
     let options = Options::of_process();
-    if !options.is_for_its_caller()
+    if !options.depends_on_caller()
         && let Some(code) = stand_in_as_process_1()
     {
         return ExitCode::from(code);
     }
-    match ringctl::carry_out(&options, &mut output) {
+    match ringctl::execute(&options, &mut output) {
         Ok(code) => ExitCode::from(code),
-        Err(error) if has_read_enough(&error) => ExitCode::SUCCESS,
+        Err(error) if is_closed_by_reader(&error) => ExitCode::SUCCESS,
         Err(error) => {
             let known: Option<&ringctl::Error> = error.downcast_ref();
             if !(options.quiet && known.is_some_and(ringctl::Error::is_answer)) {
-                // Where nobody can be told, the exit code still says it.
-                let text = ringctl::message(&options, &error);
+                // If standard error is closed, the exit code still reports the failure.
+                let text = ringctl::error_text(&options, &error);
                 let _ = writeln!(io::stderr(), "ringctl: {text}");
             }
             ExitCode::from(known.map_or(1, ringctl::Error::exit_code))
@@ -33,8 +33,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether it is only that whoever reads the output has closed it.
-fn has_read_enough(error: &Error) -> bool {
+/// Whether the error means only that the reader closed the output, as `head` does.
+fn is_closed_by_reader(error: &Error) -> bool {
     let io: Option<&io::Error> = error.downcast_ref();
     io.is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
 }

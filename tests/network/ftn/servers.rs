@@ -229,7 +229,7 @@ fn what_cannot_start_says_why() -> Result<()> {
     refused(
         missing,
         3,
-        "cannot read /nowhere/servers, which is to list the servers",
+        "cannot read the list of servers /nowhere/servers",
     )?;
     let unnamed = stand.folder().join("unnamed");
     fs::write(
