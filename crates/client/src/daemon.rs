@@ -88,7 +88,6 @@ pub fn connect_untrusted(path: &Path) -> io::Result<UnixStream> {
     Ok(stream)
 }
 
-/// The user of Lab2's service.
 const LAB2_USER: &str = "ringd";
 
 /// Returns the user of the listener if that user is not trusted at this socket.

@@ -41,7 +41,6 @@ pub enum LockMessage {
 #[derive(Debug)]
 pub struct HeldLock {
     lines: Lines,
-    /// The deadline for the first answer, if there is one.
     answer_deadline: Option<Instant>,
     margins: Margins,
     lease: Option<Lease>,
@@ -220,7 +219,6 @@ fn compare_clocks(theirs: Option<BootClock>) -> Result<Option<(BootClock, BootCl
     }
 }
 
-/// Converts a time of the granter's clock to this process's clock.
 fn to_own_clock(clocks: Option<&(BootClock, BootClock)>, ns: u64) -> u64 {
     clocks.map_or(ns, |(theirs, own)| own.when(theirs, ns))
 }

@@ -121,48 +121,33 @@ mod tests {
     }
 
     #[test]
-    fn work_is_warned_a_quarter_and_killed_an_eighth_before_the_end() {
+    fn work_is_warned_and_killed_in_time_before_the_end() {
+        for (until, learned, terminated, killed) in [
+            // An eighth of the length before the end.
+            (1800, 1000, 1600, 1700),
+            // Not more than the margin's maximum, a second.
+            (101_000, 1000, 98_000, 100_000),
+            // A long lease allows the whole grace time.
+            (101_000, 1000, 1000, 6000),
+        ] {
+            let lease = Lease::new(at(until), at(learned), MARGINS);
+            assert_eq!(lease.kill_at(at(terminated), GRACE), at(killed));
+        }
         let lease = Lease::new(at(1800), at(1000), MARGINS);
-        assert_eq!(lease.warn_at(), at(1600));
-        assert_eq!(lease.kill_at(at(1600), GRACE), at(1700));
+        assert_eq!(lease.warn_at(), at(1600), "a quarter before the end");
+        let past = Lease::new(at(500), at(1000), MARGINS);
+        assert!(past.warn_at() <= at(1000));
+        assert!(past.kill_at(at(1000), GRACE) <= at(1000), "no time is left");
     }
 
     #[test]
-    fn the_margin_is_not_longer_than_its_maximum() {
-        let lease = Lease::new(at(101_000), at(1000), MARGINS);
-        assert_eq!(
-            lease.kill_at(at(98_000), GRACE),
-            at(100_000),
-            "a second before"
-        );
-    }
-
-    #[test]
-    fn a_long_lease_allows_the_whole_grace_time() {
-        let lease = Lease::new(at(101_000), at(1000), MARGINS);
-        assert_eq!(lease.kill_at(at(1000), GRACE), at(6000));
-    }
-
-    #[test]
-    fn a_past_lease_leaves_no_time() {
-        let lease = Lease::new(at(500), at(1000), MARGINS);
-        assert!(lease.warn_at() <= at(1000));
-        assert!(lease.kill_at(at(1000), GRACE) <= at(1000));
-    }
-
-    #[test]
-    fn it_is_over_at_its_end() {
-        let lease = Lease::new(at(1800), at(1000), MARGINS);
-        assert!(!lease.is_over(at(1799)) && lease.is_over(at(1800)));
-    }
-
-    #[test]
-    fn it_is_renewed_but_never_shortened() {
+    fn a_lease_is_over_at_its_end_and_is_renewed_but_never_shortened() {
         let mut lease = Lease::new(at(1800), at(1000), MARGINS);
-        lease.renew(at(2200), at(1400));
-        assert_eq!(lease.warn_at(), at(2000));
-        lease.renew(at(2100), at(1500));
-        assert_eq!(lease.warn_at(), at(2000));
+        assert!(!lease.is_over(at(1799)) && lease.is_over(at(1800)));
+        for (until, now) in [(2200, 1400), (2100, 1500)] {
+            lease.renew(at(until), at(now));
+            assert_eq!(lease.warn_at(), at(2000));
+        }
     }
 
     #[test]

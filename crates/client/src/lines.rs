@@ -19,7 +19,6 @@ use serde::de::DeserializeOwned;
 const LINE_MAX: usize = 128 << 10;
 /// Maximum length of a daemon's line in bytes, far more than the status of the largest ring.
 const DAEMON_LINE_MAX: usize = 64 << 20;
-/// Number of bytes per read.
 const READ_SIZE: usize = 16 << 10;
 
 /// A stream of lines in both directions. It skips unknown messages, because a later version may send more.

@@ -209,7 +209,6 @@ mod tests {
     use super::{COMMON, NoRequest, OwnRequest, Request};
     use crate::LockRequest;
 
-    /// Requests of an example system.
     #[derive(Debug, PartialEq, Serialize, Deserialize)]
     #[serde(tag = "request", rename_all = "snake_case")]
     enum Own {

@@ -12,7 +12,6 @@ use crate::{Client, ClientId};
 /// Maximum number of life lines that are kept after their holders have ended.
 const LINES_MAX: usize = 8;
 
-/// The descriptors of one holder.
 #[derive(Debug, Default)]
 struct Backstop {
     line: Option<KeptLine>,
@@ -160,13 +159,13 @@ fn end_group(kill: &KillFile) {
 mod tests {
     use std::fs::File;
     use std::os::fd::{AsFd, OwnedFd};
-    use std::os::unix::process::ExitStatusExt;
-    use std::process::{Child, Command};
+    use std::process::Child;
 
     use nix::sys::signal::Signal;
     use nix::unistd::Pid;
 
     use super::{Backstops, Client};
+    use crate::test_processes::{signal_that_ended, sleeper};
     use crate::{Lifeline, SignalTarget};
 
     const CLIENT: Client = Client {
@@ -174,13 +173,6 @@ mod tests {
         pid: None,
         uid: None,
     };
-
-    fn sleeper() -> Child {
-        Command::new("sleep")
-            .arg("1000")
-            .spawn()
-            .expect("a sleeper")
-    }
 
     /// Returns a life line to a process, as the daemon gets it, and the line's other end.
     fn line_to(process: &Child) -> (OwnedFd, OwnedFd) {
@@ -192,13 +184,9 @@ mod tests {
         (handed_over, end)
     }
 
-    fn signal_that_ended(mut process: Child) -> Option<i32> {
-        process.wait().expect("it is our child").signal()
-    }
-
     #[test]
     fn a_life_line_is_kept_until_its_other_end_closes() {
-        let process = sleeper();
+        let (process, _) = sleeper();
         let (line, end) = line_to(&process);
         let mut backstops = Backstops::new();
         assert_eq!(backstops.set(CLIENT, &mut vec![line]), Ok(()));
@@ -210,7 +198,7 @@ mod tests {
 
     #[test]
     fn the_work_of_a_frozen_holder_is_ended() {
-        let process = sleeper();
+        let (process, _) = sleeper();
         let (line, _end) = line_to(&process);
         // The holder still lives, and has both ends of the second line.
         let (second, second_end) = line_to(&process);
@@ -226,7 +214,7 @@ mod tests {
 
     #[test]
     fn a_release_drops_the_holders_descriptors() {
-        let mut process = sleeper();
+        let (mut process, _) = sleeper();
         let (line, end) = line_to(&process);
         let mut backstops = Backstops::new();
         assert_eq!(backstops.set(CLIENT, &mut vec![line]), Ok(()));

@@ -13,7 +13,6 @@ use nix::sys::signal::kill;
 use nix::unistd::Pid;
 use rustix::fs::{AtFlags, StatxFlags, statx};
 
-/// The list of this process's mounts.
 const MOUNTS: &str = "/proc/self/mountinfo";
 /// The file of a control group that kills all its processes when it is written.
 const KILL_FILE: &str = "cgroup.kill";
@@ -54,7 +53,6 @@ impl Cgroup {
             .filter(|made| made.path.join(KILL_FILE).exists())
     }
 
-    /// Returns the group at `path`, which another process created.
     pub(super) const fn at(path: PathBuf) -> Self {
         Self { path }
     }
@@ -87,7 +85,6 @@ impl Cgroup {
             .is_ok_and(|events| events.lines().any(|line| line == "populated 0"))
     }
 
-    /// Opens the file that kills all processes of the group when it is written.
     pub(super) fn kill_file(&self) -> io::Result<File> {
         File::options().write(true).open(self.path.join(KILL_FILE))
     }
@@ -99,7 +96,6 @@ impl Cgroup {
 }
 
 impl Drop for Cgroup {
-    /// Removes the group if it is empty.
     fn drop(&mut self) {
         for group in groups_below(&self.path).iter().rev() {
             let _ = fs::remove_dir(group);

@@ -9,7 +9,6 @@ use std::os::unix::fs::MetadataExt;
 
 use nix::unistd::Pid;
 
-/// The inode number of the first cgroup namespace.
 const FIRST_NAMESPACE: u64 = 0xEFFF_FFFB;
 
 /// Whether this kernel has the freezer of version 1.

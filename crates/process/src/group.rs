@@ -118,19 +118,15 @@ fn lives_in(stat: &str, group: Pid) -> Option<bool> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::process::CommandExt;
-    use std::process::Command;
-
     use nix::sys::signal::{Signal, killpg};
     use nix::unistd::Pid;
 
     use super::{is_empty, is_mounted_to_hide, lives_in};
+    use crate::test_processes::sleeper;
 
     #[test]
     fn a_zombie_does_not_count_as_a_member() {
-        let child = Command::new("sleep").arg("1000").process_group(0).spawn();
-        let mut child = child.expect("a sleeper");
-        let pid = Pid::from_raw(i32::try_from(child.id()).expect("a pid"));
+        let (mut child, pid) = sleeper();
         assert!(!is_empty(pid));
         killpg(pid, Signal::SIGKILL).expect("it lives");
         while !is_empty(pid) {

@@ -29,7 +29,6 @@ static CLOSERS: Mutex<Vec<Closer>> = Mutex::new(Vec::new());
 /// The number of descriptors that wait to be closed or are being closed.
 static WAITING: AtomicUsize = AtomicUsize::new(0);
 
-/// The thread that closes one user's descriptors.
 struct Closer {
     uid: u32,
     waiting: Arc<AtomicUsize>,
@@ -118,7 +117,6 @@ pub fn is_full() -> bool {
 /// A connection from a user's process. Dropping it does not wait for its unread descriptors.
 #[derive(Debug)]
 pub struct Visitor {
-    /// `Some` until this value is dropped.
     stream: Option<UnixStream>,
     uid: u32,
 }

@@ -20,7 +20,6 @@ use nix::unistd::{Pid, getpgrp, getpid, tcgetpgrp, tcsetpgrp};
 
 use super::broken_pipe;
 
-/// The executable of this process.
 const THIS_PROGRAM: &str = "/proc/self/exe";
 
 /// Checks whether this is process 1. If so, it starts this program again as a child, forwards signals to it, and

@@ -23,6 +23,8 @@ mod lock;
 pub mod owned;
 pub mod rights;
 pub mod runtime_directory;
+#[cfg(test)]
+mod test_processes;
 mod tree;
 
 pub use backstop::Backstops;

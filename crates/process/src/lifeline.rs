@@ -97,7 +97,6 @@ impl AsFd for Lifeline {
 /// user may have sent over it.
 #[derive(Debug)]
 pub struct KeptLine {
-    /// `Some` until this value is dropped.
     line: Option<OwnedFd>,
     uid: u32,
 }
@@ -157,24 +156,12 @@ const F_SETSIG: libc::c_int = 10;
 #[cfg(test)]
 mod tests {
     use std::fs::File;
-    use std::os::unix::process::{CommandExt, ExitStatusExt};
-    use std::process::{Child, Command};
 
     use nix::sys::signal::Signal;
     use nix::unistd::Pid;
 
     use super::{KeptLine, Lifeline, SignalTarget};
-
-    fn sleeper() -> (Child, Pid) {
-        let child = Command::new("sleep").arg("1000").process_group(0).spawn();
-        let child = child.expect("a sleeper");
-        let pid = Pid::from_raw(child.id().cast_signed());
-        (child, pid)
-    }
-
-    fn signal_that_ended(mut child: Child) -> Option<i32> {
-        child.wait().expect("it is our child").signal()
-    }
+    use crate::test_processes::{signal_that_ended, sleeper};
 
     #[test]
     fn a_target_is_signaled_when_the_other_end_closes() {

@@ -152,24 +152,17 @@ pub struct Survivor(pub Option<Pid>);
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::process::{CommandExt, ExitStatusExt};
-    use std::process::{Child, Command};
+    use std::process::Child;
 
     use nix::sys::signal::{Signal, killpg};
-    use nix::unistd::Pid;
 
     use super::{Killed, Tree};
+    use crate::test_processes::{signal_that_ended, sleeper};
 
     fn stopped_sleeper() -> (Child, Tree) {
-        let child = Command::new("sleep").arg("1000").process_group(0).spawn();
-        let child = child.expect("a sleeper");
-        let leader = Pid::from_raw(child.id().cast_signed());
+        let (child, leader) = sleeper();
         killpg(leader, Signal::SIGSTOP).expect("it lives");
         (child, Tree::of(leader, None))
-    }
-
-    fn signal_that_ended(mut child: Child) -> Option<i32> {
-        child.wait().expect("it is our child").signal()
     }
 
     #[test]

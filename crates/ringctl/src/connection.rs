@@ -13,13 +13,10 @@ use super::{Error, client};
 use ring_client::daemon::connect;
 use ring_client::lines::Lines;
 
-/// The result of waiting for the daemon.
 pub(super) enum Received {
     /// A line, without its newline.
     Line(Vec<u8>),
-    /// No line came before the deadline.
     TimedOut,
-    /// The daemon closed the connection.
     Closed,
 }
 
@@ -77,9 +74,6 @@ impl<'a> Connection<'a> {
     }
 
     /// Sends a request and waits for its answer until `by`. Skips messages that the daemon sends unasked.
-    ///
-    /// # Errors
-    /// Fails if no answer comes, or the lock of this connection is lost.
     pub(super) fn ask<O: OwnRequest>(
         &mut self,
         request: &Request<O>,

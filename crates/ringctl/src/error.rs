@@ -20,151 +20,103 @@ const LOST_CODE: u8 = 75;
 const STALE_CODE: u8 = 76;
 
 /// The reason why `ringctl` gave up. The text contains the cause, so no error has a `source`: it would be printed
-/// twice.
+/// twice. Each string is a sentence with the cause.
 #[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum Error {
-    /// No daemon listens at any control socket.
+pub(crate) enum Error {
     #[error(
         "cannot find a ringd: none listens at a socket in {CONTROL_DIR} or {CONTROL_DIR}-SYSTEM; start one with \
          sudo ringd IFACE, or name its socket with --socket PATH"
     )]
     NoneRuns,
-    /// Several daemons run.
     #[error("cannot choose a ringd: several run on this machine; choose one with -i {}", .interfaces.join(" or -i "))]
-    Several {
-        /// Their interfaces.
-        interfaces: Vec<String>,
-    },
-    /// Daemons run, but none of them can serve the command.
+    Several { interfaces: Vec<String> },
     #[error(
         "no ringd on this machine can do that: only {} runs; start one that can with {start}",
         .nodes.join(" and ")
     )]
     NoneCan {
-        /// Their names.
         nodes: Vec<String>,
-        /// The command that starts a daemon that can.
         start: &'static str,
     },
-    /// A directory of sockets cannot be read.
     #[error("cannot read {}: {}", .0.display(), .1)]
     Directory(PathBuf, io::Error),
-    /// The daemon cannot be reached.
     #[error("{}", connect_error_text(.0))]
     Connect(#[from] ConnectError),
-    /// No complete reply came.
     #[error("no answer from ringd at {}: {reason}", path.display())]
-    Exchange {
-        /// The socket.
-        path: PathBuf,
-        /// The system's error.
-        reason: io::Error,
-    },
-    /// This version of `ringctl` does not know the reply.
+    Exchange { path: PathBuf, reason: io::Error },
     #[error("cannot read the answer of ringd at {}: {reason}; run the same version of ringd and ringctl", path.display())]
     Reply {
-        /// The socket.
         path: PathBuf,
-        /// The reason why the reply cannot be read.
         reason: serde_json::Error,
     },
-    /// The reply belongs to another request.
     #[error("unexpected answer from ringd: {0}")]
     Unexpected(String),
-    /// The daemon refuses the request.
     #[error("ringd refuses: {0}")]
     Refused(String),
-    /// The daemon cannot be reached, or has ended: the reason, as a sentence.
+    /// The daemon cannot be reached, or has ended.
     #[error("{0}")]
     Gone(String),
-    /// The paused node still owns the token: the reason, as a sentence.
     #[error("pending: {0}")]
     Pending(String),
-    /// No member has this name.
     #[error(
         "no member of the ring is called '{0}': give a name or address that ringctl status shows"
     )]
     NoMember(String),
-    /// More than one member has this name.
     #[error(
         "several members of the ring are called '{0}': give an address that ringctl status shows"
     )]
     SeveralMembers(String),
-    /// The command line asks for something impossible: the reason and the remedy, as a sentence.
+    /// The command line asks for something impossible.
     #[error("{0}")]
     Usage(String),
-    /// The lock was not granted.
     #[error("{text}")]
     NotAcquired {
-        /// The reason, as a sentence.
         text: String,
         /// The exit code that the user chose for this case.
         code: u8,
     },
-    /// The job has already run in its period: when and where, as a sentence.
+    /// The job has already run in its period.
     #[error("{0}")]
     HasRun(String),
-    /// The job has already begun in its period, and was lost: when and where, as a sentence.
+    /// The job has already begun in its period, and was lost.
     #[error("{0}")]
     RunLost(String),
-    /// The calling process has no number in this PID namespace.
     #[error(
         "cannot see the calling process: it is in another PID namespace; name a process with --pid PID"
     )]
     NoCaller,
-    /// There is no lock to release or to check.
     #[error("no lock is held for that process: it was never acquired, was lost, or was released")]
     NotHeld,
-    /// Standard output is not a pipe.
     #[error(
         "cannot use --pipe: standard output is not a pipe; ringctl lock --help shows an example"
     )]
     NoPipe,
-    /// The node did not reach the state in time.
     #[error("timed out after {after}: {last}")]
-    NotYet {
-        /// The time that `ringctl` waited, for people.
-        after: String,
-        /// The last state, as a sentence.
-        last: String,
-    },
-    /// The data are too long.
+    NotYet { after: String, last: String },
     #[error("data too long: {0}")]
-    TooMuch(
-        /// The length and its limit, as far as they are known.
-        String,
-    ),
-    /// Standard input cannot be read.
+    TooMuch(String),
     #[error("cannot read standard input: {0}")]
     Input(io::Error),
-    /// The lock was lost while it was held.
     #[error("the token is lost, and the work under it was ended: {0}")]
     Lost(String),
-    /// A lock without a command was lost: the reason, as a sentence.
+    /// A lock without a command was lost.
     #[error("the token is lost: {0}")]
     HoldLost(String),
-    /// A token has no data: a sentence that names the token.
+    /// A token has no data.
     #[error("{0}")]
     NoData(String),
-    /// The lock was lost, and a process that ran under it still runs.
     #[error("the token is lost, but some of the work under it still runs: {0}")]
     Outlived(String),
-    /// The keeper was killed before it had the lock.
     #[error("cannot wait for the token: the process that waits for it (ringd-keeper) was killed")]
     KeeperGone,
-    /// Neither the environment nor the command line has a fencing token.
     #[error(
         "no fencing token: RINGD_TOKEN is not set; run this under ringctl run, or give a token with --token"
     )]
     NoToken,
-    /// The text is not a fencing token.
     #[error(transparent)]
     Token(#[from] ParseTokenError),
-    /// The record refuses the token.
     #[error(transparent)]
     Fencing(#[from] FencingError),
-    /// A system call failed that every program needs.
     #[error("system call failed: {0}")]
     System(io::Error),
 }
@@ -179,7 +131,7 @@ impl Error {
     }
 
     /// Whether this is a negative answer and no failure. With `--quiet` the exit code is enough.
-    pub const fn is_answer(&self) -> bool {
+    pub(crate) const fn is_answer(&self) -> bool {
         matches!(
             self,
             Self::NotAcquired { .. } | Self::NotHeld | Self::NotYet { .. } | Self::Pending(_)
@@ -187,7 +139,7 @@ impl Error {
     }
 
     /// Returns the process's exit code, as `ringctl --help` lists them.
-    pub const fn exit_code(&self) -> u8 {
+    pub(crate) const fn exit_code(&self) -> u8 {
         match self {
             Self::Fencing(FencingError::Stale { .. }) => STALE_CODE,
             Self::NoneRuns

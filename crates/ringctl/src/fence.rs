@@ -39,7 +39,7 @@ Example:
 /// Options of `ringctl guard`.
 #[derive(Debug, Clone, Args)]
 #[command(after_long_help = GUARD_HELP)]
-pub struct GuardOptions {
+pub(crate) struct GuardOptions {
     /// Check this token instead of $RINGD_TOKEN.
     #[arg(long)]
     pub token: Option<FencingToken>,
@@ -63,9 +63,6 @@ pub struct GuardOptions {
 
 /// Replaces this process by the command, which inherits the lock on the record. So the lock lasts as long as the
 /// command and all processes that it starts. Returns an exit code only if the command cannot be run.
-///
-/// # Errors
-/// Fails if the token is missing or stale, or if the record cannot be written.
 pub(super) fn guard(options: &GuardOptions) -> Result<u8, Error> {
     let token = match options.token {
         Some(token) => token,

@@ -24,7 +24,6 @@ const CANNOT_RUN_CODE: u8 = 126;
 /// A shell's exit code for a command that does not exist.
 const NOT_FOUND_CODE: u8 = 127;
 
-/// A process that waits to become a command.
 pub(super) struct Gate {
     opener: UnixStream,
     pid: Pid,
@@ -32,7 +31,6 @@ pub(super) struct Gate {
 }
 
 impl Gate {
-    /// Starts the process in its own process group.
     pub(super) fn start(command: &[OsString], environment: &[(&str, String)]) -> io::Result<Self> {
         let (opener, gate) = UnixStream::pair()?;
         // The new process inherits only this end, and closes it when it becomes the command.

@@ -15,7 +15,6 @@ use ring_proto::time::Instant;
 pub(super) struct KillTimer(Timer);
 
 impl KillTimer {
-    /// Creates a timer that is not armed.
     pub(super) fn new() -> nix::Result<Self> {
         let notify = SigevNotify::SigevSignal {
             signal: Signal::SIGKILL,

@@ -2,7 +2,7 @@
 //!
 //! Code that all systems share is in this folder and names no system. Code for one system is in a folder of its name,
 //! here and in `render/`. `systems.rs` lists the systems. `ringctl` holds no lock itself: a keeper process does
-//! (`keeper/mod.rs`). Start with `options.rs` (the command line) and [`execute`].
+//! (`keeper/mod.rs`). Start with `options.rs` (the command line) and [`run_process`].
 
 #![forbid(unsafe_code)]
 
@@ -31,36 +31,62 @@ mod usage;
 mod values;
 mod watch;
 
-use std::io::Write;
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use clap::CommandFactory;
 use clap_complete::CompleteEnv;
-
-pub use error::Error;
-pub use fence::GuardOptions;
-pub use options::{Command, Options};
-pub use systems::SystemCommand;
-
 use ring_control::CONTROL_DIR;
+use ring_process::stand_in_as_process_1;
+
+use error::Error;
+use options::{Command, Options};
 use status::Format;
 
 /// Environment variable that a shell sets to request completions. No other program uses this name, so a variable that
 /// is set for another program never makes `ringctl` print completions.
 const COMPLETION_VARIABLE: &str = "RINGCTL_COMPLETE";
 
-/// Prints completions and ends the process if a shell requests them. Otherwise returns.
-pub fn answer_completion_request() {
-    CompleteEnv::with_factory(Options::command)
-        .var(COMPLETION_VARIABLE)
-        .complete();
+/// Returns the command line's declaration, from which manual pages are generated.
+pub fn command() -> clap::Command {
+    Options::command()
 }
 
-/// Executes the command of the options, prints to `output`, and returns the process's exit code.
-///
-/// # Errors
-/// Fails with an [`Error`], or if `output` cannot be written.
-pub fn execute(options: &Options, output: &mut impl Write) -> anyhow::Result<u8> {
+/// Runs `ringctl` with the command line of this process, and returns the exit code.
+pub fn run_process() -> ExitCode {
+    // Ends the process if a shell requests completions.
+    CompleteEnv::with_factory(command)
+        .var(COMPLETION_VARIABLE)
+        .complete();
+    let mut output = io::BufWriter::new(io::stdout().lock());
+    let options = Options::of_process();
+    if !options.depends_on_caller()
+        && let Some(code) = stand_in_as_process_1()
+    {
+        return ExitCode::from(code);
+    }
+    match execute(&options, &mut output) {
+        Ok(code) => ExitCode::from(code),
+        Err(error) if is_closed_by_reader(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            let known: Option<&Error> = error.downcast_ref();
+            if !(options.quiet && known.is_some_and(Error::is_answer)) {
+                // If standard error is closed, the exit code still reports the failure.
+                let _ = writeln!(io::stderr(), "ringctl: {}", error_text(&options, &error));
+            }
+            ExitCode::from(known.map_or(1, Error::exit_code))
+        }
+    }
+}
+
+/// Whether the error means only that the reader closed the output, as `head` does.
+fn is_closed_by_reader(error: &anyhow::Error) -> bool {
+    let io: Option<&io::Error> = error.downcast_ref();
+    io.is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
+}
+
+fn execute(options: &Options, output: &mut impl Write) -> anyhow::Result<u8> {
     match &options.command {
         Command::Status { check: true, .. } => status::check(socket_path(options), output),
         Command::Status { json, check: false } => {
@@ -86,7 +112,7 @@ pub fn execute(options: &Options, output: &mut impl Write) -> anyhow::Result<u8>
 }
 
 /// Returns an error's text for people, with the machine's name after each MAC address.
-pub fn error_text(options: &Options, error: &anyhow::Error) -> String {
+fn error_text(options: &Options, error: &anyhow::Error) -> String {
     let text = format!("{error:#}");
     match (&options.command, socket_path(options)) {
         (Command::System(command), Ok(socket)) => command.add_names(&socket, text),

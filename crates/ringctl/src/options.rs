@@ -69,7 +69,7 @@ Exit codes: 3 when ringd ends; the message contains the --from to continue with.
     after_long_help = LONG_HELP,
     after_help = "Use --help for more."
 )]
-pub struct Options {
+pub(crate) struct Options {
     /// The command.
     #[command(subcommand)]
     pub command: Command,
@@ -90,14 +90,14 @@ pub struct Options {
 
 impl Options {
     /// Parses the command line of this process. Prints help or an error, and ends the process, if that is all to do.
-    pub fn of_process() -> Self {
+    pub(crate) fn of_process() -> Self {
         let given: Vec<_> = env::args_os().collect();
         let parsed = Self::try_parse_from(&given);
         parsed.unwrap_or_else(|error| usage::explain(error, Self::command(), &given).exit())
     }
 
     /// Whether the command needs the calling process, so that no other process may stand between the two.
-    pub const fn depends_on_caller(&self) -> bool {
+    pub(crate) const fn depends_on_caller(&self) -> bool {
         match &self.command {
             Command::System(command) => command.depends_on_caller(),
             _ => false,
@@ -107,7 +107,7 @@ impl Options {
 
 /// A command of `ringctl`.
 #[derive(Debug, Clone, Subcommand)]
-pub enum Command {
+pub(crate) enum Command {
     /// Show health, state, token, members, locks and counters.
     ///
     /// The exit code is 5 while the node's health is critical: the node or its ring does not work.

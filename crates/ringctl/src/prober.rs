@@ -30,10 +30,7 @@ pub(super) enum Reasons {
     /// Each reason, even that another program holds the token.
     All,
     /// Only reasons that do not pass by themselves.
-    Lasting {
-        /// Whether the caller needs a quorum.
-        requires_quorum: bool,
-    },
+    Lasting { requires_quorum: bool },
 }
 
 /// The time of the next explanation, and the last one.

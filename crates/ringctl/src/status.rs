@@ -10,37 +10,28 @@ use super::Error;
 use super::client::{self, CommonRequest};
 use super::render::{self, View};
 
-/// The exit code for a node whose health is critical.
 const CRITICAL: u8 = 5;
 
-/// The output format of a status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Format {
     Nothing,
-    /// A page for people.
     Page,
     Json,
 }
 
 /// Prints a node's status. Returns exit code 5 if the node's health is critical.
-///
-/// # Errors
-/// Fails with an [`Error`], or if `output` cannot be written.
 pub(super) fn status(socket: &Path, format: Format, output: &mut impl Write) -> anyhow::Result<u8> {
     let view = fetch_view(socket)?;
     write_view(&*view, format, output).context("cannot write the answer")?;
-    let is_critical = view.verdict().health == Health::Critical;
+    let is_critical = view.node().verdict().health == Health::Critical;
     Ok(if is_critical { CRITICAL } else { 0 })
 }
 
 /// Prints one line for a monitor. Returns the exit code that monitoring plugins use for it.
-///
-/// # Errors
-/// Fails if `output` cannot be written.
 pub(super) fn check(socket: Result<PathBuf, Error>, output: &mut impl Write) -> anyhow::Result<u8> {
     let (health, text) = match socket.and_then(|socket| fetch_view(&socket)) {
         Ok(view) => {
-            let Verdict { health, troubles } = view.verdict();
+            let Verdict { health, troubles } = view.node().verdict();
             let troubles: Vec<String> = troubles.iter().map(|it| harmless(it)).collect();
             let text = match troubles.as_slice() {
                 [] => view.summary(),
@@ -82,7 +73,7 @@ fn write_view(view: &dyn View, format: Format, output: &mut impl Write) -> io::R
     match format {
         Format::Nothing => return Ok(()),
         Format::Page => view.write_page(output)?,
-        Format::Json => render::write_json(view.json().json(), output)?,
+        Format::Json => render::write_json(view.node().json(), output)?,
     }
     output.flush()
 }

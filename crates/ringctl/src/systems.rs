@@ -13,7 +13,7 @@ use super::nodes::has_waitable_state;
 
 /// A command that is specific to one system.
 #[derive(Debug, Clone, Subcommand)]
-pub enum SystemCommand {
+pub(crate) enum SystemCommand {
     /// A command for a node of a ring.
     #[command(flatten)]
     Ring(RingCommand),
@@ -26,9 +26,6 @@ pub enum SystemCommand {
 
 impl SystemCommand {
     /// Executes the command at the node of `socket`, if it needs one. Prints to `output` and returns the exit code.
-    ///
-    /// # Errors
-    /// Fails with an [`Error`], or if `output` cannot be written.
     pub(super) fn execute(
         &self,
         socket: Result<PathBuf, Error>,
@@ -67,7 +64,6 @@ impl SystemCommand {
         }
     }
 
-    /// Whether the command needs the process that called `ringctl`.
     pub(super) const fn depends_on_caller(&self) -> bool {
         match self {
             Self::Ring(command) => command.depends_on_caller(),

@@ -12,7 +12,6 @@ use ring_text::{first_bytes, format_duration, parse_duration_or_seconds};
 
 use super::Error;
 
-/// Maximum wait: 30 years.
 const WAIT_MAX: Duration = Duration::from_secs(1_000_000_000);
 
 pub(super) fn parse_wait(text: &str) -> Result<Duration, String> {

@@ -63,17 +63,13 @@ pub(super) fn watch(
     .into())
 }
 
-/// Input of a watch.
 pub(super) enum WatchInput {
     /// A message: its line, and the decoded line.
     Reply(Vec<u8>, Reply),
-    /// No message came before the deadline.
     TimedOut,
-    /// The daemon closed the connection.
     Closed,
 }
 
-/// The messages that a daemon sends to a watch.
 pub(super) struct EventStream<'a>(Connection<'a>);
 
 impl<'a> EventStream<'a> {

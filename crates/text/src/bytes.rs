@@ -1,6 +1,5 @@
 //! Numbers of bytes in options and in sentences.
 
-/// The units of a number of bytes, and their powers of two.
 const UNITS: [(&str, usize); 3] = [("KiB", 10), ("MiB", 20), ("GiB", 30)];
 
 /// Formats a number of bytes for a sentence: `1 byte`, `1,100 bytes`.

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-/// The units, as errors list them.
 const UNITS: &str = "ns, us, ms, s, m, h, d, w";
 
 /// Parses a duration with a unit. Months and years have no fixed length, so they are no units.

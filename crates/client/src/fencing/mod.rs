@@ -34,3 +34,13 @@ use std::str::FromStr;
 pub trait Fence: Copy + Ord + Display + FromStr {}
 
 impl<T: Copy + Ord + Display + FromStr> Fence for T {}
+
+#[cfg(test)]
+mod tests {
+    use super::FencingToken;
+
+    pub(super) fn token(progress: u64) -> FencingToken {
+        let text = format!("{progress}-02:00:00:00:00:01-7");
+        text.parse().expect("a token")
+    }
+}

@@ -14,7 +14,6 @@ use thiserror::Error;
 use super::slots::{self, Slots};
 use super::{Fence, FencingToken};
 
-/// The length of a record in bytes.
 const RECORD_LEN: usize = 2 * slots::SLOT_LEN;
 
 /// The reason why a token is refused. The text contains the cause, so no error has a `source`: it would be printed
@@ -170,7 +169,6 @@ impl<T: Fence> Record<T> {
 }
 
 impl AsFd for Record {
-    /// Returns the locked file.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }
@@ -264,13 +262,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::{FencingError, Record, create_blank};
-    use crate::fencing::FencingToken;
-
-    fn token(progress: u64) -> FencingToken {
-        format!("{progress}-02:00:00:00:00:01-7")
-            .parse()
-            .expect("a token")
-    }
+    use crate::fencing::{FencingToken, tests::token};
 
     #[test]
     fn an_error_names_a_missing_directory() {

@@ -16,10 +16,8 @@ use super::Fence;
 /// The length of a slot in bytes, including its newline.
 pub(super) const SLOT_LEN: usize = 96;
 
-/// The text of a slot without a token.
 const NONE: &str = "none";
 
-/// The contents of a valid record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Slots<T> {
     /// The newest token, if there is one.
@@ -40,7 +38,6 @@ pub(super) fn slot_bytes<T: Fence>(token: Option<T>) -> Vec<u8> {
     }
 }
 
-/// Returns the bytes of a record without a token.
 pub(super) fn blank_record() -> Vec<u8> {
     line(NONE).repeat(2)
 }
@@ -59,7 +56,6 @@ pub(super) struct Damage<T> {
     pub readable: Option<T>,
 }
 
-/// Parses a record.
 pub(super) fn read<T: Fence>(bytes: &[u8]) -> Result<Slots<T>, Damage<T>> {
     let mut slots = bytes.chunks(SLOT_LEN).map(read_slot);
     let (first, second) = (slots.next().flatten(), slots.next().flatten());
@@ -90,13 +86,7 @@ fn read_slot<T: Fence>(bytes: &[u8]) -> Option<SlotContents<T>> {
 #[cfg(test)]
 mod tests {
     use super::{Damage, SLOT_LEN, Slots, blank_record, read, record_bytes, slot_bytes};
-    use crate::fencing::FencingToken;
-
-    fn token(progress: u64) -> FencingToken {
-        format!("{progress}-02:00:00:00:00:01-7")
-            .parse()
-            .expect("a token")
-    }
+    use crate::fencing::{FencingToken, tests::token};
 
     fn of(first: Option<u64>, second: Option<u64>) -> Vec<u8> {
         [slot_bytes(first.map(token)), slot_bytes(second.map(token))].concat()

@@ -24,7 +24,6 @@ pub struct Grant {
     pub data: Vec<u8>,
 }
 
-/// The outcome of a request.
 enum RequestOutcome {
     Granted(Grant),
     Refused(Refusal),

@@ -15,7 +15,6 @@ const PARALLEL_MAX: usize = 8;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hosts(Box<[Host]>);
 
-/// The host of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Host {
     /// The line of the list, without surrounding space.

@@ -48,7 +48,6 @@ pub struct Session {
     /// The end of the lease that was reported last.
     reported_lease: Option<Instant>,
     resolver: Option<Resolver>,
-    /// Whether the socket is one of IPv4.
     socket_is_v4: bool,
 }
 

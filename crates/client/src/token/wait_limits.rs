@@ -5,7 +5,6 @@ use std::time::Duration;
 use ring_proto::ftn::RETRY;
 use ring_proto::time::Instant;
 
-/// Default time for a session.
 const SESSION_DEFAULT: Duration = Duration::from_secs(10);
 /// Minimum time for a session: login takes up to 50 ms, and the repetition of a lost datagram 100 ms.
 const SESSION_MIN: Duration = Duration::from_millis(500);

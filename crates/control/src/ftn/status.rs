@@ -8,7 +8,6 @@ use crate::{Health, NodeStatus};
 
 /// The system's name in its status.
 pub const SYSTEM: &str = "ftn";
-/// The state of a server that serves its tokens.
 const READY: &str = "READY";
 
 /// The status of a server.

@@ -8,7 +8,6 @@ use super::client::{Interrupted, session_error};
 use super::name::TokenName;
 use super::options::AcquireOptions;
 
-/// Requests a token and waits for it.
 pub(super) fn acquire_token(
     session: &mut Session,
     options: &AcquireOptions,

@@ -9,7 +9,6 @@ use ring_text::Names;
 use super::name::TokenName;
 use super::page::{HoldMode, ListedToken, Page};
 
-/// Maximum time for asking the server.
 const LIST_TIMEOUT: Duration = Duration::from_millis(400);
 /// Maximum number of sessions that a server lists per token.
 const LISTED_SESSIONS_MAX: usize = 16;

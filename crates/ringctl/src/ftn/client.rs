@@ -28,7 +28,6 @@ pub(super) struct ServerList {
     pub(super) text: String,
     pub(super) resolved: Servers,
     pub(super) hosts: Hosts,
-    /// Warnings about addresses.
     pub(super) warnings: Vec<String>,
 }
 
@@ -59,13 +58,11 @@ impl ServerList {
     }
 }
 
-/// The servers and the client timeout of a command.
 pub(super) struct ServiceClient {
     pub(super) servers: ServerList,
     pub(super) timeout: Duration,
 }
 
-/// The outcome of the work in a session.
 pub(super) enum Outcome<T> {
     Done(T),
     /// A signal interrupted the work. Contains the process's exit code.
@@ -109,7 +106,6 @@ fn is_interruption(error: &anyhow::Error) -> bool {
     error.is::<Interrupted>()
 }
 
-/// Converts the error of a session into one of this program.
 pub(super) fn session_error(error: token::Error) -> Error {
     let text = error.to_string();
     match error {

@@ -17,8 +17,6 @@ use super::name::TokenName;
 use super::nested;
 use super::options::AcquireOptions;
 
-/// # Errors
-/// Fails with an [`Error`], if the token has no data, or if `output` cannot be written.
 pub(super) fn get(
     client: &ServiceClient,
     options: &AcquireOptions,

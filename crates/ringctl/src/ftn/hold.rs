@@ -10,7 +10,6 @@ use super::name::TokenName;
 use super::nested;
 use super::options::AcquireOptions;
 
-/// The token to hold, and options to hold it.
 pub(super) struct HoldOptions<'a> {
     pub(super) name: &'a TokenName,
     pub(super) access: Access,
@@ -18,10 +17,6 @@ pub(super) struct HoldOptions<'a> {
     pub(super) until_revoked: bool,
 }
 
-/// Holds a token, and prints when it is granted and returned.
-///
-/// # Errors
-/// Fails if the token is not granted or is lost, or if `output` cannot be written.
 pub(super) fn hold(
     client: &ServiceClient,
     options: &AcquireOptions,

@@ -20,7 +20,6 @@ const PAGE_TIMEOUT: Duration = Duration::from_secs(2);
 /// The exit code for a list without the tokens of a silent server.
 const INCOMPLETE_CODE: u8 = 1;
 
-/// The progress of one server's list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ListState {
     Pending,
@@ -29,7 +28,6 @@ enum ListState {
     Down,
 }
 
-/// The lists of all servers.
 pub(super) struct AllTokens {
     states: Vec<ListState>,
     /// For each token: the server, the server's object, and the known part of it.
@@ -39,9 +37,6 @@ pub(super) struct AllTokens {
 }
 
 /// Prints all tokens, and reports the servers whose lists are incomplete.
-///
-/// # Errors
-/// Fails with an [`Error`], or if `output` cannot be written.
 pub(super) fn list(
     client: &ServiceClient,
     json: bool,
@@ -145,7 +140,6 @@ fn request_page(session: &mut Session, server: usize, after: &[u8]) -> Result<()
 }
 
 impl AllTokens {
-    /// Returns the names of the tokens, in order.
     pub(super) fn names(&self) -> impl Iterator<Item = &[u8]> {
         let listed = self
             .tokens
@@ -239,7 +233,6 @@ fn holders(listed: &ListedToken, names: &Names) -> String {
     }
 }
 
-/// Returns the ids of sessions.
 fn session_ids(ids: &[i64]) -> String {
     match ids {
         [] => "-".to_owned(),

@@ -27,10 +27,6 @@ pub(crate) use options::TokenOptions;
 use client::{ServerList, ServiceClient};
 use options::TokenCommand;
 
-/// Executes a command, prints to `output`, and returns the process's exit code.
-///
-/// # Errors
-/// Fails with an [`Error`](super::Error), or if `output` cannot be written.
 pub(super) fn execute(options: &TokenOptions, output: &mut impl Write) -> anyhow::Result<u8> {
     let servers = ServerList::read(&options.servers)?;
     for warning in &servers.warnings {

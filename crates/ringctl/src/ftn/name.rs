@@ -11,14 +11,14 @@ use ring_text::hex;
 
 /// A name of 1 to [`MAX_NAME`] bytes. `Display` escapes control characters, so that a terminal shows them.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct TokenName(Box<[u8]>);
+pub(crate) struct TokenName(Box<[u8]>);
 
 impl TokenName {
     /// Creates the name that a user gives.
     ///
     /// # Errors
     /// Returns the reason as a sentence if the name is empty or too long.
-    pub fn from_user(name: OsString) -> Result<Self, String> {
+    pub(crate) fn from_user(name: OsString) -> Result<Self, String> {
         let name = name.into_vec();
         match name.len() {
             0 => Err("the name is empty: a token's name has at least one byte".to_owned()),
@@ -37,7 +37,6 @@ impl TokenName {
             .then(|| Self(name.into()))
     }
 
-    /// Encodes the name as hexadecimal digits.
     pub(super) fn to_hex(&self) -> String {
         hex::encode(&self.0)
     }

@@ -75,7 +75,7 @@ those of ringctl token; and
 /// Options of `ringctl token`.
 #[derive(Debug, Clone, Args)]
 #[command(after_long_help = TOKEN_HELP)]
-pub struct TokenOptions {
+pub(crate) struct TokenOptions {
     /// The list of the servers: one line HOST:PORT per server.
     #[arg(long, value_name = "FILE", env = SERVERS_VARIABLE, hide_env_values = true, default_value = SERVERS, value_hint = ValueHint::FilePath)]
     pub servers: PathBuf,
@@ -93,7 +93,7 @@ pub struct TokenOptions {
 
 /// A command for tokens.
 #[derive(Debug, Clone, Subcommand)]
-pub enum TokenCommand {
+pub(crate) enum TokenCommand {
     /// Run a command while a token is held.
     Run(TokenRunOptions),
     /// Print a token's data unchanged.
@@ -149,7 +149,7 @@ pub enum TokenCommand {
 /// Options of `ringctl token run`.
 #[derive(Debug, Clone, Args)]
 #[command(after_long_help = RUN_HELP)]
-pub struct TokenRunOptions {
+pub(crate) struct TokenRunOptions {
     /// Options for waiting for the token.
     #[command(flatten)]
     pub acquire: AcquireOptions,
@@ -169,7 +169,7 @@ pub struct TokenRunOptions {
 
 /// Options for waiting for a token.
 #[derive(Debug, Clone, Args)]
-pub struct AcquireOptions {
+pub(crate) struct AcquireOptions {
     /// Do not wait if other clients hold the token: give up 0.4 s after the session begins.
     #[arg(short, long, conflicts_with = "timeout")]
     pub nonblock: bool,
@@ -226,7 +226,8 @@ mod tests {
     use clap::Parser;
 
     use super::{TokenCommand, TokenOptions};
-    use crate::{Command, Options, SystemCommand};
+    use crate::systems::SystemCommand;
+    use crate::{Command, Options};
     use ring_client::token::WaitLimits;
 
     fn parse(arguments: &[&str]) -> Result<TokenOptions, clap::Error> {

@@ -36,9 +36,6 @@ impl Trigger {
 
 impl Backstop {
     /// Ties the work to a new life line.
-    ///
-    /// # Errors
-    /// Fails if the work has ended, or if too many files are open.
     pub(super) fn tie(work: SignalTarget, signal: Signal) -> io::Result<Self> {
         let (line, end) = Lifeline::new()?;
         line.tie(work, signal)?;

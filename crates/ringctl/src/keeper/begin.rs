@@ -15,9 +15,6 @@ use ring_client::held_lock::HeldLock;
 use ring_client::lines::Lines;
 
 /// Runs the keeper: it holds a lock for the parent process, which sends orders over standard input.
-///
-/// # Errors
-/// Fails only if a system call fails that every program needs.
 pub(crate) fn run_keeper() -> io::Result<()> {
     detach(NAME)?;
     let caller = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);

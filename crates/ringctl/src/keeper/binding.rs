@@ -78,7 +78,6 @@ impl BoundProcess {
 }
 
 impl AsFd for BoundProcess {
-    /// Becomes readable when the process has ended.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.process.as_fd()
     }

@@ -11,9 +11,6 @@ use ring_runtime::nice;
 
 /// Gives this process another name and its own session, and closes all descriptors except standard input, output and
 /// error.
-///
-/// # Errors
-/// Fails only if a system call fails that every program needs.
 pub(crate) fn detach(name: &CStr) -> io::Result<()> {
     prctl::set_name(name)?;
     // The service manager signals all processes of a service when it stops. The keeper ends when its work has ended.

@@ -29,7 +29,6 @@ const REGISTRATION: u64 = 3;
 const CONNECTION: u64 = 4;
 const ALARM: u64 = 5;
 
-/// The state of a running keeper.
 pub(super) struct EventLoop {
     grace: Duration,
     caller: Lines,
@@ -47,17 +46,12 @@ pub(super) struct EventLoop {
     termination: Option<Termination>,
     /// Armed while there is work that must end, or be signaled, before the end of the lease.
     kill_timer: Option<KillTimer>,
-    /// Signals the work if the keeper is killed.
     backstop: Option<Backstop>,
     /// The note to send after the daemon has answered about the backstop.
     note_after_backstop: Option<Note>,
-    /// Whether the command has ended by itself.
     command_ended: bool,
-    /// The command's exit code, after it has ended.
     exit_code: Option<u8>,
-    /// Whether the caller was told that a process could not be ended.
     survivor_reported: bool,
-    /// The state of the job, if the lock is for one.
     job: JobState,
     reports: Option<JobReports>,
 }
@@ -73,7 +67,6 @@ enum JobState {
     },
 }
 
-/// Whether the event loop continues.
 #[derive(PartialEq, Eq)]
 enum Flow {
     Continue,

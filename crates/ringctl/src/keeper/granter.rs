@@ -17,23 +17,16 @@ use ring_client::lines::Lines;
 /// A granter. It sends the replies of `docs/control.md`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum Granter {
-    /// The daemon at this control socket.
     Daemon(PathBuf),
     /// A process that the keeper starts for this lock: this program again. Its standard input is a Unix socket, over
     /// which it answers as a daemon does. It ends when the keeper closes the socket.
     Process {
-        /// The name of the process.
         name: String,
-        /// The arguments of the process.
         arguments: Vec<String>,
     },
 }
 
 impl Granter {
-    /// Connects to the granter. Starts its process if it is one.
-    ///
-    /// # Errors
-    /// Fails if the daemon cannot be reached, or if the process cannot be started.
     pub(super) fn connect(&self) -> Result<(Lines, Option<Child>), Error> {
         match self {
             Self::Daemon(socket) => Ok((daemon::connect(socket)?, None)),
@@ -53,7 +46,6 @@ impl Granter {
         }
     }
 
-    /// Returns the control socket, if the granter is a daemon.
     pub(super) fn socket(&self) -> Option<&Path> {
         match self {
             Self::Daemon(socket) => Some(socket),

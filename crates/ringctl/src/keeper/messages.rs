@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 use super::Granter;
 use ring_client::lease::Margins;
 
-/// The work of a keeper.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Assignment {
     pub granter: Granter,
@@ -20,11 +19,9 @@ pub(crate) struct Assignment {
     pub margins: Margins,
     /// Maximum time between SIGTERM and SIGKILL, in milliseconds.
     pub grace_ms: u64,
-    /// The command or process whose end also ends the lock.
     pub binding: Binding,
 }
 
-/// The requests that report the outcome of a job to the daemon.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct JobReports {
     pub not_begun: OwnJson,
@@ -37,9 +34,7 @@ pub(crate) struct JobReports {
 pub(crate) enum Binding {
     /// A command of the keeper's parent, and the parent itself.
     Command,
-    /// A process that this program did not start.
     Process {
-        /// The number of the process.
         pid: i32,
         /// Whether the process gets SIGTERM when the lock is lost.
         kill: bool,
@@ -48,13 +43,11 @@ pub(crate) enum Binding {
     },
 }
 
-/// An order to a keeper.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Order {
     Begin(Box<Assignment>),
     /// The leader of the command's process group has started, and waits at the gate.
     Started {
-        /// The number of the leader's process.
         pid: i32,
     },
     /// The outcome of the job that the lock is for; comes before [`Order::Exited`].
@@ -64,16 +57,13 @@ pub(crate) enum Order {
     },
     Ended,
     Exited {
-        /// The command's exit code.
         code: u8,
     },
-    /// A question whether the lock is held.
     Check,
     /// The keeper shall continue after the end of its parent.
     StandAlone,
 }
 
-/// A note from a keeper.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Note {
     Granted {
@@ -97,15 +87,12 @@ pub(crate) enum Note {
     Released,
 }
 
-/// The reason why the lock was not granted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum NotAcquired {
-    /// The granter refused it.
     Refused(Refusal),
     /// The lock cannot be bound to its process: the reason, as a sentence.
     Unbound(String),
     /// The granter cannot be reached: the reason, as a sentence.
     NoDaemon(String),
-    /// The granter answered with an error.
     Error(String),
 }

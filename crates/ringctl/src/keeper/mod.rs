@@ -61,5 +61,4 @@ pub(super) use registration::connect_keeper;
 pub(super) use start::{Keeper, THIS_PROGRAM};
 pub(super) use tree::{Killed, Survivor, Tree, survivor_text};
 
-/// The process name of a keeper.
 const NAME: &std::ffi::CStr = c"ringd-keeper";

@@ -79,7 +79,6 @@ impl Registration {
         self.connections.push_back(Lines::new(stream));
     }
 
-    /// Returns the next order and its connection.
     pub(super) fn next_order(&mut self) -> Option<(Order, Lines)> {
         let mut at = 0;
         while let Some(connection) = self.connections.get_mut(at) {
@@ -121,7 +120,6 @@ impl AsFd for Registration {
     }
 }
 
-/// A connection to the keeper of a lock that is bound to a process.
 pub(crate) struct KeeperConnection {
     lines: Lines,
     keeper: i32,

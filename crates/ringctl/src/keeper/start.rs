@@ -63,7 +63,6 @@ impl Keeper {
         let _ = self.lines.send(order);
     }
 
-    /// Lets the command inherit the life line.
     pub(crate) fn make_lifeline_inheritable(&self) -> io::Result<()> {
         self.lifeline.make_inheritable()
     }
@@ -85,7 +84,6 @@ impl Keeper {
         note
     }
 
-    /// Waits for the keeper's next note, and probes the daemon meanwhile.
     pub(crate) fn wait_for_note_probing(
         &mut self,
         prober: &mut Prober,

@@ -8,7 +8,6 @@ use ring_proto::time::Instant;
 use super::tree::{Killed, Survivor, Tree};
 use ring_client::lease::Lease;
 
-/// Time between two checks of the tree.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// Time between two checks while a process cannot be ended.
 const SLOW_POLL_INTERVAL: Duration = Duration::from_millis(100);
@@ -17,7 +16,6 @@ const SLOW_POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// lock. Only the resource can refuse that write (`docs/fencing.md`).
 const EXIT_GRACE: Duration = Duration::from_secs(2);
 
-/// The termination of a tree of processes.
 #[derive(Debug)]
 pub(super) struct Termination {
     terminated_at: Instant,
@@ -26,12 +24,10 @@ pub(super) struct Termination {
     killed_at: Option<Instant>,
     /// The time since when it is unknown whether all processes were killed.
     unknown_since: Option<Instant>,
-    /// A process that cannot be killed.
     survivor: Option<Survivor>,
 }
 
 impl Termination {
-    /// Sends SIGTERM to the tree.
     pub(super) fn begin(tree: &Tree, now: Instant) -> Self {
         tree.terminate();
         Self {

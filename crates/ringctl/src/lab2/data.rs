@@ -16,14 +16,10 @@ use super::super::{Error, client, fence};
 use super::options::{AcquireOptions, DataCommand};
 use super::requests::refusal_error;
 
-/// A request for a ring's lock.
 type RingLock = Request<RingRequest>;
 
-/// Maximum length of a token's data, in bytes.
 const DATA_MAX: usize = 1024;
 
-/// # Errors
-/// Fails with an [`Error`], or if `output` cannot be written.
 pub(super) fn data(
     socket: &Path,
     command: &DataCommand,

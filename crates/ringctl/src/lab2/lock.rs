@@ -15,9 +15,6 @@ use super::requests::{keeper_assignment, lock_request_json, not_acquired_error};
 use ring_client::lock::MARGINS;
 
 /// Acquires the lock, prints its fencing token, and leaves a keeper that holds the lock.
-///
-/// # Errors
-/// Fails with an [`Error`], or if `output` cannot be written.
 pub(super) fn lock(
     socket: &Path,
     options: &LockOptions,
@@ -57,7 +54,6 @@ pub(super) fn lock(
     }
 }
 
-/// Releases the lock that is bound to a process.
 pub(super) fn unlock(socket: &Path, of: Option<i32>) -> Result<(), Error> {
     match ask_keeper(socket, pid(of)?, &Order::Ended)? {
         Some(Note::Released) => Ok(()),
@@ -83,7 +79,6 @@ fn ask_keeper(socket: &Path, pid: i32, order: &Order) -> Result<Option<Note>, Er
     keeper.ask(order).map_err(failed)
 }
 
-/// Returns the given process, or the one that started this one.
 fn pid(given: Option<i32>) -> Result<i32, Error> {
     match given.unwrap_or_else(|| getppid().as_raw()) {
         // The calling process is in an outer PID namespace, as when a program enters a container.

@@ -20,10 +20,6 @@ pub(super) use names::add_names;
 pub(super) use options::RingCommand;
 use requests::{fetch_status, request_done};
 
-/// Executes a command, prints to `output`, and returns the process's exit code.
-///
-/// # Errors
-/// Fails with an [`Error`], or if `output` cannot be written.
 pub(super) fn execute(
     command: &RingCommand,
     socket: &Path,
@@ -50,13 +46,11 @@ pub(super) fn execute(
     Ok(0)
 }
 
-/// Hands the token over to the member with this address or name, or to the next member.
 fn yield_to(socket: &Path, to: Option<&str>) -> Result<(), Error> {
     let to = to.map(|to| address(socket, to)).transpose()?;
     request_done(socket, RingRequest::Yield { to })
 }
 
-/// Returns the address of a member from its MAC address, IP address or name.
 fn address(socket: &Path, member: &str) -> Result<String, Error> {
     if names::is_name(member) {
         names::find_member(member, &fetch_status(socket)?)

@@ -33,9 +33,6 @@ pub(super) fn is_name(text: &str) -> bool {
 }
 
 /// Returns the MAC address of the member with this name. The status must contain the names.
-///
-/// # Errors
-/// Fails if no member or more than one has the name.
 pub(super) fn find_member(name: &str, status: &Status) -> Result<String, Error> {
     let has_name = |it: &Option<String>| {
         it.as_ref()

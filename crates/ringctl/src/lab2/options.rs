@@ -20,7 +20,7 @@ use super::help;
 
 /// A command for a node of a ring.
 #[derive(Debug, Clone, Subcommand)]
-pub enum RingCommand {
+pub(crate) enum RingCommand {
     /// Run a command while this machine holds the token.
     Run(RunOptions),
     /// Run a command on one machine of the ring, once per period.
@@ -101,7 +101,7 @@ impl RingCommand {
 
 /// Options of `ringctl pause`.
 #[derive(Debug, Clone, Args)]
-pub struct PauseOptions {
+pub(crate) struct PauseOptions {
     /// Wait until the node owns nothing, but at most DURATION (30s, 5m, or 30 for 30s) [default without --wait: 2s].
     #[arg(short, long, value_name = "DURATION", num_args = 0..=1, value_parser = parse_wait, allow_negative_numbers = true)]
     #[expect(
@@ -121,7 +121,7 @@ pub struct PauseOptions {
 
 /// Options for waiting for the token.
 #[derive(Debug, Clone, Args)]
-pub struct AcquireOptions {
+pub(crate) struct AcquireOptions {
     /// Do not wait if another program holds the token. If ringd does not answer, ringctl gives up after 5s.
     #[arg(short, long, conflicts_with = "timeout")]
     pub nonblock: bool,
@@ -185,7 +185,7 @@ impl AcquireOptions {
 
 /// A command for the token's data.
 #[derive(Debug, Clone, Subcommand)]
-pub enum DataCommand {
+pub(crate) enum DataCommand {
     /// Print the data in hexadecimal digits.
     Get {
         /// Print the bytes unchanged.
@@ -206,7 +206,7 @@ pub enum DataCommand {
 /// A state to wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "UPPER")]
-pub enum Target {
+pub(crate) enum Target {
     /// The node owns the token.
     Owner,
     /// The node waits for the token.
@@ -245,7 +245,7 @@ impl Target {
 /// Options of `ringctl run`.
 #[derive(Debug, Clone, Args)]
 #[command(after_long_help = crate::help::run_help())]
-pub struct RunOptions {
+pub(crate) struct RunOptions {
     /// Options for waiting for the token.
     #[command(flatten)]
     pub acquire: AcquireOptions,
@@ -271,7 +271,7 @@ pub struct RunOptions {
 /// Options of `ringctl once`.
 #[derive(Debug, Clone, Args)]
 #[command(after_long_help = help::ONCE)]
-pub struct OnceOptions {
+pub(crate) struct OnceOptions {
     /// The job's name: 1 to 32 printable ASCII characters. Each name has its own period.
     #[arg(value_name = "NAME", value_parser = parse_job_name)]
     pub name: JobName,
@@ -296,7 +296,7 @@ pub struct OnceOptions {
 /// Options of `ringctl lock`.
 #[derive(Debug, Clone, Args)]
 #[command(after_long_help = crate::help::lock_help())]
-pub struct LockOptions {
+pub(crate) struct LockOptions {
     /// Options for waiting for the token.
     #[command(flatten)]
     pub acquire: AcquireOptions,
@@ -329,7 +329,8 @@ mod tests {
     use clap::Parser;
 
     use super::RingCommand;
-    use crate::{Command, Options, SystemCommand};
+    use crate::systems::SystemCommand;
+    use crate::{Command, Options};
     use ring_control::lab2::parse_ring_name;
 
     fn run(arguments: &[&str]) -> super::RunOptions {

@@ -18,9 +18,6 @@ use super::options::PauseOptions;
 const EXPLAIN_AFTER: Duration = Duration::from_secs(2);
 
 /// Pauses the node, and waits until it owns nothing. The options limit the wait.
-///
-/// # Errors
-/// Fails if the node still owns the token, or if the request fails.
 pub(super) fn pause(socket: &Path, options: &PauseOptions, quiet: bool) -> Result<(), Error> {
     let wait = match options.wait {
         None => EXPLAIN_AFTER,

@@ -26,9 +26,6 @@ pub(super) fn run(socket: &Path, options: &RunOptions) -> Result<u8, Error> {
 
 /// Runs the command unless it has run in its period. Returns the command's exit code, or 0 if the command was not
 /// run.
-///
-/// # Errors
-/// Fails if the lock is not granted or is lost.
 pub(super) fn once(socket: &Path, options: &OnceOptions, quiet: bool) -> Result<u8, Error> {
     let run = &options.run;
     let lock = run.acquire.request(&options.name.to_string());

@@ -22,16 +22,12 @@ struct WaitedKeys {
     clients: Vec<WaitedClient>,
 }
 
-/// A client of the node.
 #[derive(Debug, Deserialize)]
 struct WaitedClient {
     holds: bool,
 }
 
 /// Waits until the node is in a state.
-///
-/// # Errors
-/// Fails if the node did not reach the state within `timeout`, or if the request fails.
 pub(super) fn wait(socket: &Path, target: Target, timeout: Option<Duration>) -> Result<(), Error> {
     let deadline = timeout.map(|timeout| clock::now().monotonic + timeout);
     let mut events = EventStream::open(socket, None, true)?;

@@ -2,11 +2,11 @@
 
 use std::io::{self, Write};
 
-use ring_control::{EventMessage, NodeStatus, OwnJson, Verdict, harmless};
+use ring_control::{EventMessage, NodeStatus, OwnJson, harmless};
 use serde_json::Value;
 
 use super::text::{ROWS_MAX, new_table, short_duration, write_more};
-use super::view::{Obstacle, View};
+use super::view::View;
 
 /// The column where values begin, unless a key is longer.
 const VALUE_COLUMN: usize = 13;
@@ -15,38 +15,21 @@ const COUNTERS_KEY: &str = "counters";
 /// Keys of an event that are shown before its text.
 const EVENT_HEAD_KEYS: [&str; 3] = ["number", "time_ms", "event"];
 
-/// The status of a node of any system.
-pub(crate) struct AnyView(NodeStatus);
-
-impl AnyView {
-    pub(crate) const fn new(status: NodeStatus) -> Self {
-        Self(status)
-    }
-}
-
-impl View for AnyView {
-    fn verdict(&self) -> Verdict {
-        self.0.verdict()
-    }
-
-    fn json(&self) -> NodeStatus {
-        self.0.clone()
+impl View for NodeStatus {
+    fn node(&self) -> &NodeStatus {
+        self
     }
 
     fn write_page(&self, output: &mut dyn Write) -> io::Result<()> {
-        write_object(&fields(self.0.json()), "", false, output)
+        write_object(&fields(self.json()), "", false, output)
     }
 
     fn summary(&self) -> String {
-        let fields = fields(self.0.json());
+        let fields = fields(self.json());
         let plain = fields
             .iter()
             .filter_map(|(key, own)| key_and_value(key, own));
         plain.collect::<Vec<_>>().join(" ")
-    }
-
-    fn obstacle(&self, _: bool) -> Option<Obstacle> {
-        None
     }
 }
 
@@ -182,7 +165,7 @@ fn scalar(value: &Value) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{AnyView, event_text};
+    use super::event_text;
     use crate::render::View;
     use ring_control::{EventHead, EventMessage, NodeStatus, OwnJson};
 
@@ -193,9 +176,7 @@ mod tests {
     fn page(text: &str) -> String {
         let status: NodeStatus = serde_json::from_str(text).expect("it is JSON");
         let mut out = Vec::new();
-        AnyView::new(status)
-            .write_page(&mut out)
-            .expect("a vector takes all");
+        status.write_page(&mut out).expect("a vector takes all");
         String::from_utf8(out).expect("it is text")
     }
 

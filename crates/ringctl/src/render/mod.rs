@@ -12,7 +12,6 @@ use ring_control::ftn::SYSTEM as FTN;
 use ring_control::jitterbug::SYSTEM as JITTERBUG;
 use ring_control::{EventHead, EventMessage, NodeStatus, harmless};
 
-use common::AnyView;
 use ftn::ServerView;
 use jitterbug::NodeView;
 use lab2::RingView;
@@ -27,7 +26,7 @@ pub(crate) fn view(status: NodeStatus) -> serde_json::Result<Box<dyn View>> {
         None => Box::new(RingView::new(&status)?),
         Some(FTN) => Box::new(ServerView::new(status)?),
         Some(JITTERBUG) => Box::new(NodeView::new(status)?),
-        Some(_) => Box::new(AnyView::new(status)),
+        Some(_) => Box::new(status),
     })
 }
 
@@ -57,18 +56,18 @@ mod tests {
         let text = r#"{"system":"note","role":"leader","counters":{"grants":3}}"#;
         let any = view(status(text)).expect("any object has a view");
         assert_eq!(
-            any.verdict().health,
+            any.node().verdict().health,
             Health::Degraded,
             "it does not tell its health"
         );
-        assert_eq!(any.json().json().text(), text);
+        assert_eq!(any.node().json().text(), text);
         let mut page = Vec::new();
         any.write_page(&mut page).expect("a vector takes all");
         let page = String::from_utf8(page).expect("it is text");
         assert!(page.contains("leader") && page.contains("grants"), "{page}");
         assert_eq!(any.obstacle(false), None);
         let ill = r#"{"system":"note","health":"critical","troubles":["no room"]}"#;
-        let ill = view(status(ill)).expect("a view").verdict();
+        let ill = view(status(ill)).expect("a view").node().verdict();
         assert_eq!((ill.health, ill.troubles.len()), (Health::Critical, 1));
         let broken = view(status(r#"{"system":"ftn","health":"healthy"}"#)).err();
         let error = broken.expect("a server's status has more keys");

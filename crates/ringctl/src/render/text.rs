@@ -12,9 +12,6 @@ use serde_json::Deserializer;
 pub(super) const ROWS_MAX: usize = 100;
 
 /// Writes JSON for programs, indented, with the keys in their original order.
-///
-/// # Errors
-/// Fails if `out` cannot be written.
 pub(crate) fn write_json(own: &OwnJson, out: &mut impl Write) -> io::Result<()> {
     let mut from = Deserializer::from_str(own.text());
     let mut to = serde_json::Serializer::pretty(&mut *out);
@@ -39,7 +36,6 @@ pub(super) fn new_table(header: impl Into<Row>) -> Table {
     table
 }
 
-/// Writes the number of rows that are not shown.
 pub(super) fn write_more(all: usize, out: &mut dyn Write) -> io::Result<()> {
     match all.saturating_sub(ROWS_MAX) {
         0 => Ok(()),

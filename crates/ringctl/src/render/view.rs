@@ -2,20 +2,13 @@
 
 use std::io::{self, Write};
 
-use ring_control::{NodeStatus, Verdict};
+use ring_control::NodeStatus;
 
 /// A node's status, as far as `ringctl` knows its system.
 pub(crate) trait View {
-    /// Returns the health that the node reports.
-    fn verdict(&self) -> Verdict;
-
     /// Returns the status, with the names that `ringctl` adds.
-    fn json(&self) -> NodeStatus;
+    fn node(&self) -> &NodeStatus;
 
-    /// Writes the page for people.
-    ///
-    /// # Errors
-    /// Fails if `output` cannot be written.
     fn write_page(&self, output: &mut dyn Write) -> io::Result<()>;
 
     /// Returns the most important facts in one line.
@@ -27,13 +20,14 @@ pub(crate) trait View {
     }
 
     /// Returns the reason why a lock of this node is not granted at once; `None` if the node grants no locks.
-    fn obstacle(&self, requires_quorum: bool) -> Option<Obstacle>;
+    fn obstacle(&self, _requires_quorum: bool) -> Option<Obstacle> {
+        None
+    }
 }
 
 /// The reason why a lock is not granted at once.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Obstacle {
-    /// The reason, as a sentence.
     pub text: String,
     /// The time that the reason has existed, as a text that follows it.
     pub since: String,
@@ -42,7 +36,6 @@ pub(crate) struct Obstacle {
 }
 
 impl Obstacle {
-    /// Creates a reason that passes by itself.
     pub(crate) fn passing(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
@@ -51,7 +44,6 @@ impl Obstacle {
         }
     }
 
-    /// Creates a reason that lasts until a person acts.
     pub(crate) fn lasting(text: impl Into<String>) -> Self {
         Self {
             is_lasting: true,

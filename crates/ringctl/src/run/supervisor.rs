@@ -26,7 +26,6 @@ const SIGNALS: u64 = 1;
 const HIDDEN_CHECKS_MAX: u32 = 200;
 const HIDDEN_CHECK_INTERVAL: Duration = Duration::from_millis(10);
 
-/// A command that runs or is about to run.
 pub(super) struct Supervisor {
     keeper: Keeper,
     signals: Signals,
@@ -34,13 +33,11 @@ pub(super) struct Supervisor {
     gate: Gate,
     cgroup: Option<PathBuf>,
     poller: Poller,
-    /// Whether the command was given the terminal.
     has_terminal: bool,
     /// Whether this process and its whole process group got SIGTSTP.
     group_got_stop: bool,
     /// The command's processes, after they had to be ended without the keeper.
     tree: Option<Tree>,
-    /// The signal that ended the command.
     ended_by: Option<i32>,
     /// The reason for the loss of the lock, as a sentence.
     lost: Option<String>,
@@ -49,7 +46,6 @@ pub(super) struct Supervisor {
 }
 
 impl Supervisor {
-    /// Starts the command's process, and lets the keeper watch it.
     pub(super) fn start(
         mut keeper: Keeper,
         mut signals: Signals,

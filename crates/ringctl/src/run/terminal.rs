@@ -5,7 +5,6 @@ use std::io::{self, IsTerminal};
 
 use nix::unistd::{Pid, getpgrp, getpid, tcgetpgrp, tcsetpgrp};
 
-/// The terminal of this process's session.
 pub(super) struct Terminal {
     tty: File,
     own_group: Pid,

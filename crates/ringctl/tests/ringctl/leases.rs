@@ -49,11 +49,7 @@ fn every_command_ends_before_its_lease() {
 
 /// Runs a shell that prints `ready` and ignores SIGTERM. All its processes must end in time after the loss.
 fn ends_in_time(line: &str) {
-    let fake = FakeDaemon::new();
-    let mut witness = Witness::new(&fake);
-    let mut run = Running::shell(&fake, &witness.open_in(line));
-    let mut client = fake.accept_and_grant(LONG);
-    assert_eq!(run.line(), "ready");
+    let (_fake, mut witness, mut run, mut client) = Witness::of_ready(line);
     let until = client.lose(LEASE);
     witness.wait_for_end();
     assert!(boot_time() < until, "its last process ended too late");

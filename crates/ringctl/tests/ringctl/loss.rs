@@ -50,10 +50,7 @@ pub(crate) fn stubborn() -> String {
 }
 
 fn a_lost_lock_ends_the_command_in_time_with_code_75() {
-    let fake = FakeDaemon::new();
-    let mut run = Running::shell(&fake, &polite());
-    let mut client = fake.accept_and_grant(LONG);
-    assert_eq!(run.line(), "ready");
+    let (_fake, mut run, mut client) = Running::ready(&polite());
     let until = client.lose(LEASE);
     assert_eq!(run.line(), "told");
     client.wait_for_unlock();
@@ -119,11 +116,7 @@ fn a_short_grace_time_ends_before_the_lease() {
 }
 
 fn after_the_lease_a_command_is_killed_at_once() {
-    let fake = FakeDaemon::new();
-    let mut witness = Witness::new(&fake);
-    let mut run = Running::shell(&fake, &witness.open_in(&stubborn()));
-    let mut client = fake.accept_and_grant(LONG);
-    assert_eq!(run.line(), "ready");
+    let (_fake, mut witness, mut run, mut client) = Witness::of_ready(&stubborn());
     client.lose(Duration::ZERO);
     witness.wait_for_end();
     client.wait_for_unlock();
@@ -131,10 +124,7 @@ fn after_the_lease_a_command_is_killed_at_once() {
 }
 
 fn the_end_of_the_daemon_ends_the_command() {
-    let fake = FakeDaemon::new();
-    let mut run = Running::shell(&fake, &polite());
-    let client = fake.accept_and_grant(LONG);
-    assert_eq!(run.line(), "ready");
+    let (_fake, mut run, client) = Running::ready(&polite());
     drop(client);
     assert_eq!(run.rest(), "told\n");
     let (status, said) = run.end();
@@ -171,10 +161,7 @@ fn the_death_of_ringctl_ends_the_command_and_releases_the_lock() {
 }
 
 fn the_death_of_the_keeper_ends_the_command() {
-    let fake = FakeDaemon::new();
-    let mut run = Running::shell(&fake, &stubborn());
-    let client = fake.accept_and_grant(LONG);
-    assert_eq!(run.line(), "ready");
+    let (_fake, mut run, client) = Running::ready(&stubborn());
     kill(client.pid(), Signal::SIGKILL).unwrap();
     run.rest();
     assert_eq!(run.code(), Some(75));
@@ -222,10 +209,7 @@ fn a_grant_with_a_past_lease_starts_no_command() {
 
 /// The kernel closes the keeper's first descriptor, the connection with `ringctl`, last.
 fn the_death_of_the_keeper_is_a_loss_even_if_the_command_dies_first() {
-    let fake = FakeDaemon::new();
-    let mut run = Running::shell(&fake, &stubborn());
-    let client = fake.accept_and_grant(LONG);
-    assert_eq!(run.line(), "ready");
+    let (_fake, mut run, client) = Running::ready(&stubborn());
     let keeper = rustix::process::Pid::from_raw(client.pid().as_raw()).unwrap();
     let keeper = pidfd_open(keeper, PidfdFlags::empty()).unwrap();
     let conversation = pidfd_getfd(keeper, 0, PidfdGetfdFlags::empty()).unwrap();
@@ -241,11 +225,7 @@ fn the_death_of_the_keeper_is_a_loss_even_if_the_command_dies_first() {
 }
 
 fn nothing_outlives_both(line: &str) {
-    let fake = FakeDaemon::new();
-    let mut witness = Witness::new(&fake);
-    let mut run = Running::shell(&fake, &witness.open_in(line));
-    let client = fake.accept_and_grant(LONG);
-    assert_eq!(run.line(), "ready");
+    let (_fake, mut witness, mut run, client) = Witness::of_ready(line);
     kill(client.pid(), Signal::SIGSTOP).unwrap();
     run.signal(Signal::SIGKILL);
     kill(client.pid(), Signal::SIGKILL).unwrap();
@@ -268,10 +248,7 @@ time.sleep(1000)'";
 }
 
 fn a_loss_after_the_end_of_the_command_changes_nothing() {
-    let fake = FakeDaemon::new();
-    let mut run = Running::shell(&fake, "echo ready");
-    let mut client = fake.accept_and_grant(LONG);
-    assert_eq!(run.line(), "ready");
+    let (_fake, mut run, mut client) = Running::ready("echo ready");
     assert_eq!(client.request()["request"], "unlock");
     client.lose(Duration::ZERO);
     client.send(&json!({"unlocked": {}}));

@@ -18,7 +18,7 @@ use nix::sys::stat::Mode;
 use nix::unistd::{Pid, mkfifo};
 use rustix::process::{PidfdFlags, pidfd_open};
 
-use crate::fake::FakeDaemon;
+use crate::fake::{Client, FakeDaemon, LONG};
 use ring_segment::limit::{PATIENCE, Text, is_readable};
 
 pub(crate) const RINGCTL: &str = env!("CARGO_BIN_EXE_ringctl");
@@ -85,6 +85,21 @@ impl Running {
     /// Starts `ringctl run` with a shell line.
     pub(crate) fn shell(fake: &FakeDaemon, line: &str) -> Self {
         Self::run(fake, &["-c", line])
+    }
+
+    /// Starts `ringctl run` with a shell line at a new fake daemon, which grants the lock.
+    pub(crate) fn granted(line: &str) -> (FakeDaemon, Self, Client) {
+        let fake = FakeDaemon::new();
+        let run = Self::shell(&fake, line);
+        let client = fake.accept_and_grant(LONG);
+        (fake, run, client)
+    }
+
+    /// Does the same, and waits until the command prints `ready`.
+    pub(crate) fn ready(line: &str) -> (FakeDaemon, Self, Client) {
+        let (fake, mut run, client) = Self::granted(line);
+        assert_eq!(run.line(), "ready");
+        (fake, run, client)
     }
 
     pub(crate) fn pid(&self) -> Pid {
@@ -191,6 +206,17 @@ impl Witness {
             .open(&path);
         let pipe = pipe.expect("it is there");
         Self { path, pipe }
+    }
+
+    /// Starts `ringctl run` with a shell line that opens the pipe, at a new fake daemon that grants the lock. Waits
+    /// until the command prints `ready`.
+    pub(crate) fn of_ready(line: &str) -> (FakeDaemon, Self, Running, Client) {
+        let fake = FakeDaemon::new();
+        let witness = Self::new(&fake);
+        let mut run = Running::shell(&fake, &witness.open_in(line));
+        let client = fake.accept_and_grant(LONG);
+        assert_eq!(run.line(), "ready");
+        (fake, witness, run, client)
     }
 
     /// Returns a shell line that opens the pipe and then continues with `line`.

@@ -29,9 +29,7 @@ tests! {
 
 fn the_commands_exit_code_is_returned() {
     for (line, code) in [("exit 0", 0), ("exit 42", 42), ("kill -9 $$", 128 + 9)] {
-        let fake = FakeDaemon::new();
-        let mut run = Running::shell(&fake, line);
-        let mut client = fake.accept_and_grant(LONG);
+        let (_fake, mut run, mut client) = Running::granted(line);
         client.wait_for_unlock();
         assert_eq!(run.code(), Some(code), "{line}");
         assert_eq!(client.request(), Value::Null);
@@ -39,9 +37,8 @@ fn the_commands_exit_code_is_returned() {
 }
 
 fn a_real_time_signal_gives_an_exit_code_too() {
-    let fake = FakeDaemon::new();
-    let mut run = Running::shell(&fake, "kill -40 $$");
-    fake.accept_and_grant(LONG).wait_for_unlock();
+    let (_fake, mut run, mut client) = Running::granted("kill -40 $$");
+    client.wait_for_unlock();
     assert_eq!(run.code(), Some(128 + 40));
 }
 
@@ -216,9 +213,7 @@ fn a_command_that_cannot_be_run_has_the_exit_code_of_shells() {
 }
 
 fn the_lock_is_released_after_the_end_of_all_processes() {
-    let fake = FakeDaemon::new();
-    let mut run = Running::shell(&fake, "sleep 1000 & echo $!; exit 5");
-    let mut client = fake.accept_and_grant(LONG);
+    let (_fake, mut run, mut client) = Running::granted("sleep 1000 & echo $!; exit 5");
     let left_behind = run.line();
     assert_eq!(client.request()["request"], "unlock");
     let stat = std::fs::read_to_string(format!("/proc/{left_behind}/stat"));

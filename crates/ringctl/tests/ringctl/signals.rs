@@ -34,10 +34,7 @@ const FATAL: [Signal; 4] = [
 ];
 
 fn signals_are_forwarded_to_the_command() {
-    let fake = FakeDaemon::new();
-    let mut run = Running::shell(&fake, &listener());
-    let mut client = fake.accept_and_grant(LONG);
-    assert_eq!(run.line(), "ready");
+    let (_fake, mut run, mut client) = Running::ready(&listener());
     for signal in [
         Signal::SIGUSR1,
         Signal::SIGHUP,
@@ -57,10 +54,7 @@ fn signals_are_forwarded_to_the_command() {
 
 fn a_signal_that_ends_the_command_gives_the_exit_code() {
     for signal in FATAL {
-        let fake = FakeDaemon::new();
-        let mut run = Running::shell(&fake, "echo ready; exec sleep 1000");
-        let mut client = fake.accept_and_grant(LONG);
-        assert_eq!(run.line(), "ready");
+        let (_fake, mut run, mut client) = Running::ready("echo ready; exec sleep 1000");
         run.signal(signal);
         client.wait_for_unlock();
         assert_eq!(run.code(), Some(128 + signal as i32));
@@ -97,9 +91,7 @@ fn signals_that_only_a_command_can_use_do_not_end_the_wait() {
 fn a_signal_right_after_the_grant_ends_the_command() {
     // The command must end at whatever moment the signal comes.
     for _ in 0..20 {
-        let fake = FakeDaemon::new();
-        let mut run = Running::shell(&fake, "sleep 1000");
-        let mut client = fake.accept_and_grant(LONG);
+        let (_fake, mut run, mut client) = Running::granted("sleep 1000");
         run.signal(Signal::SIGTERM);
         client.wait_for_unlock();
         run.rest();

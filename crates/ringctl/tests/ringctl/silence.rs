@@ -8,7 +8,8 @@ use nix::unistd::Pid;
 use serde_json::{Value, json};
 
 use crate::fake::{FakeDaemon, LONG};
-use crate::program::{Running, ringctl};
+use crate::locking::start;
+use crate::program::Running;
 
 tests! {
     a_daemon_that_does_not_answer_is_reported,
@@ -18,10 +19,6 @@ tests! {
     a_late_event_still_counts,
     a_label_has_a_maximum_length,
     a_too_long_socket_path_is_reported,
-}
-
-fn start(fake: &FakeDaemon, arguments: &[&str]) -> Running {
-    Running::start(ringctl(fake).args(arguments).stdin(Stdio::null()))
 }
 
 fn a_daemon_that_does_not_answer_is_reported() {

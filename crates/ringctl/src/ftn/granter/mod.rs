@@ -28,7 +28,6 @@ use super::name::TokenName;
 use keeper_socket::KeeperSocket;
 pub(super) use token_request::TokenRequest;
 
-/// The process name of a granter.
 pub(super) const NAME: &CStr = c"ringd-granter";
 /// The reason of a refusal because other clients hold the token.
 pub(super) const BUSY: &str = "busy";
@@ -49,9 +48,6 @@ fn keeper_client() -> Client {
 
 /// Runs the granter: it acquires a token for the keeper, which sends requests over standard input. It holds the token
 /// until the keeper releases it or ends.
-///
-/// # Errors
-/// Fails only if a system call fails that every program needs.
 pub(crate) fn run_granter() -> io::Result<()> {
     detach(NAME)?;
     // A working directory would keep its file system from being unmounted.
@@ -112,7 +108,6 @@ fn serve(
     }
 }
 
-/// A granter that holds its token.
 struct TokenHolder<'a> {
     keeper: &'a mut KeeperSocket,
     session: &'a mut Session,
@@ -122,9 +117,7 @@ struct TokenHolder<'a> {
     is_bound: bool,
 }
 
-/// The state of the keeper.
 enum KeeperState {
-    /// The keeper uses the token.
     Holding,
     /// The keeper has released the token, after its work ended.
     Done,

@@ -29,7 +29,6 @@ pub(in crate::ftn) struct TokenRequest {
 }
 
 impl TokenRequest {
-    /// Creates the request from a command line.
     pub(in crate::ftn) fn new(client: &ServiceClient, options: &TokenRunOptions) -> Self {
         let servers = &client.servers.resolved;
         let addresses = (0..servers.len()).map(|index| servers.address(index));

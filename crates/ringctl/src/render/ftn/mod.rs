@@ -7,13 +7,14 @@ use std::io::{self, Write};
 
 use comfy_table::Table;
 use ring_control::ftn::{ServerStatus, Status};
-use ring_control::{Health, NodeStatus, Verdict, harmless};
+use ring_control::{Health, NodeStatus, harmless};
 
 use super::text::{
     self, ROWS_MAX, new_table, short_duration, write_counters, write_more, write_troubles,
 };
-use super::view::{Obstacle, View};
+use super::view::View;
 
+/// Clients request tokens over UDP and not at the control socket, so there is never an obstacle.
 pub(crate) struct ServerView {
     status: Status,
     whole: NodeStatus,
@@ -28,17 +29,13 @@ impl ServerView {
 }
 
 impl View for ServerView {
-    fn verdict(&self) -> Verdict {
-        self.whole.verdict()
-    }
-
-    fn json(&self) -> NodeStatus {
-        self.whole.clone()
+    fn node(&self) -> &NodeStatus {
+        &self.whole
     }
 
     fn write_page(&self, output: &mut dyn Write) -> io::Result<()> {
         let status = &self.status;
-        write_head(status, self.verdict().health, output)?;
+        write_head(status, self.whole.verdict().health, output)?;
         writeln!(output, "\nServers ({})", status.servers.len())?;
         writeln!(output, "{}", server_table(status).trim_fmt())?;
         write_troubles(&status.troubles, output)?;
@@ -63,11 +60,6 @@ impl View for ServerView {
             status.sessions.len(),
             status.tokens
         )
-    }
-
-    /// Always `None`: clients request tokens over UDP, and not at the control socket.
-    fn obstacle(&self, _: bool) -> Option<Obstacle> {
-        None
     }
 }
 

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 
 use comfy_table::Table;
 use ring_control::jitterbug::{LEADER, Status, WAITER};
-use ring_control::{NodeStatus, Verdict, harmless};
+use ring_control::{NodeStatus, harmless};
 use ring_text::format_bytes;
 
 use super::text::{self, ROWS_MAX, new_table, write_counters, write_more, write_troubles};
@@ -30,12 +30,8 @@ impl NodeView {
 }
 
 impl View for NodeView {
-    fn verdict(&self) -> Verdict {
-        self.whole.verdict()
-    }
-
-    fn json(&self) -> NodeStatus {
-        self.whole.clone()
+    fn node(&self) -> &NodeStatus {
+        &self.whole
     }
 
     fn write_page(&self, output: &mut dyn Write) -> io::Result<()> {

@@ -3,7 +3,6 @@
 use ring_control::lab2::Status;
 use ring_text::{Names, name_macs, parse_mac};
 
-/// Adds the names of the members to a status.
 pub(crate) fn add_names(status: &mut Status) {
     let names = Names::read();
     for member in &mut status.members {

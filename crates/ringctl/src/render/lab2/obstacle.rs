@@ -70,7 +70,6 @@ mod tests {
     use super::{Obstacle, obstacle};
     use ring_control::lab2::{HolderStatus, Status};
 
-    /// A change of a status.
     type Change = fn(&mut Status);
 
     #[test]

@@ -20,7 +20,6 @@ fn member(last: u8) -> MemberStatus {
     }
 }
 
-/// Returns the status of a member in a ring of three.
 pub(crate) fn example() -> Status {
     let mut counters = Counters {
         hand_overs: 12,

@@ -12,7 +12,10 @@ use super::obstacle::obstacle;
 use super::page;
 
 /// The status of a ring's node, with the names of its members on this machine.
-pub(crate) struct RingView(Status);
+pub(crate) struct RingView {
+    status: Status,
+    node: NodeStatus,
+}
 
 impl RingView {
     pub(crate) fn new(node: &NodeStatus) -> serde_json::Result<Self> {
@@ -21,28 +24,22 @@ impl RingView {
         let Verdict { health, troubles } = node.verdict();
         let troubles = troubles.iter().map(|text| append_names(text, &status));
         (status.troubles, status.health) = (troubles.collect(), health);
-        Ok(Self(status))
+        let node = NodeStatus::from(&status);
+        Ok(Self { status, node })
     }
 }
 
 impl View for RingView {
-    fn verdict(&self) -> Verdict {
-        Verdict {
-            health: self.0.health,
-            troubles: self.0.troubles.clone(),
-        }
-    }
-
-    fn json(&self) -> NodeStatus {
-        NodeStatus::from(&self.0)
+    fn node(&self) -> &NodeStatus {
+        &self.node
     }
 
     fn write_page(&self, output: &mut dyn Write) -> io::Result<()> {
-        page::write_status(&self.0, output)
+        page::write_status(&self.status, output)
     }
 
     fn summary(&self) -> String {
-        let status = &self.0;
+        let status = &self.status;
         let line = format!(
             "{} token {} owner {}, {} of {} members present, {} needed for a quorum",
             status.state,
@@ -56,13 +53,13 @@ impl View for RingView {
     }
 
     fn add_names(&self, text: String) -> String {
-        append_names(&text, &self.0)
+        append_names(&text, &self.status)
     }
 
     fn obstacle(&self, requires_quorum: bool) -> Option<Obstacle> {
-        let found = obstacle(&self.0, requires_quorum);
+        let found = obstacle(&self.status, requires_quorum);
         Some(Obstacle {
-            text: append_names(&found.text, &self.0),
+            text: append_names(&found.text, &self.status),
             ..found
         })
     }
