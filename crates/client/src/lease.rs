@@ -94,11 +94,11 @@ impl Lease {
             .before(self.margins.warning.before_end(self.length))
     }
 
-    /// Returns when to kill work that was told to end at `told`. That is after `grace`, but early enough that no
+    /// Returns when to kill work that was terminated_at to end at `terminated_at`. That is after `grace`, but early enough that no
     /// process is left at the end.
-    pub fn kill_at(&self, told: Instant, grace: Duration) -> Instant {
+    pub fn kill_at(&self, terminated_at: Instant, grace: Duration) -> Instant {
         let margin = self.margins.kill.before_end(self.length);
-        (told + grace).min(self.until.before(margin))
+        (terminated_at + grace).min(self.until.before(margin))
     }
 }
 

@@ -36,13 +36,13 @@ impl EventMessage {
     /// Creates an event. `own` is an object without the head's keys.
     pub fn new(head: &EventHead, own: &impl Serialize) -> Self {
         #[derive(Serialize)]
-        struct Whole<'a, T> {
+        struct Combined<'a, T> {
             #[serde(flatten)]
             head: &'a EventHead,
             #[serde(flatten)]
             own: &'a T,
         }
-        Self(OwnJson::of(&Whole { head, own }))
+        Self(OwnJson::of(&Combined { head, own }))
     }
 
     /// Returns the JSON.

@@ -31,7 +31,7 @@ pub enum Health {
 
 impl Health {
     /// Returns the health of a node whose status contains none: degraded, because the node may be ill.
-    pub(super) const fn untold() -> Self {
+    pub(super) const fn unreported() -> Self {
         Self::Degraded
     }
 
@@ -86,10 +86,10 @@ impl Verdict {
     }
 
     /// Creates the verdict for a status without a health that this program knows.
-    pub(super) fn untold(mut troubles: Vec<String>) -> Self {
+    pub(super) fn unreported(mut troubles: Vec<String>) -> Self {
         let why = "this daemon does not report a health that this ringctl knows: install the same version of both, and restart the daemon";
         troubles.insert(0, why.to_owned());
-        let health = Health::untold();
+        let health = Health::unreported();
         Self { health, troubles }
     }
 }

@@ -211,11 +211,11 @@ mod tests {
 
     #[derive(Debug, PartialEq, Serialize, Deserialize)]
     #[serde(tag = "request", rename_all = "snake_case")]
-    enum Own {
+    enum ExampleRequest {
         Dance { steps: u32 },
     }
 
-    impl OwnRequest for Own {
+    impl OwnRequest for ExampleRequest {
         type Require = u8;
 
         fn needs_its_client(&self) -> bool {
@@ -229,7 +229,7 @@ mod tests {
 
     #[test]
     fn every_common_request_is_known_by_its_name_and_comes_back() {
-        let requests: [Request<Own>; 8] = [
+        let requests: [Request<ExampleRequest>; 8] = [
             Request::Version,
             Request::Status,
             Request::Lock(LockRequest {
@@ -258,7 +258,7 @@ mod tests {
 
     #[test]
     fn only_its_system_knows_a_specific_request() {
-        let own = Request::Own(Own::Dance { steps: 2 });
+        let own = Request::Own(ExampleRequest::Dance { steps: 2 });
         let line = r#"{"request":"dance","steps":2}"#;
         assert_eq!(serde_json::to_string(&own).expect("it is JSON"), line);
         assert!(own.needs_its_client());
@@ -276,7 +276,7 @@ mod tests {
             (r#"{"request":7}"#, "invalid type"),
             ("[]", "missing field `request`"),
         ] {
-            let error = read::<Own>(line).expect_err(line);
+            let error = read::<ExampleRequest>(line).expect_err(line);
             assert!(error.contains(wrong), "{line}: {error}");
         }
     }

@@ -30,12 +30,12 @@ impl NodeStatus {
     /// Creates the status of a node of `system`. `own` is an object without the key `system`.
     pub fn new(system: &str, own: &impl Serialize) -> Self {
         #[derive(Serialize)]
-        struct Whole<'a, T> {
+        struct Combined<'a, T> {
             system: &'a str,
             #[serde(flatten)]
             own: &'a T,
         }
-        Self(OwnJson::of(&Whole { system, own }))
+        Self(OwnJson::of(&Combined { system, own }))
     }
 
     /// Creates a status with only the system's keys.
@@ -60,7 +60,7 @@ impl NodeStatus {
         let (health, troubles) = keys.map_or((None, Vec::new()), |it| (it.health, it.troubles));
         match health {
             Some(health) => Verdict { health, troubles },
-            None => Verdict::untold(troubles),
+            None => Verdict::unreported(troubles),
         }
     }
 }
@@ -90,7 +90,7 @@ mod tests {
     use crate::{Health, Reply, Verdict};
 
     #[derive(Serialize)]
-    struct Own {
+    struct ExampleStatus {
         health: Health,
         role: &'static str,
         counters: Vec<u8>,
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn a_status_has_the_common_keys_before_the_systems() {
-        let own = Own {
+        let own = ExampleStatus {
             health: Health::Critical,
             role: "leader",
             counters: vec![1],

@@ -44,7 +44,7 @@ impl FileLock {
             let file = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
                 Ok(locked) => locked,
                 Err((file, Errno::EWOULDBLOCK)) => {
-                    return Err(FileLockError::Held(Holder::of(&file)?));
+                    return Err(FileLockError::Held(Holder::read(&file)?));
                 }
                 Err((_, error)) => return Err(FileLockError::Io(error.into())),
             };
@@ -96,7 +96,7 @@ pub struct Holder {
 }
 
 impl Holder {
-    fn of(mut file: &File) -> io::Result<Self> {
+    fn read(mut file: &File) -> io::Result<Self> {
         let mut text = String::new();
         // An incomplete number gives no holder.
         let _ = file.read_to_string(&mut text);

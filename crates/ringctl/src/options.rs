@@ -82,8 +82,8 @@ pub(crate) struct Options {
     #[arg(short, long, global = true)]
     pub quiet: bool,
 
-    /// The interface of the ringd to ask. With --ethertype TYPE, its name is IFACE:TYPE. A node of another system has
-    /// the name SYSTEM-PLACE, as in ftn-0.
+    /// The interface of the ringd to ask, at /run/ringd/IFACE.sock. With --ethertype TYPE, give IFACE:TYPE. For a node
+    /// of another system, give SYSTEM-PLACE, at /run/ringd-SYSTEM/SYSTEM-PLACE.sock.
     #[arg(short, long, value_name = "IFACE", global = true, value_parser = parse_name, add = ArgValueCandidates::new(node_candidates))]
     pub interface: Option<NodeName>,
 }
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn a_usage_error_names_the_right_command() {
-        for (given, said) in [
+        for (given, expected) in [
             (
                 &["once", "nightly", "/bin/true", "-x", "--every", "20h"][..],
                 "put options before the command: ringctl once nightly --every 20h -- /bin/true -x",
@@ -204,7 +204,7 @@ mod tests {
             let given: Vec<OsString> = given.map(OsString::from).collect();
             let error = Options::try_parse_from(&given).expect_err("it is wrong");
             let text = usage::explain(error, Options::command(), &given).to_string();
-            assert!(text.contains(said), "{given:?}: {text}");
+            assert!(text.contains(expected), "{given:?}: {text}");
         }
     }
 }

@@ -130,8 +130,8 @@ mod tests {
             ("inf", "too long"),
             ("NaN", "not a number"),
         ] {
-            let said = parse_wait(wrong).expect_err(wrong);
-            assert!(said.contains(why), "{wrong}: {said}");
+            let error = parse_wait(wrong).expect_err(wrong);
+            assert!(error.contains(why), "{wrong}: {error}");
         }
     }
 
@@ -162,8 +162,8 @@ mod tests {
         for parse in [parse_max_hold, parse_period] {
             assert!(parse("0").unwrap_err().contains("cannot be 0"));
         }
-        let said = parse_client_timeout("0.199").unwrap_err();
-        assert!(said.contains("cannot be below 200 ms"), "{said}");
+        let error = parse_client_timeout("0.199").unwrap_err();
+        assert!(error.contains("cannot be below 200 ms"), "{error}");
     }
 
     #[test]

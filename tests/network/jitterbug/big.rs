@@ -73,7 +73,7 @@ fn of_a_list_of_five_thousand_strangers_few_are_taken_and_none_costs_a_turn() ->
     let page = stand.node(0).ringctl(&["status"])?;
     let page = String::from_utf8(page.stdout)?;
     ensure!(
-        page.contains("more: ringctl status --json lists them all"),
+        page.contains("more: ringctl status --json lists all"),
         "{page}"
     );
     Ok(())

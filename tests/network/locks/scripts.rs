@@ -79,7 +79,7 @@ fn a_lock_is_seen_and_checked_and_freed_by_the_death_of_its_process() -> Result<
     check.ends_with(0)?;
     let mut second = on_behalf(&script, daemon, &["lock"])?;
     let said = second.errors();
-    ensure!(said.contains("has a lock already"), "{said}");
+    ensure!(said.contains("already has a lock"), "{said}");
     second.ends_with(1)?;
     let next = scene.next()?;
     script.signal(Signal::SIGKILL)?;
@@ -283,7 +283,7 @@ fn who_is_called_from_outside_is_told_to_name_a_process() -> Result<()> {
         let mut lock = Running::start(command.stdin(Stdio::null()))?;
         let said = lock.errors();
         ensure!(
-            said.contains("in another PID namespace: give --pid PID"),
+            said.contains("in another PID namespace; name a process with --pid PID"),
             "{said}"
         );
         lock.ends_with(1)?;

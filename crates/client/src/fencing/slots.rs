@@ -88,7 +88,7 @@ mod tests {
     use super::{Damage, SLOT_LEN, Slots, blank_record, read, record_bytes, slot_bytes};
     use crate::fencing::{FencingToken, tests::token};
 
-    fn of(first: Option<u64>, second: Option<u64>) -> Vec<u8> {
+    fn two_slots(first: Option<u64>, second: Option<u64>) -> Vec<u8> {
         [slot_bytes(first.map(token)), slot_bytes(second.map(token))].concat()
     }
 
@@ -104,9 +104,9 @@ mod tests {
         let cases = [
             (blank_record(), None, SLOT_LEN),
             (record_bytes(Some(token(5))), Some(5), SLOT_LEN),
-            (of(None, Some(5)), Some(5), 0),
-            (of(Some(6), Some(5)), Some(6), SLOT_LEN),
-            (of(Some(6), Some(7)), Some(7), 0),
+            (two_slots(None, Some(5)), Some(5), 0),
+            (two_slots(Some(6), Some(5)), Some(6), SLOT_LEN),
+            (two_slots(Some(6), Some(7)), Some(7), 0),
         ];
         for (bytes, newest, next) in cases {
             let newest = newest.map(token);
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn a_record_with_any_wrong_byte_is_damaged() {
-        let whole = of(Some(6), Some(7));
+        let whole = two_slots(Some(6), Some(7));
         for at in 0..whole.len() {
             let mut damaged = whole.clone();
             damaged[at] ^= 0x10;

@@ -264,10 +264,10 @@ mod tests {
             found.addresses[0].is_none_or(|it| !it.ip().is_loopback() && it.port() == 7301),
             "{found:?}"
         );
-        let told = |it: &String| {
+        let is_warning = |it: &String| {
             it.contains("server 0 (a:7301) is 127.0.1.1 here") && it.contains("/etc/hosts")
         };
-        assert!(found.doubts.iter().any(told), "{found:?}");
+        assert!(found.doubts.iter().any(is_warning), "{found:?}");
     }
 
     #[test]

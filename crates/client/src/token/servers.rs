@@ -254,7 +254,7 @@ mod tests {
 
     use super::{ServersError, resolve_list as resolve};
 
-    fn said(text: &str) -> String {
+    fn error_text(text: &str) -> String {
         let error: ServersError = resolve(Path::new("lab"), text).expect_err(text);
         error.to_string()
     }
@@ -283,9 +283,9 @@ mod tests {
 
     #[test]
     fn an_error_names_the_line() {
-        assert!(said("\n\n").contains("lab lists 0 servers: give 1 to 32"));
+        assert!(error_text("\n\n").contains("lab lists 0 servers: give 1 to 32"));
         let many: Vec<_> = (1..=33).map(|n| format!("127.0.0.{n}:1")).collect();
-        assert!(said(&many.join("\n")).contains("lists 33 servers"));
+        assert!(error_text(&many.join("\n")).contains("lists 33 servers"));
         for wrong in [
             "127.0.0.1",
             "127.0.0.1:",
@@ -295,16 +295,16 @@ mod tests {
         ] {
             let text = format!("127.0.0.1:1\n{wrong}\n");
             assert_eq!(
-                said(&text),
+                error_text(&text),
                 format!("lab, line 2: '{wrong}' is not HOST:PORT")
             );
         }
-        let twice = said("127.0.0.1:1\n\n127.0.0.1:1\n");
+        let twice = error_text("127.0.0.1:1\n\n127.0.0.1:1\n");
         assert_eq!(
             twice,
             "lab, line 3: 127.0.0.1:1 is also the address of an earlier server"
         );
-        let mixed = said("127.0.0.1:1\n[::1]:1\n");
+        let mixed = error_text("127.0.0.1:1\n[::1]:1\n");
         assert!(
             mixed.starts_with("lab: 127.0.0.1:1 is IPv4, [::1]:1 is IPv6"),
             "{mixed}"

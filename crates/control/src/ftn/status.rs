@@ -58,7 +58,7 @@ pub struct Status {
     /// The memory that the tokens may use.
     pub max_memory_bytes: usize,
     /// The server's health.
-    #[serde(default = "Health::untold")]
+    #[serde(default = "Health::unreported")]
     pub health: Health,
     /// The problems and the remedies, as sentences, the worst first.
     #[serde(default)]

@@ -62,10 +62,10 @@ mod tests {
                 JitterbugRequest::Forget {},
             ),
         ];
-        for (asked, heard) in cases {
-            let line = serde_json::to_string(&Request::Own(asked)).expect("it is JSON");
+        for (sent, parsed) in cases {
+            let line = serde_json::to_string(&Request::Own(sent)).expect("it is JSON");
             let read: Request<JitterbugRequest> = serde_json::from_str(&line).expect(&line);
-            assert_eq!(read, Request::Own(heard));
+            assert_eq!(read, Request::Own(parsed));
         }
     }
 }

@@ -47,7 +47,7 @@ pub struct Status {
     #[serde(default)]
     pub apart: bool,
     /// The health of the node and its ring.
-    #[serde(default = "Health::untold")]
+    #[serde(default = "Health::unreported")]
     pub health: Health,
     /// The problems and the remedies, as sentences, the worst first.
     #[serde(default)]

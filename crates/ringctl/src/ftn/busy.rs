@@ -96,8 +96,8 @@ mod tests {
             programs: Vec::new(),
         };
         let text = |listed: &ListedToken| holders_text(listed, &Names::default());
-        let said = "session 7 holds it exclusively, and 2 others wait for it";
-        assert_eq!(text(&listed), said);
+        let expected = "session 7 holds it exclusively, and 2 others wait for it";
+        assert_eq!(text(&listed), expected);
         listed.access = HoldMode::Shared;
         listed.holders = vec![7, 8];
         listed.waiting.clear();

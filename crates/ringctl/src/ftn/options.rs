@@ -279,7 +279,7 @@ mod tests {
     #[test]
     fn an_error_of_wrong_usage_names_the_cause_and_has_exit_code_2() {
         let long = "x".repeat(1025);
-        for (given, said) in [
+        for (given, expected) in [
             (&["get", ""][..], "at least one byte"),
             (&["get", &long], "1025 bytes are too many"),
             (&["run", "t"], "<CMD>"),
@@ -291,8 +291,8 @@ mod tests {
             ),
             (&["--client-timeout", "5y", "list"], "unknown unit"),
         ] {
-            let error = parse(given).expect_err(said);
-            assert!(error.to_string().contains(said), "{error}");
+            let error = parse(given).expect_err(expected);
+            assert!(error.to_string().contains(expected), "{error}");
             assert_eq!(error.exit_code(), 2);
         }
     }

@@ -16,7 +16,7 @@ use super::super::{Error, client, fence};
 use super::options::{AcquireOptions, DataCommand};
 use super::requests::refusal_error;
 
-type RingLock = Request<RingRequest>;
+type RingLockRequest = Request<RingRequest>;
 
 const DATA_MAX: usize = 1024;
 
@@ -71,7 +71,7 @@ fn set(socket: &Path, hex: String, acquire: &AcquireOptions) -> Result<(), Error
     let lock = acquire.request("data set");
     let by = client::answer_deadline(lock.wait_ms);
     let mut daemon = Connection::open_for_token(socket, Reasons::All)?;
-    match daemon.ask(&RingLock::Lock(lock), by)? {
+    match daemon.ask(&RingLockRequest::Lock(lock), by)? {
         Reply::Granted(_) => daemon.on_token_granted(),
         Reply::Refused(refusal) => return Err(refusal_error(refusal, acquire)),
         other => return Err(Error::unexpected(other)),

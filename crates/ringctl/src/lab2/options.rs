@@ -409,7 +409,7 @@ mod tests {
 
     #[test]
     fn an_error_of_a_wrong_value_names_the_cause() {
-        for (given, said) in [
+        for (given, expected) in [
             (&["run", "-w", "-1", "ls"][..], "cannot be negative"),
             (&["run", "-w", "-1s", "ls"], "cannot be negative"),
             (&["run", "-w", "inf", "ls"], "too long"),
@@ -437,7 +437,7 @@ mod tests {
             let given = ["ringctl"].iter().chain(given);
             let error = Options::try_parse_from(given).expect_err("it is wrong");
             let text = error.to_string();
-            assert!(text.contains(said), "{text}");
+            assert!(text.contains(expected), "{text}");
         }
     }
 }

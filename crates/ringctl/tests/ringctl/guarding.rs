@@ -43,13 +43,13 @@ fn an_older_token_is_refused_after_a_newer_one() {
     }
     let mut late = Running::start(&mut guard(&record, OLDER, &["echo", "runs"]));
     assert_eq!(late.rest(), "");
-    let (status, said) = late.end();
+    let (status, stderr) = late.end();
     assert_eq!(status.code(), Some(76));
     assert!(
-        said.contains(&format!("the token {OLDER} is stale")),
-        "{said}"
+        stderr.contains(&format!("the token {OLDER} is stale")),
+        "{stderr}"
     );
-    assert!(said.contains(NEWER), "{said}");
+    assert!(stderr.contains(NEWER), "{stderr}");
 }
 
 fn a_newer_token_waits_for_the_end_of_an_older_ones_processes() {
@@ -114,9 +114,9 @@ fn a_damaged_record_is_refused_until_it_is_repaired() {
         fs::write(&record, damaged).unwrap();
         let mut refused = Running::start(&mut guard(&record, OLDER, &["echo", "runs"]));
         assert_eq!(refused.rest(), "");
-        let (status, said) = refused.end();
+        let (status, stderr) = refused.end();
         assert_eq!(status.code(), Some(1));
-        assert!(said.contains("--repair"), "{said}");
+        assert!(stderr.contains("--repair"), "{stderr}");
         assert_eq!(fs::read_to_string(&record).unwrap(), damaged);
     }
     let repair = ["guard", "--repair"];
@@ -127,9 +127,9 @@ fn a_damaged_record_is_refused_until_it_is_repaired() {
             .args(["--", "true"])
             .env("RINGD_TOKEN", NEWER),
     );
-    let (status, said) = repair.end();
-    assert_eq!(status.code(), Some(0), "{said}");
-    assert!(said.contains("was damaged"), "{said}");
+    let (status, stderr) = repair.end();
+    assert_eq!(status.code(), Some(0), "{stderr}");
+    assert!(stderr.contains("was damaged"), "{stderr}");
     assert_eq!(code(&mut guard(&record, OLDER, &["true"])), Some(76));
 }
 
@@ -146,8 +146,8 @@ fn symbolic_links_of_others_are_not_followed() {
     assert_eq!(code(command.env("RINGD_TOKEN", NEWER)), Some(0));
     assert_eq!(fs::read(at("precious")).unwrap(), b"data");
     symlink(at("missing"), at("dangling")).unwrap();
-    let (status, said) = Running::start(&mut guard(&at("dangling"), NEWER, &["true"])).end();
+    let (status, stderr) = Running::start(&mut guard(&at("dangling"), NEWER, &["true"])).end();
     assert_eq!(status.code(), Some(1));
-    assert!(said.contains("symbolic link"), "{said}");
+    assert!(stderr.contains("symbolic link"), "{stderr}");
     assert!(!at("missing").exists());
 }

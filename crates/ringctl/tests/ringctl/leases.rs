@@ -188,7 +188,7 @@ fn the_kernel_ends(all: bool) {
     );
     assert_eq!(client.request(), Value::Null, "the lock is free");
     run.signal(Signal::SIGCONT);
-    let (status, said) = run.end();
-    assert_eq!(status.code(), Some(75), "{said}");
-    assert!(said.contains("token is lost"), "{said}");
+    let (status, stderr) = run.end();
+    assert_eq!(status.code(), Some(75), "{stderr}");
+    assert!(stderr.contains("token is lost"), "{stderr}");
 }

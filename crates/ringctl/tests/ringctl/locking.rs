@@ -171,9 +171,9 @@ fn a_process_has_one_lock() {
     let script = Script::start();
     let _client = lock(&fake, &script, &[]);
     let mut second = start(&fake, &["lock", "--pid", &script.pid()]);
-    let (status, said) = second.end();
+    let (status, stderr) = second.end();
     assert_eq!(status.code(), Some(1));
-    assert!(said.contains("already has a lock"), "{said}");
+    assert!(stderr.contains("already has a lock"), "{stderr}");
 }
 
 fn with_kill_the_process_gets_sigterm_after_the_loss() {

@@ -58,9 +58,12 @@ fn a_lost_lock_ends_the_command_in_time_with_code_75() {
         boot_time() < until,
         "the lock is released before the end of the lease"
     );
-    let (status, said) = run.end();
+    let (status, stderr) = run.end();
     assert_eq!(status.code(), Some(75));
-    assert!(said.contains("another node has a stronger token"), "{said}");
+    assert!(
+        stderr.contains("another node has a stronger token"),
+        "{stderr}"
+    );
 }
 
 /// Starts `ringctl once` with a shell line, and accepts its keeper.
@@ -127,9 +130,9 @@ fn the_end_of_the_daemon_ends_the_command() {
     let (_fake, mut run, client) = Running::ready(&polite());
     drop(client);
     assert_eq!(run.rest(), "told\n");
-    let (status, said) = run.end();
+    let (status, stderr) = run.end();
     assert_eq!(status.code(), Some(75));
-    assert!(said.contains("ringd has ended"), "{said}");
+    assert!(stderr.contains("ringd has ended"), "{stderr}");
 }
 
 fn a_command_that_is_stopped_is_ended_too() {
@@ -219,9 +222,9 @@ fn the_death_of_the_keeper_is_a_loss_even_if_the_command_dies_first() {
     let told = conversation.read(&mut [0; 64]).unwrap();
     assert_ne!(told, 0, "ringctl reports the end of the command");
     drop(conversation);
-    let (status, said) = run.end();
-    assert_eq!(status.code(), Some(75), "{said}");
-    assert!(said.contains("token is lost"), "{said}");
+    let (status, stderr) = run.end();
+    assert_eq!(status.code(), Some(75), "{stderr}");
+    assert!(stderr.contains("token is lost"), "{stderr}");
 }
 
 fn nothing_outlives_both(line: &str) {
@@ -271,9 +274,9 @@ fn a_missing_backstop_is_reported_before_the_command_runs() {
     let mut again = Running::shell(&fake, "echo runs");
     let mut client = fake.accept_and_grant(LONG);
     client.wait_for_unlock();
-    let (status, said) = again.end();
+    let (status, stderr) = again.end();
     assert_eq!(
-        (status.code(), &*said),
+        (status.code(), &*stderr),
         (Some(0), ""),
         "it was printed since the boot"
     );

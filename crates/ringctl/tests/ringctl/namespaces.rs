@@ -58,7 +58,7 @@ fn no_command_runs_in_another_time_namespace_than_an_unknown_clocks() {
     client.request();
     client.grant_by_unknown_clock(LONG);
     assert_eq!(run.rest(), "", "it runs");
-    let (status, said) = run.end();
-    assert_eq!(status.code(), Some(1), "{said}");
-    assert!(said.contains("ringd does not know its clock"), "{said}");
+    let (status, stderr) = run.end();
+    assert_eq!(status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains("ringd does not know its clock"), "{stderr}");
 }

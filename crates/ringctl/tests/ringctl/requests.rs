@@ -64,9 +64,9 @@ fn a_request_is_sent_and_its_answer_gives_the_exit_code() {
             let mut client = fake.next_client();
             assert_eq!(client.request(), request);
             client.send(&answer);
-            let (status, said) = order.end();
+            let (status, stderr) = order.end();
             assert_eq!(status.code(), Some(code));
-            assert_eq!(said.contains("not owner"), code == 1, "{said}");
+            assert_eq!(stderr.contains("not owner"), code == 1, "{stderr}");
         }
     }
 }
@@ -82,18 +82,18 @@ fn quiet_hides_a_refusal_but_not_an_error() {
         let mut client = fake.next_client();
         client.request();
         client.send(&refused);
-        let (status, said) = run.end();
+        let (status, stderr) = run.end();
         assert_eq!(status.code(), Some(1));
-        assert_eq!(said.contains("somebody works with it"), says, "{said}");
+        assert_eq!(stderr.contains("somebody works with it"), says, "{stderr}");
     }
     let fake = FakeDaemon::new();
     let mut run = start(&fake, &["-q", "run", "-n", "true"]);
     let mut client = fake.next_client();
     client.request();
     client.send(&json!({"error": "the disk is full"}));
-    let (status, said) = run.end();
+    let (status, stderr) = run.end();
     assert_eq!(status.code(), Some(1));
-    assert!(said.contains("the disk is full"), "{said}");
+    assert!(stderr.contains("the disk is full"), "{stderr}");
 }
 
 fn data_are_printed_in_digits_or_unchanged() {
@@ -174,11 +174,11 @@ fn data_are_set_under_a_new_lock() {
 fn too_long_data_are_refused() {
     let fake = FakeDaemon::new();
     let mut set = start(&fake, &["data", "set", &"x".repeat(1025)]);
-    let (status, said) = set.end();
+    let (status, stderr) = set.end();
     assert_eq!(status.code(), Some(1));
     assert!(
-        said.contains("data too long: 1,025 bytes, at most 1,024"),
-        "{said}"
+        stderr.contains("data too long: 1,025 bytes, at most 1,024"),
+        "{stderr}"
     );
 }
 
@@ -200,9 +200,9 @@ fn watch_prints_events_and_where_to_continue() {
     client.send(&event(17, "OWNER", "WAITER"));
     assert!(watch.line().starts_with("17 "));
     drop(client);
-    let (status, said) = watch.end();
+    let (status, stderr) = watch.end();
     assert_eq!(status.code(), Some(3));
-    assert!(said.contains("--from 18"), "{said}");
+    assert!(stderr.contains("--from 18"), "{stderr}");
 }
 
 fn watch_escapes_control_characters_of_a_label() {
@@ -210,9 +210,9 @@ fn watch_escapes_control_characters_of_a_label() {
     let mut watch = start(&fake, &["watch"]);
     let mut client = fake.next_client();
     client.request();
-    let mut said = event(1, "WAITER", "OWNER");
-    said["event"]["label"] = json!("Bob's \u{1b}[2J\u{202e}x\nnightly report: größer");
-    client.send(&said);
+    let mut stderr = event(1, "WAITER", "OWNER");
+    stderr["event"]["label"] = json!("Bob's \u{1b}[2J\u{202e}x\nnightly report: größer");
+    client.send(&stderr);
     let line = watch.line();
     let label = r"label Bob's \u{1b}[2J\u{202e}x\nnightly report: größer";
     assert!(line.ends_with(label), "{line}");
@@ -223,10 +223,10 @@ fn watch_prints_events_unchanged_as_json() {
     let mut watch = start(&fake, &["watch", "--json", "--turns"]);
     let mut client = fake.next_client();
     assert_eq!(client.request(), json!({"request": "watch"}));
-    let said = event(1, "LOOSER", "GENERATING");
-    client.send(&said);
+    let stderr = event(1, "LOOSER", "GENERATING");
+    client.send(&stderr);
     let shown: Value = serde_json::from_str(&watch.line()).unwrap();
-    assert_eq!(shown, said);
+    assert_eq!(shown, stderr);
 }
 
 fn wait_ends_when_the_state_is_reached() {

@@ -119,9 +119,9 @@ fn a_refused_lock_has_its_exit_code() {
         let mut client = fake.next_client();
         client.request();
         client.send(&json!({"refused": {"why": "busy", "text": "backup has it"}}));
-        let (status, said) = run.end();
+        let (status, stderr) = run.end();
         assert_eq!(status.code(), Some(code));
-        assert!(said.contains("backup has it"), "{said}");
+        assert!(stderr.contains("backup has it"), "{stderr}");
     }
 }
 
@@ -136,10 +136,10 @@ fn the_death_of_a_waiting_keeper_is_reported() {
         let mut client = fake.next_client();
         client.request();
         kill(client.pid(), Signal::SIGKILL).expect("it is the keeper");
-        let (status, said) = run.end();
+        let (status, stderr) = run.end();
         assert_eq!(status.code(), Some(1));
         let text = "the process that waits for it (ringd-keeper) was killed";
-        assert!(said.contains(text), "{said}");
+        assert!(stderr.contains(text), "{stderr}");
     }
 }
 
@@ -147,20 +147,20 @@ fn a_missing_daemon_and_its_error_have_their_exit_codes() {
     let fake = FakeDaemon::new();
     std::fs::remove_file(fake.path()).unwrap();
     let mut run = Running::run(&fake, &["true"]);
-    let (status, said) = run.end();
+    let (status, stderr) = run.end();
     assert_eq!(status.code(), Some(3));
-    assert!(said.contains("cannot reach ringd at"), "{said}");
-    let reasons = said.matches("No such file or directory").count();
-    assert_eq!(reasons, 1, "once: {said}");
+    assert!(stderr.contains("cannot reach ringd at"), "{stderr}");
+    let reasons = stderr.matches("No such file or directory").count();
+    assert_eq!(reasons, 1, "once: {stderr}");
 
     let fake = FakeDaemon::new();
     let mut run = Running::run(&fake, &["-E", "9", "true"]);
     let mut client = fake.next_client();
     client.request();
     client.send(&json!({"error": "too many clients"}));
-    let (status, said) = run.end();
+    let (status, stderr) = run.end();
     assert_eq!(status.code(), Some(1));
-    assert!(said.contains("too many clients"), "{said}");
+    assert!(stderr.contains("too many clients"), "{stderr}");
 
     let fake = FakeDaemon::new();
     let mut run = Running::run(&fake, &["true"]);
@@ -184,9 +184,12 @@ fn the_wait_for_a_silent_daemon_ends_in_time() {
             (arguments, fake, client, run)
         });
         for (arguments, _fake, _client, mut run) in silent {
-            let (status, said) = run.end();
-            assert_eq!(status.code(), Some(3), "{arguments:?}: {said}");
-            assert!(said.contains("stopped, or hangs"), "{arguments:?}: {said}");
+            let (status, stderr) = run.end();
+            assert_eq!(status.code(), Some(3), "{arguments:?}: {stderr}");
+            assert!(
+                stderr.contains("stopped, or hangs"),
+                "{arguments:?}: {stderr}"
+            );
         }
     }
 }
@@ -197,8 +200,8 @@ fn the_wait_for_setting_data_is_limited() {
     let mut set = Running::start(set.args(["data", "set", "x"]).stdin(Stdio::null()));
     let mut client = fake.accept_and_grant(LONG);
     assert_eq!(client.request()["request"], "data_set");
-    let (status, said) = set.end();
-    assert_eq!(status.code(), Some(3), "{said}");
+    let (status, stderr) = set.end();
+    assert_eq!(status.code(), Some(3), "{stderr}");
 }
 
 fn a_command_that_cannot_be_run_has_the_exit_code_of_shells() {
@@ -206,9 +209,9 @@ fn a_command_that_cannot_be_run_has_the_exit_code_of_shells() {
         let fake = FakeDaemon::new();
         let mut run = Running::run(&fake, &[command]);
         fake.accept_and_grant(LONG).wait_for_unlock();
-        let (status, said) = run.end();
+        let (status, stderr) = run.end();
         assert_eq!(status.code(), Some(code));
-        assert!(said.contains(command), "{said}");
+        assert!(stderr.contains(command), "{stderr}");
     }
 }
 

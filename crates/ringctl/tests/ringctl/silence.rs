@@ -63,9 +63,9 @@ fn a_daemon_that_answers_probes_is_not_reported() {
     assert_eq!(client.request()["request"], "lock");
     client.grant(LONG);
     client.wait_for_unlock();
-    let (status, said) = run.end();
+    let (status, stderr) = run.end();
     assert_eq!(status.code(), Some(5));
-    assert_eq!(said, "");
+    assert_eq!(stderr, "");
 }
 
 /// The report comes after 2 s, and a busy machine may add to that.
@@ -102,11 +102,11 @@ fn a_keeper_that_does_not_answer_is_reported_and_given_up() {
     let asks: [&[&str]; 2] = [&["lock", "--check"], &["unlock"]];
     for mut asks in asks.map(|ask| start(&fake, &[ask, &["--pid", &pid]].concat())) {
         asks.wait_for_error(&format!("waiting for {keeper}, which does not answer"));
-        let (status, said) = asks.end();
-        assert_eq!(status.code(), Some(3), "{said}");
+        let (status, stderr) = asks.end();
+        assert_eq!(status.code(), Some(3), "{stderr}");
         assert!(
-            said.contains(&format!("no answer from {keeper} for 5 s")),
-            "{said}"
+            stderr.contains(&format!("no answer from {keeper} for 5 s")),
+            "{stderr}"
         );
     }
 }
@@ -148,10 +148,10 @@ fn a_late_event_still_counts() {
 fn a_label_has_a_maximum_length() {
     let fake = FakeDaemon::new();
     let mut long = start(&fake, &["run", "--label", &"x".repeat(4000), "true"]);
-    let (status, said) = long.end();
+    let (status, stderr) = long.end();
     assert_eq!(status.code(), Some(2));
-    assert!(said.contains("a label has at most 255"), "{said}");
-    assert!(said.len() < 400, "the error is too long: {said}");
+    assert!(stderr.contains("a label has at most 255"), "{stderr}");
+    assert!(stderr.len() < 400, "the error is too long: {stderr}");
 
     let longest = "\u{1}".repeat(255);
     let mut run = start(&fake, &["run", "--label", &longest, "true"]);
@@ -167,8 +167,8 @@ fn a_too_long_socket_path_is_reported() {
     let path = format!("/{}/eth0.sock", "x".repeat(3900));
     let mut command = std::process::Command::new(crate::program::RINGCTL);
     command.args(["--socket", &path, "run", "true"]);
-    let (status, said) = Running::start(command.stdin(Stdio::null())).end();
+    let (status, stderr) = Running::start(command.stdin(Stdio::null())).end();
     assert_eq!(status.code(), Some(3));
-    assert!(said.contains("cannot reach ringd at /xxx"), "{said}");
+    assert!(stderr.contains("cannot reach ringd at /xxx"), "{stderr}");
     drop(fake);
 }

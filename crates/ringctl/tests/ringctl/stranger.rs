@@ -53,12 +53,12 @@ impl Stranger {
             .stdout(Stdio::piped())
             .spawn()
             .expect("cannot start python3: install it");
-        let mut said = String::new();
+        let mut line = String::new();
         let output = child.stdout.take().expect("it is piped");
         BufReader::new(output)
-            .read_line(&mut said)
+            .read_line(&mut line)
             .expect("it says");
-        assert_eq!(said, "listens\n");
+        assert_eq!(line, "listens\n");
         Self { directory, child }
     }
 
@@ -93,11 +93,11 @@ fn a_listener_of_another_user_is_not_trusted() {
         &["status"],
     ];
     for arguments in cases {
-        let (status, said) = ringctl(&socket, arguments).end();
-        assert_eq!(status.code(), Some(3), "{arguments:?}: {said}");
+        let (status, stderr) = ringctl(&socket, arguments).end();
+        assert_eq!(status.code(), Some(3), "{arguments:?}: {stderr}");
         assert!(
-            said.contains("cannot trust the ringd") && said.contains("a process of user 65534"),
-            "{arguments:?}: {said}"
+            stderr.contains("cannot trust the ringd") && stderr.contains("a process of user 65534"),
+            "{arguments:?}: {stderr}"
         );
     }
     assert!(!ran.exists());

@@ -144,11 +144,11 @@ fn a_surviving_root_command_is_reported() {
     );
     run.write_input(b"end\n");
     assert_eq!(run.line(), "over", "it continues");
-    let (status, said) = run.end();
+    let (status, stderr) = run.end();
     assert_eq!(status.code(), Some(75));
     assert!(
-        said.contains("some of the work under it still runs"),
-        "{said}"
+        stderr.contains("some of the work under it still runs"),
+        "{stderr}"
     );
 }
 
@@ -197,11 +197,11 @@ fn assert_reported(stage: &Stage, mut run: Running) {
     run.wait_for_error("sudo ringctl run -- CMD, not ringctl run -- sudo CMD\n");
     run.write_input(b"end\n");
     assert_eq!(run.line(), "over", "it continues");
-    let (status, said) = run.end();
+    let (status, stderr) = run.end();
     assert_eq!(status.code(), Some(75));
     assert!(
-        said.contains("some of the work under it still runs"),
-        "{said}"
+        stderr.contains("some of the work under it still runs"),
+        "{stderr}"
     );
 }
 
@@ -219,10 +219,10 @@ fn lock_kill_refuses_a_process_of_another_user() {
         command.env("XDG_RUNTIME_DIR", stage.own_directory());
         Running::start(command.stdin(Stdio::null()))
     };
-    let (status, said) = lock(&["--kill"]).end();
-    assert_eq!(status.code(), Some(1), "{said}");
+    let (status, stderr) = lock(&["--kill"]).end();
+    assert_eq!(status.code(), Some(1), "{stderr}");
     let why = format!("with --kill: process {own} runs as another user");
-    assert!(said.contains(&why), "{said}");
+    assert!(stderr.contains(&why), "{stderr}");
     let mut check = lock(&["--check"]);
     assert_eq!(check.code(), Some(1), "no lock is held");
     // Without a directory of that user, the lock is not acquired either.
@@ -233,11 +233,11 @@ fn lock_kill_refuses_a_process_of_another_user() {
         .arg("--socket")
         .arg(stage.fake.path());
     nowhere.arg("lock").env_remove("XDG_RUNTIME_DIR");
-    let (status, said) = Running::start(nowhere.stdin(Stdio::null())).end();
-    assert_eq!(status.code(), Some(1), "{said}");
+    let (status, stderr) = Running::start(nowhere.stdin(Stdio::null())).end();
+    assert_eq!(status.code(), Some(1), "{stderr}");
     assert!(
-        said.contains("cannot use /run/ringd, and /run/user/65534 is"),
-        "{said}"
+        stderr.contains("cannot use /run/ringd, and /run/user/65534 is"),
+        "{stderr}"
     );
     // Watching a process needs no permission.
     let mut without = lock(&[]);
@@ -256,11 +256,11 @@ fn a_hidden_root_process_is_reported_after_the_keepers_death() {
     run.wait_for_error("which runs as another user and continues");
     // The root process has the pipe of the errors open.
     run.write_input(b"end\n");
-    let (status, said) = run.end();
+    let (status, stderr) = run.end();
     assert_eq!(status.code(), Some(75));
     assert!(
-        said.contains("some of the work under it still runs"),
-        "{said}"
+        stderr.contains("some of the work under it still runs"),
+        "{stderr}"
     );
 }
 
@@ -302,11 +302,11 @@ fn a_left_root_process_is_reported_when_the_lease_ends() {
     let stage = Stage::new();
     let mut run = stage.run(&own_group(), &stage.leave_root_process());
     let _client = stage.fake.accept_and_grant(LEASE);
-    let (status, said) = run.end();
+    let (status, stderr) = run.end();
     assert_eq!(status.code(), Some(75));
     assert!(
-        said.contains("some of the work under it still runs"),
-        "{said}"
+        stderr.contains("some of the work under it still runs"),
+        "{stderr}"
     );
     run.write_input(b"end\n");
 }
@@ -323,8 +323,8 @@ fn a_control_group_ends_a_root_command() {
     assert_eq!(run.line(), "ready");
     client.lose(LEASE);
     client.wait_for_unlock();
-    let (status, said) = run.end();
+    let (status, stderr) = run.end();
     assert_eq!(status.code(), Some(75));
-    assert!(said.contains("the work under it was ended"), "{said}");
+    assert!(stderr.contains("the work under it was ended"), "{stderr}");
     ring_segment::limit::until("its control groups go", || fs::remove_dir(&own).is_ok());
 }

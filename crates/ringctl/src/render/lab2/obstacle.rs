@@ -106,8 +106,8 @@ mod tests {
             status.clients.clear();
             change(&mut status);
             let Obstacle { text, since, .. } = obstacle(&status, true);
-            let said = text + &since;
-            assert!(said.contains(part), "{said}");
+            let reason = text + &since;
+            assert!(reason.contains(part), "{reason}");
         }
     }
 }
