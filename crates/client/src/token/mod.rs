@@ -16,7 +16,10 @@
 //! let limits = WaitLimits::limited(Duration::from_secs(5));
 //! let grant = session.acquire(b"counter", Access::Exclusive, limits)?;
 //! let count: u64 = String::from_utf8(grant.data)?.parse().unwrap_or(0);
-//! One call sets the data and releases the token, so another client sees both or neither.
+//! // One call sets the data and releases the token, so another client sees both or neither.
+//! let data = (count + 1).to_string();
+//! session.release(b"counter", Some(data.as_bytes()))?;
+//! session.log_out()?;
 //! # Ok(())
 //! # }
 //! ```
