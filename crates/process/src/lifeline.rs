@@ -1,5 +1,5 @@
 //! A life line: a pair of connected sockets. When one end closes because its process ends, the kernel signals the
-//! process that is tied to the other end. No process has to run for that: all of them may be stopped.
+//! process that is tied to the other end. This works even if all processes are stopped.
 #![allow(
     unsafe_code,
     reason = "no library offers the call that ties a descriptor to a process or its group"

@@ -51,8 +51,8 @@ impl<'a> Connection<'a> {
         self.prober.stop_explaining();
     }
 
-    /// Sends a request. After a failure there may still be an answer: a daemon that has no room for another client
-    /// says so and closes the connection without reading.
+    /// Sends a request. After a failure an answer may still come: a daemon without room for another client sends an
+    /// error and closes the connection without reading.
     pub(super) fn send(&mut self, request: &impl Serialize) -> io::Result<()> {
         self.lines.send(request)
     }

@@ -94,7 +94,7 @@ pub(crate) fn become_when_opened(gate: RawFd, command: &[OsString]) -> u8 {
     cannot_run(program, &error)
 }
 
-/// Prints that a command cannot be run, and returns a shell's exit code for that.
+/// Prints that a command cannot be run, and returns the exit code that shells use.
 pub(super) fn cannot_run(program: &OsStr, error: &io::Error) -> u8 {
     // If standard error is closed, the exit code still reports the failure.
     let program = program.display();

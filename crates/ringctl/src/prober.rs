@@ -17,14 +17,14 @@ use super::render::{self, Obstacle};
 
 /// Time without a message until the daemon is probed.
 const PROBE_AFTER: Duration = Duration::from_secs(1);
-/// Time without an answer to a probe until the user is told.
+/// Time without an answer to a probe until a warning is printed.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
-/// Time from the answer to the next probe, and between two checks of what the token waits for.
+/// Time from an answer to the next probe, and between two checks of the obstacle.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 /// Time that the user waits for the token without an explanation.
 const EXPLAIN_AFTER: Duration = Duration::from_secs(2);
 
-/// The reasons for a wait that the user is told.
+/// The reasons for a wait that are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reasons {
     /// Each reason, even that another program holds the token.

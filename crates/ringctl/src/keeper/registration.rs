@@ -28,7 +28,7 @@ use super::{Note, Order};
 use ring_client::daemon::{STEP_TIMEOUT, connect_untrusted};
 use ring_client::lines::Lines;
 
-/// Time without an answer until the user is told.
+/// Time without an answer until a warning is printed.
 const WARN_AFTER: Duration = Duration::from_secs(2);
 
 /// Maximum number of connections without an order. One more, and the oldest is closed.

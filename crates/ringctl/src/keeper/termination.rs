@@ -84,7 +84,7 @@ impl Termination {
         self.survivor
     }
 
-    /// Whether no process of the tree runs any more, and none will.
+    /// Whether all processes of the tree are dead.
     pub(super) const fn is_killed(&self) -> bool {
         self.killed_at.is_some()
     }

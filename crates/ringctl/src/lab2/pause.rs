@@ -14,7 +14,7 @@ use super::super::values::duration_ms;
 use super::super::{Error, client, fence};
 use super::options::PauseOptions;
 
-/// Time until the user is told what a pause waits for. A holder has a second to end its work.
+/// Time until the obstacle of a pause is printed. A holder has a second to end its work.
 const EXPLAIN_AFTER: Duration = Duration::from_secs(2);
 
 /// Pauses the node, and waits until it owns nothing. The options limit the wait.
