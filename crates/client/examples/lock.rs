@@ -1,4 +1,4 @@
-//! Writes a line a second to a file while this machine has the token of a ring, and stops in time.
+//! Writes one line per second to a file while this machine has the token of a ring. Stops when the lock is lost.
 //!
 //! `lock SOCKET FILE LINES`, with `ringd eth0` running: `lock /run/ringd/eth0.sock /mnt/shared/lines 10`
 
@@ -8,7 +8,7 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
-use ring_client::lock::{Lock, Wake, Wanted};
+use ring_client::lock::{Lock, LockOptions, Wake};
 
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -17,24 +17,24 @@ fn main() -> Result<(), Box<dyn Error>> {
     let [_, socket, file, lines] = &arguments[..] else {
         return Err("usage: lock SOCKET FILE LINES".into());
     };
-    let wanted = Wanted {
+    let options = LockOptions {
         label: "lines".to_owned(),
         wait: Some(Duration::from_secs(30)),
-        ..Wanted::default()
+        ..LockOptions::default()
     };
-    // Until here any number of machines may come; from here on one at a time.
-    let mut lock = Lock::acquire(Path::new(socket), &wanted)?;
+    // Only one machine at a time gets past this line.
+    let mut lock = Lock::acquire(Path::new(socket), &options)?;
     let mut file = OpenOptions::new().create(true).append(true).open(file)?;
     for number in 0..lines.parse::<u32>()? {
         writeln!(file, "{} {number}", lock.fencing())?;
-        // The pause between two lines is where the lock is looked after.
+        // Waits for the daemon during the pause, to learn of renewals and of the loss.
         let mut left = PAUSE;
         while !left.is_zero() {
             let began = std::time::Instant::now();
             match lock.wait(left)? {
                 Wake::Renewed => left = left.saturating_sub(began.elapsed()),
-                Wake::Lost(why) => return Err(why.into()),
-                Wake::Late => left = Duration::ZERO,
+                Wake::Lost(reason) => return Err(reason.into()),
+                Wake::TimedOut => left = Duration::ZERO,
             }
         }
     }

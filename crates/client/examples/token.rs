@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let limits = WaitLimits::limited(Duration::from_secs(30));
     let grant = session.acquire(name.as_bytes(), Access::Exclusive, limits)?;
     let count: u64 = String::from_utf8(grant.data)?.parse().unwrap_or(0);
-    // Set and given back together: another client sees both or neither.
+    // One call sets the data and releases the token, so another client sees both or neither.
     let data = (count + 1).to_string();
     session.release(name.as_bytes(), Some(data.as_bytes()))?;
     session.log_out()?;

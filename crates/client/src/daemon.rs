@@ -1,4 +1,4 @@
-//! The way to a daemon's control socket, and which users may listen there.
+//! Connections to a daemon's control socket, and the users that may listen there.
 
 use std::fs;
 use std::io;
@@ -20,51 +20,51 @@ use thiserror::Error;
 
 use crate::lines::Lines;
 
-/// Maximum time until a daemon accepts a connection, and for each step of a conversation.
-pub const PATIENCE: Duration = Duration::from_secs(5);
+/// Maximum time until a daemon accepts a connection, and for each step of the conversation.
+pub const STEP_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Why there is no conversation with a daemon.
+/// The reason why a daemon cannot be asked.
 #[derive(Debug, Error)]
 pub enum ConnectError {
-    /// The socket cannot be connected to.
-    #[error("cannot reach ringd at {}: {reason}", path.display())]
+    /// The socket does not accept a connection.
+    #[error("cannot connect_untrusted ringd at {}: {reason}", path.display())]
     Unreachable {
         /// The socket.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         reason: io::Error,
     },
-    /// A user who is not the daemon's listens at the socket.
+    /// A process of an unexpected user listens at the socket.
     #[error(
-        "{} belongs to a process of user {uid}, which is not trusted there: ringd runs as root, as the user of this \
-         process, or as the user {service}",
+        "cannot trust the ringd at {}: the socket belongs to a process of user {uid}; ringd must run as root, as the \
+         user of this process or as the user {service}",
         path.display()
     )]
     Stranger {
         /// The socket.
         path: PathBuf,
-        /// That user.
+        /// The listener's user.
         uid: u32,
-        /// The user of the service whose socket it would be.
+        /// The user that the service of this socket has.
         service: String,
     },
 }
 
-/// Opens a conversation with the daemon at `path`, if a trusted user's process listens there. Answers may take any time.
+/// Connects to the daemon at `path`, if the listener's user is trusted. Reads from the connection have no time limit.
 ///
 /// # Errors
-/// The daemon is not reached.
+/// Fails if the daemon cannot be reached or trusted.
 pub fn connect(path: &Path) -> Result<Lines, ConnectError> {
-    let stream = reach(path).and_then(|stream| {
+    let stream = connect_untrusted(path).and_then(|stream| {
         stream.set_read_timeout(None)?;
-        Ok((stranger(&stream, path)?, stream))
+        Ok((untrusted_user(&stream, path)?, stream))
     });
     match stream {
         Ok((None, stream)) => Ok(Lines::with_daemon(stream)),
         Ok((Some(uid), _)) => Err(ConnectError::Stranger {
             path: path.to_owned(),
             uid,
-            service: service(path).to_owned(),
+            service: service_user(path).to_owned(),
         }),
         Err(reason) => Err(ConnectError::Unreachable {
             path: path.to_owned(),
@@ -73,54 +73,54 @@ pub fn connect(path: &Path) -> Result<Lines, ConnectError> {
     }
 }
 
-/// Connects to any listener, but waits a bounded time for one that does not accept.
+/// Connects to a listener of any user. Waits at most [`STEP_TIMEOUT`] until it accepts, and as long for each read.
 ///
 /// # Errors
-/// Nobody listens, or nobody accepts in time.
-pub fn reach(path: &Path) -> io::Result<UnixStream> {
+/// Fails if no process listens, or none accepts in time.
+pub fn connect_untrusted(path: &Path) -> io::Result<UnixStream> {
     let flags = SockFlag::SOCK_CLOEXEC;
     let socket = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
-    let patience = i64::try_from(PATIENCE.as_secs()).unwrap_or(i64::MAX);
-    setsockopt(&socket, SendTimeout, &TimeVal::seconds(patience))?;
+    let seconds = i64::try_from(STEP_TIMEOUT.as_secs()).unwrap_or(i64::MAX);
+    setsockopt(&socket, SendTimeout, &TimeVal::seconds(seconds))?;
     connect_to(socket.as_raw_fd(), &UnixAddr::new(path)?)?;
     let stream = UnixStream::from(socket);
-    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(STEP_TIMEOUT))?;
     Ok(stream)
 }
 
-/// The user of Lab2's service.
-const SERVICE: &str = "ringd";
+const LAB2_USER: &str = "ringd";
 
-/// Returns the user of the listener at `socket`, if that user is not trusted there.
-fn stranger(stream: &UnixStream, socket: &Path) -> io::Result<Option<u32>> {
+/// Returns the user of the listener if that user is not trusted at this socket.
+fn untrusted_user(stream: &UnixStream, socket: &Path) -> io::Result<Option<u32>> {
     let uid = getsockopt(stream, PeerCredentials)?.uid();
-    Ok((!is_daemons(uid, socket)).then_some(uid))
+    Ok((!is_trusted(uid, socket)).then_some(uid))
 }
 
-/// Returns the name of the user whose service has the socket: that of its directory, which only root can make in `/run`. A
-/// socket elsewhere is Lab2's.
-fn service(socket: &Path) -> &str {
-    directory(socket)
+/// Returns the user of the service that has the socket. It has the name of the socket's directory, which only root
+/// can create in `/run`. A socket elsewhere is Lab2's.
+fn service_user(socket: &Path) -> &str {
+    system_directory(socket)
         .and_then(Path::file_name)
         .and_then(|name| name.to_str())
-        .unwrap_or(SERVICE)
+        .unwrap_or(LAB2_USER)
 }
 
-/// The directory of a socket, if it is one of a system.
-fn directory(socket: &Path) -> Option<&Path> {
+/// Returns the directory of a socket, if it is the directory of a system.
+fn system_directory(socket: &Path) -> Option<&Path> {
     let directory = socket.parent()?;
     let rest = directory.to_str()?.strip_prefix(CONTROL_DIR)?;
-    let is_systems = rest.is_empty() || rest.starts_with('-') && !rest.contains('/');
-    is_systems.then_some(directory)
+    let is_system_directory = rest.is_empty() || rest.starts_with('-') && !rest.contains('/');
+    is_system_directory.then_some(directory)
 }
 
-/// Whether this user is root, the caller, or the service that has the socket: the user has its name, or owns its directory.
-fn is_daemons(uid: u32, socket: &Path) -> bool {
-    let directory = directory(socket).unwrap_or(Path::new(CONTROL_DIR));
+/// Whether a user is trusted at a socket: root, the caller, the owner of the socket's directory, or the service's
+/// user.
+fn is_trusted(uid: u32, socket: &Path) -> bool {
+    let directory = system_directory(socket).unwrap_or(Path::new(CONTROL_DIR));
     let owns_sockets = || fs::metadata(directory).is_ok_and(|found| found.uid() == uid);
     let is_service = || {
         let user = User::from_uid(Uid::from_raw(uid));
-        matches!(user, Ok(Some(user)) if user.name == service(socket))
+        matches!(user, Ok(Some(user)) if user.name == service_user(socket))
     };
     uid == 0 || uid == getuid().as_raw() || owns_sockets() || is_service()
 }
@@ -131,19 +131,19 @@ mod tests {
 
     use nix::unistd::getuid;
 
-    use super::{is_daemons, service};
+    use super::{is_trusted, service_user};
 
     #[test]
-    fn root_and_oneself_are_trusted_and_others_are_not() {
+    fn only_root_and_the_caller_are_trusted() {
         let socket = Path::new("/run/ringd/eth0.sock");
-        assert!(is_daemons(0, socket));
-        assert!(is_daemons(getuid().as_raw(), socket));
-        // The highest number that a user can have, and nobody's.
-        assert!(!is_daemons(u32::MAX - 1, socket));
+        assert!(is_trusted(0, socket));
+        assert!(is_trusted(getuid().as_raw(), socket));
+        // The highest possible user number, which no user has.
+        assert!(!is_trusted(u32::MAX - 1, socket));
     }
 
     #[test]
-    fn each_socket_is_that_of_one_service() {
+    fn each_socket_has_the_user_of_its_service() {
         for (socket, user) in [
             ("/run/ringd/eth0.sock", "ringd"),
             ("/run/ringd/board-1.sock", "ringd"),
@@ -154,7 +154,7 @@ mod tests {
             ("/tmp/ringd-board/eth0.sock", "ringd"),
             ("eth0.sock", "ringd"),
         ] {
-            assert_eq!(service(Path::new(socket)), user, "{socket}");
+            assert_eq!(service_user(Path::new(socket)), user, "{socket}");
         }
     }
 }

@@ -5,49 +5,50 @@ use std::time::Duration;
 use ring_proto::time::Instant;
 use serde::{Deserialize, Serialize};
 
-/// The reason for the loss of a lock whose lease is about to end.
-pub const OVERDUE: &str = "ringd did not renew the lease in time: it is stopped, or cut off";
+/// The reason for a loss because the lease was not renewed in time.
+pub const OVERDUE_TEXT: &str =
+    "ringd did not renew the lease in time: it is stopped or cannot be reached";
 
-/// A time before the end of a lease: a share of its length, and no more than a maximum.
+/// A time before the end of a lease: a share of the lease's length, up to a maximum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Margin {
-    /// The lease's length is divided by this.
-    share: u32,
-    most: Duration,
+    /// The divisor of the lease's length.
+    divisor: u32,
+    max: Duration,
 }
 
 impl Margin {
-    /// A share of the length: `4` is a quarter.
-    pub const fn share(share: u32, most: Duration) -> Self {
-        Self { share, most }
+    /// Creates a margin of a share of the length: divisor 4 is a quarter.
+    pub const fn share(divisor: u32, max: Duration) -> Self {
+        Self { divisor, max }
     }
 
-    /// The same time for every lease that is long enough.
-    pub const fn at_most(most: Duration) -> Self {
-        Self::share(1, most)
+    /// Creates a margin that is the same for every lease that is long enough.
+    pub const fn at_most(max: Duration) -> Self {
+        Self::share(1, max)
     }
 
-    /// The maximum.
-    pub const fn most(self) -> Duration {
-        self.most
+    /// Returns the maximum.
+    pub const fn max(self) -> Duration {
+        self.max
     }
 
-    fn of(self, length: Duration) -> Duration {
-        (length / self.share).min(self.most)
+    fn before_end(self, length: Duration) -> Duration {
+        (length / self.divisor).min(self.max)
     }
 }
 
-/// How long before its end a lease is no longer for work. That depends on who grants it: how often it is renewed, and
-/// how exactly its end is kept.
+/// The margins at the end of a lease, which are not for work. They depend on the granter: how often it renews the
+/// lease, and how exactly it keeps the lease's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Margins {
-    /// The work is told to end, unless the lease is renewed.
+    /// Time before the end at which the work gets SIGTERM, unless the lease is renewed.
     pub warning: Margin,
-    /// Work that was told to end is killed, so that nothing of it is left at the end.
+    /// Time before the end at which the work is killed, so that no process is left at the end.
     pub kill: Margin,
 }
 
-/// The time for which the lock is safe, on CLOCK_BOOTTIME.
+/// The time until which the lock is safe, on CLOCK_BOOTTIME.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lease {
     until: Instant,
@@ -56,7 +57,7 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// Makes a lease that ends at `until`, as learned at `now`.
+    /// Creates a lease that ends at `until`, as known at `now`.
     pub const fn new(until: Instant, now: Instant, margins: Margins) -> Self {
         Self {
             until,
@@ -65,38 +66,39 @@ impl Lease {
         }
     }
 
-    /// Extends it to `until`; never shortens it.
+    /// Extends the lease to `until`; never shortens it.
     pub fn renew(&mut self, until: Instant, now: Instant) {
         if until > self.until {
             *self = Self::new(until, now, self.margins);
         }
     }
 
-    /// How long before its end it is no longer for work.
+    /// Returns the margins.
     pub const fn margins(&self) -> Margins {
         self.margins
     }
 
-    /// Returns when it ends.
+    /// Returns the end.
     pub const fn until(&self) -> Instant {
         self.until
     }
 
-    /// Whether it is over: others may be granted the lock.
+    /// Whether the lease has ended, so that others may get the lock.
     pub fn is_over(&self, now: Instant) -> bool {
         self.until <= now
     }
 
-    /// Returns when to tell the work to end, unless the lease is renewed.
+    /// Returns when to warn the work, unless the lease is renewed.
     pub fn warn_at(&self) -> Instant {
-        self.until.before(self.margins.warning.of(self.length))
+        self.until
+            .before(self.margins.warning.before_end(self.length))
     }
 
-    /// Returns when to kill work that was told to end at `told`: after `grace`, but early enough that nothing of it
-    /// is left at the lease's end.
-    pub fn kill_at(&self, told: Instant, grace: Duration) -> Instant {
-        let margin = self.margins.kill.of(self.length);
-        (told + grace).min(self.until.before(margin))
+    /// Returns when to kill work that was terminated_at to end at `terminated_at`. That is after `grace`, but early enough that no
+    /// process is left at the end.
+    pub fn kill_at(&self, terminated_at: Instant, grace: Duration) -> Instant {
+        let margin = self.margins.kill.before_end(self.length);
+        (terminated_at + grace).min(self.until.before(margin))
     }
 }
 
@@ -119,52 +121,37 @@ mod tests {
     }
 
     #[test]
-    fn work_is_told_a_quarter_and_killed_an_eighth_before_the_end() {
+    fn work_is_warned_and_killed_in_time_before_the_end() {
+        for (until, learned, terminated, killed) in [
+            // An eighth of the length before the end.
+            (1800, 1000, 1600, 1700),
+            // Not more than the margin's maximum, a second.
+            (101_000, 1000, 98_000, 100_000),
+            // A long lease allows the whole grace time.
+            (101_000, 1000, 1000, 6000),
+        ] {
+            let lease = Lease::new(at(until), at(learned), MARGINS);
+            assert_eq!(lease.kill_at(at(terminated), GRACE), at(killed));
+        }
         let lease = Lease::new(at(1800), at(1000), MARGINS);
-        assert_eq!(lease.warn_at(), at(1600));
-        assert_eq!(lease.kill_at(at(1600), GRACE), at(1700));
+        assert_eq!(lease.warn_at(), at(1600), "a quarter before the end");
+        let past = Lease::new(at(500), at(1000), MARGINS);
+        assert!(past.warn_at() <= at(1000));
+        assert!(past.kill_at(at(1000), GRACE) <= at(1000), "no time is left");
     }
 
     #[test]
-    fn no_more_is_kept_back_than_the_kernel_needs() {
-        let lease = Lease::new(at(101_000), at(1000), MARGINS);
-        assert_eq!(
-            lease.kill_at(at(98_000), GRACE),
-            at(100_000),
-            "a second before"
-        );
-    }
-
-    #[test]
-    fn grace_counts_where_the_lease_is_longer() {
-        let lease = Lease::new(at(101_000), at(1000), MARGINS);
-        assert_eq!(lease.kill_at(at(1000), GRACE), at(6000));
-    }
-
-    #[test]
-    fn a_lease_that_is_past_leaves_no_time() {
-        let lease = Lease::new(at(500), at(1000), MARGINS);
-        assert!(lease.warn_at() <= at(1000));
-        assert!(lease.kill_at(at(1000), GRACE) <= at(1000));
-    }
-
-    #[test]
-    fn it_is_over_at_its_end() {
-        let lease = Lease::new(at(1800), at(1000), MARGINS);
-        assert!(!lease.is_over(at(1799)) && lease.is_over(at(1800)));
-    }
-
-    #[test]
-    fn it_is_renewed_but_never_shortened() {
+    fn a_lease_is_over_at_its_end_and_is_renewed_but_never_shortened() {
         let mut lease = Lease::new(at(1800), at(1000), MARGINS);
-        lease.renew(at(2200), at(1400));
-        assert_eq!(lease.warn_at(), at(2000));
-        lease.renew(at(2100), at(1500));
-        assert_eq!(lease.warn_at(), at(2000));
+        assert!(!lease.is_over(at(1799)) && lease.is_over(at(1800)));
+        for (until, now) in [(2200, 1400), (2100, 1500)] {
+            lease.renew(at(until), at(now));
+            assert_eq!(lease.warn_at(), at(2000));
+        }
     }
 
     #[test]
-    fn margins_are_those_of_who_grants_the_lease() {
+    fn margins_depend_on_the_granter() {
         let margins = Margins {
             warning: Margin::at_most(Duration::from_secs(2)),
             kill: Margin::at_most(Duration::ZERO),
@@ -173,6 +160,6 @@ mod tests {
         assert_eq!(lease.warn_at(), at(9_000));
         assert_eq!(lease.kill_at(at(9_000), GRACE), at(11_000));
         let short = Lease::new(at(2000), at(1000), margins);
-        assert_eq!(short.warn_at(), at(1000), "no more than there is");
+        assert_eq!(short.warn_at(), at(1000), "not longer than the lease");
     }
 }

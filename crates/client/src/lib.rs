@@ -1,41 +1,41 @@
-//! What a program links to do its work on one machine at a time, by `ringd`.
+//! A client library of `ringd`: with it a program does its work on only one machine at a time.
 //!
-//! | module | for |
+//! | module | content |
 //! |---|---|
-//! | [`lock`] | the token of the ring that this machine is in: exactly one machine of the segment has it |
-//! | [`token`] | tokens with names, which the servers of the token service grant to clients anywhere |
-//! | [`fencing`] | whatever the work acts upon: it refuses a holder that is late |
-//! | [`daemon`], [`lines`], [`held`], [`lease`] | the parts of a [`lock`], for who has a loop of its own |
+//! | [`lock`] | the token of this machine's ring, which exactly one machine of the segment has |
+//! | [`token`] | named tokens, which the servers of the token service grant to clients anywhere |
+//! | [`fencing`] | fencing tokens and their record, with which a resource refuses a late holder |
+//! | [`daemon`], [`lines`], [`held_lock`], [`lease`] | the parts of a [`lock`], for programs with their own event loop |
 //!
 //! ```no_run
 //! use std::time::Duration;
 //!
-//! use ring_client::lock::{Lock, Wake, Wanted, socket};
+//! use ring_client::lock::{Lock, LockOptions, Wake, socket_path};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let mut lock = Lock::acquire(&socket("eth0"), &Wanted::default())?;
+//! let mut lock = Lock::acquire(&socket_path("eth0"), &LockOptions::default())?;
 //! loop {
-//!     // Do a part of the work here, which takes less time than lock.remaining().
+//!     // Do a part of the work here that takes less time than lock.remaining().
 //!     match lock.wait(Duration::from_secs(1))? {
-//!         Wake::Renewed | Wake::Late => {}
-//!         Wake::Lost(why) => return Err(why.into()), // stop before lock.remaining() is zero
+//!         Wake::Renewed | Wake::TimedOut => {}
+//!         Wake::Lost(reason) => return Err(reason.into()), // stop before lock.remaining() is zero
 //!     }
 //! }
 //! # }
 //! ```
 //!
-//! **A lock is a lease.** Nobody else is granted it before the lease ends, which is on `CLOCK_BOOTTIME`, and its daemon or
-//! its servers renew it for as long as they can. A program that is stopped, or cannot reach them, must count its lock as
-//! lost when the lease is over. No lock can keep a process from waking up later and acting as if it held it still: only
-//! what it acts upon can, by the [fencing token](lock::Lock::fencing).
+//! **A lock is a lease.** The daemon or the servers renew it as long as they can, and grant it to no other program
+//! before it ends, on `CLOCK_BOOTTIME`. A program must count its lock as lost when the lease has ended, even if it
+//! was stopped or cut off meanwhile. No lock can prevent that a process wakes up later and continues as if it still
+//! held the lock. Only the resource can refuse its writes, by the [fencing token](lock::Lock::fencing).
 //!
-//! Two examples are whole programs: `examples/lock.rs` and `examples/token.rs`.
+//! Two examples are complete programs: `examples/lock.rs` and `examples/token.rs`.
 
 #![forbid(unsafe_code)]
 
 pub mod daemon;
 pub mod fencing;
-pub mod held;
+pub mod held_lock;
 pub mod lease;
 pub mod lines;
 pub mod lock;

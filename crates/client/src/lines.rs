@@ -1,4 +1,4 @@
-//! One end of a conversation in lines of JSON.
+//! One end of a connection that carries lines of JSON.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -14,50 +14,47 @@ use ring_runtime::net::ancillary;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Maximum length of a line, in bytes. A keeper and its parent may name files in theirs, whose names may be
-/// longer than any request to a daemon, and data of 32 KiB in hexadecimal digits.
-const LONGEST: usize = 128 << 10;
-/// Maximum length of a daemon's line: far more than the status of the largest ring, or a system's data.
-const LONGEST_OF_DAEMON: usize = 64 << 20;
-/// Bytes read at a time.
-const PART: usize = 16 << 10;
+/// Maximum length of a line in bytes. Lines between a keeper and its parent may contain long file names, and 32 KiB
+/// of data in hexadecimal digits.
+const LINE_MAX: usize = 128 << 10;
+/// Maximum length of a daemon's line in bytes, far more than the status of the largest ring.
+const DAEMON_LINE_MAX: usize = 64 << 20;
+const READ_SIZE: usize = 16 << 10;
 
-/// A stream of lines, both ways. Skips lines that this version does not know: a later version may say more.
+/// A stream of lines in both directions. It skips unknown messages, because a later version may send more.
 #[derive(Debug)]
 pub struct Lines {
     stream: UnixStream,
-    /// Received bytes that were not taken yet; grows with them.
+    /// Received bytes that were not taken yet.
     bytes: Vec<u8>,
-    /// How many of them are known to contain no end of a line.
+    /// The number of leading bytes without a newline.
     searched: usize,
-    longest: usize,
+    line_max: usize,
     ended: bool,
 }
 
 impl Lines {
-    /// Makes a conversation over `stream`, which blocks.
+    /// Creates a connection over a blocking stream.
     pub const fn new(stream: UnixStream) -> Self {
         Self {
             stream,
             bytes: Vec::new(),
             searched: 0,
-            longest: LONGEST,
+            line_max: LINE_MAX,
             ended: false,
         }
     }
 
-    /// Makes a conversation with a daemon.
+    /// Creates a connection with a daemon, whose lines may be longer.
     pub fn with_daemon(stream: UnixStream) -> Self {
         Self {
-            longest: LONGEST_OF_DAEMON,
+            line_max: DAEMON_LINE_MAX,
             ..Self::new(stream)
         }
     }
 
-    /// Sends `message`.
-    ///
     /// # Errors
-    /// The other end is gone.
+    /// Fails if the other end is closed.
     pub fn send<T: Serialize>(&mut self, message: &T) -> io::Result<()> {
         let line = to_line(message).map_err(io::Error::other)?;
         self.stream.write_all(&line)
@@ -66,7 +63,7 @@ impl Lines {
     /// Sends `message` with descriptors.
     ///
     /// # Errors
-    /// The other end is gone, or there are too many descriptors.
+    /// Fails if the other end is closed, or there are too many descriptors.
     pub fn send_with<T: Serialize>(
         &mut self,
         message: &T,
@@ -77,9 +74,9 @@ impl Lines {
         self.stream.write_all(&line[sent..])
     }
 
-    /// Reads what there is, or waits for something. An error counts as the end.
+    /// Reads available bytes, or waits for some. An error counts as the end.
     pub fn fill(&mut self) {
-        let mut part = [0; PART];
+        let mut part = [0; READ_SIZE];
         match self.stream.read(&mut part) {
             Ok(0) => self.ended = true,
             Ok(len) => self.bytes.extend_from_slice(&part[..len]),
@@ -88,14 +85,14 @@ impl Lines {
         }
     }
 
-    /// Does the same, but waits until `by` at most, if there is one. Returns `false` if nothing came by then.
+    /// Reads available bytes, or waits for some until `by`, if it is given. Returns `false` if none came by then.
     ///
     /// # Errors
-    /// The system cannot wait.
+    /// Fails if the system cannot wait.
     pub fn fill_by(&mut self, by: Option<Instant>) -> io::Result<bool> {
         if let Some(by) = by {
             let left = by.since(clock::now().monotonic);
-            // Rounded up to whole milliseconds.
+            // Rounded up: a shorter wait would end before `by`.
             let left = left.as_millis().saturating_add(1);
             let left = PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX);
             let mut readable = [PollFd::new(self.stream.as_fd(), PollFlags::POLLIN)];
@@ -109,12 +106,12 @@ impl Lines {
         Ok(true)
     }
 
-    /// Takes the next line of those received, without its end.
+    /// Takes the next received line, without its newline.
     pub fn next_line(&mut self) -> Option<Vec<u8>> {
         let rest = &self.bytes[self.searched..];
         let Some(end) = rest.iter().position(|&byte| byte == b'\n') else {
             self.searched = self.bytes.len();
-            self.ended |= self.searched > self.longest;
+            self.ended |= self.searched > self.line_max;
             return None;
         };
         let mut line: Vec<u8> = self.bytes.drain(..=self.searched + end).collect();
@@ -123,7 +120,7 @@ impl Lines {
         Some(line)
     }
 
-    /// Takes the next message of those received.
+    /// Takes the next received message.
     pub fn next_message<T: DeserializeOwned>(&mut self) -> Option<T> {
         while let Some(line) = self.next_line() {
             if let Ok(message) = serde_json::from_slice(&line) {
@@ -133,8 +130,8 @@ impl Lines {
         None
     }
 
-    /// Waits for the next message; `None`: the other end has closed.
-    pub fn wait<T: DeserializeOwned>(&mut self) -> Option<T> {
+    /// Waits for the next message; `None` if the other end has closed the connection.
+    pub fn wait_for_message<T: DeserializeOwned>(&mut self) -> Option<T> {
         loop {
             if let Some(message) = self.next_message() {
                 return Some(message);
@@ -146,17 +143,17 @@ impl Lines {
         }
     }
 
-    /// Reads replies until one is the last, or nothing has come for `patience`.
+    /// Reads replies until `is_last` accepts one, or none has come for `timeout`.
     ///
     /// # Errors
-    /// The system refuses what every process may do.
+    /// Fails only if a system call fails that every program needs.
     pub fn wait_for(
         &mut self,
-        patience: Duration,
+        timeout: Duration,
         is_last: impl Fn(&Reply) -> bool,
     ) -> io::Result<()> {
-        self.stream.set_read_timeout(Some(patience))?;
-        while let Some(reply) = self.wait() {
+        self.stream.set_read_timeout(Some(timeout))?;
+        while let Some(reply) = self.wait_for_message() {
             if is_last(&reply) {
                 break;
             }
@@ -164,12 +161,12 @@ impl Lines {
         Ok(())
     }
 
-    /// Whether nothing more will come.
+    /// Whether no more lines will come.
     pub const fn has_ended(&self) -> bool {
         self.ended
     }
 
-    /// The stream itself.
+    /// Returns the stream.
     pub const fn stream(&self) -> &UnixStream {
         &self.stream
     }

@@ -1,59 +1,59 @@
-//! What a client that watches is told, whatever the system.
+//! The messages of a watch, which are the same for every system.
 
 use serde::{Deserialize, Serialize};
 
 use super::{NodeStatus, OwnJson};
 
-/// Everything as it is after the event of a number.
+/// The whole state after an event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Snapshot {
-    /// The number of the last event before it.
+    /// The number of the last event before the snapshot.
     pub number: u64,
-    /// The state of things.
+    /// The status at that time.
     pub status: NodeStatus,
 }
 
-/// What every event has.
+/// The keys that every event has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventHead {
-    /// Grows by one from event to event, routine included.
+    /// The event's number, which grows by one per event, including routine events.
     pub number: u64,
-    /// When: milliseconds since 1970.
+    /// The time in milliseconds since 1970.
     pub time_ms: u64,
-    /// What: a name, in `snake_case`.
+    /// The event's name in `snake_case`.
     pub event: String,
-    /// The same for people; absent: whoever shows it makes it of the system's own keys.
+    /// The event as a sentence for people. If it is absent, the reader builds one from the system's keys.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }
 
-/// Something that happened: an object with the keys of [`EventHead`] and the system's own, as it came.
+/// An event: a JSON object with the keys of [`EventHead`] and the system's keys, unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct EventMessage(OwnJson);
 
 impl EventMessage {
-    /// Makes an event. `own` is an object, with none of the head's keys.
+    /// Creates an event. `own` is an object without the head's keys.
     pub fn new(head: &EventHead, own: &impl Serialize) -> Self {
         #[derive(Serialize)]
-        struct Whole<'a, T> {
+        struct Combined<'a, T> {
             #[serde(flatten)]
             head: &'a EventHead,
             #[serde(flatten)]
             own: &'a T,
         }
-        Self(OwnJson::of(&Whole { head, own }))
+        Self(OwnJson::of(&Combined { head, own }))
     }
 
-    /// The JSON.
+    /// Returns the JSON.
     pub const fn json(&self) -> &OwnJson {
         &self.0
     }
 
-    /// What every event has.
+    /// Reads the keys that every event has.
     ///
     /// # Errors
-    /// A part of it is missing.
+    /// Fails if one of the keys is missing.
     pub fn head(&self) -> serde_json::Result<EventHead> {
         self.0.read()
     }
@@ -64,7 +64,7 @@ mod tests {
     use super::{EventHead, EventMessage};
 
     #[test]
-    fn an_event_is_its_head_and_the_systems_own_keys() {
+    fn an_event_has_the_common_keys_and_the_systems() {
         let head = EventHead {
             number: 17,
             time_ms: 3,

@@ -1,25 +1,24 @@
-//! One JSON value a line, both ways.
+//! The framing: one JSON value per line in both directions.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 
-/// The longest request, its newline included, in bytes.
+/// Maximum length of a request in bytes, including its newline.
 pub const MAX_REQUEST: usize = 4096;
 
-/// Why a line is no message.
+/// The reason why a line is not a message.
 #[derive(Debug, Error)]
 pub enum FramingError {
     /// The line is longer than a request may be.
     #[error("a request must end with a newline within {MAX_REQUEST} bytes")]
     TooLong,
-    /// The line is no JSON, or not that of a message.
-    #[error("not a message that is known here: {0}")]
+    /// The line is not JSON, or not a known message.
+    #[error("unknown message: {0}")]
     Json(#[from] serde_json::Error),
 }
 
-/// Collects bytes as they come and gives them out in lines. Never holds more than `MAX` bytes, and
-/// so no line that is longer.
+/// A buffer that collects bytes and returns lines. It holds at most `MAX` bytes, so a line cannot be longer.
 #[derive(Debug)]
 pub struct LineBuffer<const MAX: usize = MAX_REQUEST> {
     bytes: Box<[u8; MAX]>,
@@ -27,7 +26,7 @@ pub struct LineBuffer<const MAX: usize = MAX_REQUEST> {
 }
 
 impl<const MAX: usize> LineBuffer<MAX> {
-    /// An empty buffer.
+    /// Creates an empty buffer.
     pub fn new() -> Self {
         Self {
             bytes: Box::new([0; MAX]),
@@ -35,25 +34,26 @@ impl<const MAX: usize> LineBuffer<MAX> {
         }
     }
 
-    /// Where the next bytes go; never empty after [`next_line`](Self::next_line) gave `None`.
+    /// Returns the free space for the next bytes. It is never empty after [`next_line`](Self::next_line) returned
+    /// `None`.
     pub fn space(&mut self) -> &mut [u8] {
         &mut self.bytes[self.filled..]
     }
 
-    /// The first `len` bytes of [`space`](Self::space) are filled.
+    /// Marks the first `len` bytes of [`space`](Self::space) as filled.
     pub fn fill(&mut self, len: usize) {
         self.filled = (self.filled + len).min(MAX);
     }
 
-    /// Whether [`next_line`](Self::next_line) has something to give.
+    /// Whether [`next_line`](Self::next_line) would return a line or an error.
     pub fn has_line(&self) -> bool {
         self.filled == MAX || self.bytes[..self.filled].contains(&b'\n')
     }
 
-    /// Takes the next whole line out and reads it; `None`: none is whole yet.
+    /// Removes the next complete line and parses it; `None` if no line is complete.
     ///
     /// # Errors
-    /// The line is no message, or it is too long. After the latter nothing sensible can follow.
+    /// Fails if the line is not a message, or too long. After a too long line the rest cannot be parsed.
     pub fn next_line<T: DeserializeOwned>(&mut self) -> Option<Result<T, FramingError>> {
         let held = &self.bytes[..self.filled];
         let Some(end) = held.iter().position(|&byte| byte == b'\n') else {
@@ -72,10 +72,10 @@ impl<const MAX: usize> Default for LineBuffer<MAX> {
     }
 }
 
-/// The message as a line, its newline included.
+/// Encodes a message as a line, including its newline.
 ///
 /// # Errors
-/// The message cannot be written as JSON.
+/// Fails if the message cannot be encoded as JSON.
 pub fn to_line<T: Serialize>(message: &T) -> Result<Vec<u8>, FramingError> {
     let mut line = serde_json::to_vec(message)?;
     line.push(b'\n');
@@ -101,13 +101,13 @@ mod tests {
     }
 
     #[test]
-    fn an_error_is_one_line_whatever_it_says() {
+    fn an_error_with_a_newline_is_one_line() {
         let line = to_line(&Reply::Error("one\ntwo".to_owned())).unwrap();
         assert_eq!(line, b"{\"error\":\"one\\ntwo\"}\n");
     }
 
     #[test]
-    fn lines_come_out_whole_however_they_came_in() {
+    fn lines_are_complete_however_bytes_arrive() {
         let two = b"{\"request\":\"status\"}\n{\"request\":\"status\"}\n";
         for cut in 0..two.len() {
             let mut buffer = LineBuffer::new();
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_no_request_leaves_the_next_one_alone() {
+    fn a_wrong_line_does_not_affect_the_next_one() {
         let mut buffer = LineBuffer::new();
         put(&mut buffer, b"\xff\n{}\n{\"request\":\"status\"}\n");
         for _ in 0..2 {

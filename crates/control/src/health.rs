@@ -1,9 +1,9 @@
-//! How well a node does what it is for: one verdict for every system, as `status` shows it and monitors read it.
+//! The health of a node: one verdict for every system, for `status` and for monitors.
 
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
-/// How well a node does what it is for, from the best to the worst.
+/// The health of a node, from the best to the worst.
 #[derive(
     Debug,
     Clone,
@@ -20,61 +20,61 @@ use strum::IntoStaticStr;
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Health {
-    /// All is well.
+    /// The node works.
     #[default]
     Healthy,
-    /// The node does its job, and something needs attention.
+    /// The node works, but something needs attention.
     Degraded,
-    /// The node, or its ring, does not do its job.
+    /// The node or its ring does not work.
     Critical,
 }
 
 impl Health {
-    /// Returns the health of a node whose status has none: degraded, because the node may be ill.
-    pub(super) const fn untold() -> Self {
+    /// Returns the health of a node whose status contains none: degraded, because the node may be ill.
+    pub(super) const fn unreported() -> Self {
         Self::Degraded
     }
 
-    /// Returns the name that users see.
+    /// Returns the name for users.
     pub fn name(self) -> &'static str {
         self.into()
     }
 }
 
-/// Something that is wrong.
+/// A problem of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// How well the node does what it is for, in spite of it.
+    /// The health of the node with this problem.
     pub health: Health,
-    /// What is wrong and what to do, as a sentence.
+    /// The problem and the remedy, as a sentence.
     pub text: String,
 }
 
 impl Finding {
-    /// Makes a finding that needs attention.
+    /// Creates a finding that needs attention.
     pub fn degraded(text: impl Into<String>) -> Self {
         let (health, text) = (Health::Degraded, text.into());
         Self { health, text }
     }
 
-    /// Makes a finding that keeps the node, or its ring, from its job.
+    /// Creates a finding that keeps the node or its ring from working.
     pub fn critical(text: impl Into<String>) -> Self {
         let (health, text) = (Health::Critical, text.into());
         Self { health, text }
     }
 }
 
-/// How well a node does what it is for, and why.
+/// The health of a node, and the reasons.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Verdict {
-    /// The worst of all findings.
+    /// The worst health of all findings.
     pub health: Health,
-    /// What is wrong and what to do, as sentences, the worst first.
+    /// The problems and the remedies, as sentences, the worst first.
     pub troubles: Vec<String>,
 }
 
 impl Verdict {
-    /// Makes the verdict on a node with these findings.
+    /// Creates the verdict from a node's findings.
     pub fn of(mut findings: Vec<Finding>) -> Self {
         findings.sort_by_key(|finding| std::cmp::Reverse(finding.health));
         Self {
@@ -84,14 +84,12 @@ impl Verdict {
             troubles: findings.into_iter().map(|finding| finding.text).collect(),
         }
     }
-}
 
-impl Verdict {
-    /// Makes the verdict on a node whose status has no health that this program knows.
-    pub(super) fn untold(mut troubles: Vec<String>) -> Self {
-        let why = "this daemon does not report its health as this ringctl expects: run the same version of both, and restart the daemon";
+    /// Creates the verdict for a status without a health that this program knows.
+    pub(super) fn unreported(mut troubles: Vec<String>) -> Self {
+        let why = "this daemon does not report a health that this ringctl knows: install the same version of both, and restart the daemon";
         troubles.insert(0, why.to_owned());
-        let health = Health::untold();
+        let health = Health::unreported();
         Self { health, troubles }
     }
 }
@@ -101,7 +99,7 @@ mod tests {
     use super::{Finding, Health, Verdict};
 
     #[test]
-    fn the_worst_finding_decides_and_stands_first() {
+    fn the_worst_finding_decides_and_is_first() {
         assert_eq!(Verdict::of(Vec::new()).health, Health::Healthy);
         let findings = ["a", "b"].map(Finding::degraded);
         let [a, b] = findings;

@@ -1,11 +1,12 @@
 //! Requests and replies between a daemon and `ringctl`, and their framing.
 //!
-//! The client sends a [`Request`] as one line of JSON, at most [`MAX_REQUEST`] bytes, and gets a
-//! [`Reply`] as one line of JSON; then it may send the next.
+//! The client sends a [`Request`] as one line of JSON, at most [`MAX_REQUEST`] bytes. The daemon answers with a
+//! [`Reply`] as one line of JSON. Then the client may send the next request.
 //!
-//! Here is what all systems have in common: the envelope, locks, names. What is a system's own lies in a folder of
-//! its name: its requests as an [`OwnRequest`], its status and its events as types that [`NodeStatus`] and
-//! [`EventMessage`] are made of and read as.
+//! The messages that all systems share are here: the envelope, locks and names. The messages of one system are in a
+//! folder of its name. Its requests are an [`OwnRequest`]. Its status and events are types that convert to
+//! [`NodeStatus`] and [`EventMessage`], and can be read from them. This crate opens no sockets. Start reading with
+//! `message.rs`.
 
 #![forbid(unsafe_code)]
 
@@ -34,10 +35,10 @@ pub use own::OwnJson;
 pub use status::{NodeStatus, Percentiles};
 pub use text::harmless;
 
-/// The directory of the control sockets of Lab2's nodes. Its name is that of their service's user.
+/// The directory of the control sockets of Lab2's nodes. The user of the service has the same name.
 pub const CONTROL_DIR: &str = "/run/ringd";
 
-/// Returns the directory of the control sockets of a system's nodes. Its name is that of their service's user.
+/// Returns the directory of the control sockets of a system's nodes. The user of the service has the same name.
 pub fn control_dir(system: &str) -> PathBuf {
     PathBuf::from(format!("{CONTROL_DIR}-{system}"))
 }

@@ -1,30 +1,28 @@
-//! A lock: how it is asked for, and what is said of it.
+//! The messages about a lock.
 
 use serde::{Deserialize, Serialize};
 
 use super::OwnJson;
 
-/// The longest label of a client, in bytes: a file may be called so.
+/// Maximum length of a label in bytes, which is that of a file's name.
 pub const MAX_LABEL: usize = 255;
 
-/// How a lock is wanted. `R` is what a system may require of one besides.
+/// A request for a lock. `R` is the type of the requirement.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LockRequest<R> {
-    /// What for, as others see it: at most [`MAX_LABEL`] bytes.
+    /// The label that users see: at most [`MAX_LABEL`] bytes.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub label: String,
-    /// How long it is waited for, in milliseconds; without it for ever. 0: only if nobody works
-    /// with the token.
+    /// Maximum wait in milliseconds; unlimited if it is absent. 0 succeeds only if no program uses the token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_ms: Option<u64>,
-    /// For how long it is held at the most, in milliseconds.
+    /// Maximum time to hold the lock, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_hold_ms: Option<u64>,
-    /// How safe it is to be, as long as it is held.
+    /// The grade that the lock must have while it is held.
     #[serde(default = "none", skip_serializing_if = "Option::is_none")]
     pub require: Option<R>,
-    /// The fencing token of the lock under which the client runs itself. It would wait for that without
-    /// end.
+    /// The fencing token of the lock under which the client runs. Without it, the client would wait for its own end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub under: Option<String>,
 }
@@ -45,79 +43,79 @@ impl<R> Default for LockRequest<R> {
     }
 }
 
-/// A lock that is held.
+/// A granted lock.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
-    /// The token as the system shows it; absent: its fencing token is all.
+    /// The token as the system shows it; absent if it is only a fencing token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<OwnJson>,
     /// The fencing token.
     pub fencing: String,
-    /// How safe the lock is, in the system's own word; absent: it has none.
+    /// The lock's grade, in the system's word; absent if the system has no grades.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grade: Option<String>,
     /// The token's data, in hexadecimal digits.
     #[serde(default)]
     pub data: String,
-    /// Nobody else is granted the token before this time of CLOCK_BOOTTIME, in nanoseconds.
+    /// The daemon grants the token to no other client before this time of CLOCK_BOOTTIME, in nanoseconds.
     pub until_ns: u64,
-    /// The clock of this and all later times of the lock; absent: the daemon could not find it out.
+    /// The clock of this and all later times of the lock; absent if the daemon does not know it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<BootClock>,
 }
 
-/// A CLOCK_BOOTTIME. Each kernel has one, and each time namespace sees it with an offset.
+/// A CLOCK_BOOTTIME. Each kernel has one, and each time namespace adds an offset.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BootClock {
-    /// The boot of the kernel that it belongs to; absent: unknown.
+    /// The boot id of its kernel; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boot: Option<String>,
-    /// How far it is ahead of the one that has no offset, in nanoseconds.
+    /// The offset from the clock of the first time namespace, in nanoseconds.
     pub offset_ns: i64,
 }
 
 impl BootClock {
-    /// Whether both clocks may belong to one kernel. Two ends of a Unix socket always do, as far as is known.
+    /// Whether both clocks may belong to the same kernel. The two ends of a Unix socket always do, as far as is
+    /// known.
     pub fn may_share_kernel(&self, other: &Self) -> bool {
         self.boot.is_none() || other.boot.is_none() || self.boot == other.boot
     }
 
-    /// Returns the time that this clock shows when the `other` one, of the same kernel, shows `ns`.
+    /// Returns the time of this clock at the moment when the `other` one, of the same kernel, shows `ns`.
     pub fn when(&self, other: &Self, ns: u64) -> u64 {
         let shown = i128::from(ns) - i128::from(other.offset_ns) + i128::from(self.offset_ns);
-        // A time before this clock's beginning is past in any case.
+        // A time before this clock's start has passed in any case.
         u64::try_from(shown.max(0)).unwrap_or(u64::MAX)
     }
 }
 
-/// Why there is no lock.
+/// The refusal of a lock.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
-    /// For programs: the system's own word.
+    /// The reason for programs, in the system's word.
     pub why: String,
-    /// For people, as a sentence.
+    /// The reason for people, as a sentence.
     pub text: String,
-    /// What was asked for was begun elsewhere and lost: nobody knows how far it came.
+    /// Whether the requested job was begun on another machine and lost, so that its progress is unknown.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub lost: bool,
 }
 
-/// A lock is safe for longer.
+/// The renewal of a lock's lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Renewal {
-    /// As in [`Grant::until_ns`].
+    /// The new end, as in [`Grant::until_ns`].
     pub until_ns: u64,
 }
 
-/// The end of a lock that was not asked for.
+/// The loss of a lock.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Loss {
-    /// For programs: the system's own word.
+    /// The reason for programs, in the system's word.
     pub why: String,
-    /// For people, as a sentence.
+    /// The reason for people, as a sentence.
     pub text: String,
-    /// By when the work must have ended, as a time of CLOCK_BOOTTIME in nanoseconds; it may be
-    /// past.
+    /// The time by which the work must have ended, on CLOCK_BOOTTIME in nanoseconds. It may have passed.
     pub until_ns: u64,
 }
 
@@ -131,17 +129,17 @@ mod tests {
     }
 
     #[test]
-    fn a_time_of_one_time_namespace_is_shown_by_the_clock_of_another() {
+    fn a_time_is_converted_between_time_namespaces() {
         let (early, late) = (clock("a", -7), clock("a", 50));
         assert_eq!(early.when(&early, 100), 100);
         assert_eq!(early.when(&late, 100), 43);
         assert_eq!(late.when(&early, 100), 157);
-        assert_eq!(early.when(&late, 50), 0, "before its beginning");
+        assert_eq!(early.when(&late, 50), 0, "before its start");
         assert_eq!(late.when(&early, u64::MAX), u64::MAX);
     }
 
     #[test]
-    fn clocks_of_different_kernels_are_told_apart_if_both_are_known() {
+    fn known_clocks_of_different_kernels_differ() {
         let unknown = BootClock {
             boot: None,
             offset_ns: 0,

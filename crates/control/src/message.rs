@@ -1,5 +1,5 @@
-//! What is asked over the control socket, and what is answered (`docs/control.md`): the envelope, and what all
-//! systems have in common.
+//! Requests and replies of the control socket (`docs/control.md`): the envelope, and the messages that all systems
+//! share.
 
 use std::fmt::Debug;
 
@@ -11,24 +11,23 @@ use super::{
     EventMessage, Grant, LockRequest, Loss, NodeStatus, OwnJson, Refusal, Renewal, Snapshot,
 };
 
-/// The version of the protocol that this module describes.
+/// The version of this protocol.
 pub const PROTOCOL: u32 = 1;
 
-/// What only one system's nodes are asked: an enum of requests whose names are none of [`Request`]'s.
+/// The requests that are specific to one system: an enum without the names of [`Request`].
 pub trait OwnRequest: Debug + Serialize + DeserializeOwned {
-    /// What a lock may be required to be ([`LockRequest::require`]).
+    /// The requirement of a lock ([`LockRequest::require`]).
     type Require: Debug + Clone + PartialEq + Serialize + DeserializeOwned;
 
-    /// Whether it is carried out only for a client that is there for the answer
-    /// ([`Request::needs_its_client`]).
+    /// Whether the request is executed only while its client waits for the answer ([`Request::needs_its_client`]).
     fn needs_its_client(&self) -> bool;
 }
 
-/// What a node is asked whose system knows no requests of its own: one of another system, which it refuses in its own
-/// words.
+/// A request to a node whose system has no requests of its own. It was meant for another system, and the node refuses
+/// it with its own text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NoRequest {
-    /// Its name.
+    /// The request's name.
     request: String,
 }
 
@@ -49,54 +48,53 @@ impl OwnRequest for NoRequest {
     bound = "O: OwnRequest"
 )]
 pub enum Request<O: OwnRequest> {
-    /// Which protocol is spoken here.
+    /// Asks for the protocol's version.
     Version,
-    /// How the daemon sees its system.
+    /// Asks for the status of the node.
     Status,
-    /// The token, for this connection, until it says [`Request::Unlock`] or ends.
+    /// Requests the token for this connection, until [`Request::Unlock`] or the connection's end.
     Lock(LockRequest<O::Require>),
-    /// How the work of this connection, which has the token, is ended if it ends without
-    /// [`Request::Unlock`]: by the descriptors that come with this.
+    /// Passes descriptors by which the daemon ends the work of this connection, which holds the token, if the
+    /// connection ends without [`Request::Unlock`].
     Bind,
-    /// The work is done, or no longer wanted.
+    /// Releases the lock, or stops waiting for it.
     Unlock {
-        /// The exit code of the command that the lock was for.
+        /// The exit code of the lock's command.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         exit: Option<u8>,
     },
-    /// The token's data, as far as it is known here.
+    /// Asks for the token's data, as far as the node knows them.
     DataGet,
-    /// Changes the token's data.
+    /// Sets the token's data.
     DataSet {
-        /// In hexadecimal digits.
+        /// The data in hexadecimal digits.
         hex: String,
-        /// The fencing token of the lock under which this is done; not needed by the connection
-        /// that has it.
+        /// The fencing token of the lock for the change. The connection that holds the lock does not need it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         token: Option<String>,
     },
-    /// All that happens from now on.
+    /// Starts a watch of all later events.
     Watch {
-        /// From the event of this number on, if it is still known.
+        /// The number of the first event, if the node still has it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         from: Option<u64>,
-        /// With the routine, as the turns of a token that goes its way round the ring.
+        /// Whether to include routine events, such as the handovers of the token.
         #[serde(default = "yes", skip_serializing_if = "is_yes")]
         turns: bool,
     },
-    /// What only this system's nodes are asked.
+    /// A request that is specific to this system.
     #[serde(skip)]
     Own(O),
 }
 
-/// The names of those that every system may know.
+/// The names of the requests that all systems share.
 const COMMON: [&str; 8] = [
     "version", "status", "lock", "bind", "unlock", "data_get", "data_set", "watch",
 ];
 
 impl<O: OwnRequest> Request<O> {
-    /// Whether it is carried out only for a client that is there for the answer. One that has given up
-    /// has been told that nothing came of it.
+    /// Whether the request is executed only while its client waits for the answer. A client that has given up reports
+    /// that the request had no effect.
     pub fn needs_its_client(&self) -> bool {
         match self {
             Self::Lock(_) | Self::DataSet { .. } => true,
@@ -121,7 +119,7 @@ impl<O: OwnRequest> Serialize for Request<O> {
 }
 
 impl<'de, O: OwnRequest> Deserialize<'de> for Request<O> {
-    /// Told apart by its name first, either kind can say what is wrong with it.
+    /// Selects the type by the name first, so that the error describes the right type.
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let request = Value::deserialize(from)?;
         let name = request.get("request").and_then(Value::as_str);
@@ -146,61 +144,61 @@ const fn is_yes(value: &bool) -> bool {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reply {
-    /// To [`Request::Version`].
+    /// The answer to [`Request::Version`].
     Version(Version),
-    /// To [`Request::Status`].
+    /// The answer to [`Request::Status`].
     Status(NodeStatus),
-    /// To [`Request::Lock`]: here it is.
+    /// The answer to [`Request::Lock`]: the lock is granted.
     Granted(Grant),
-    /// To [`Request::Lock`]: not to be had.
+    /// The answer to [`Request::Lock`]: the lock is refused.
     Refused(Refusal),
-    /// Unasked: the lock is safe for longer.
+    /// Unasked: the lease lasts longer.
     Renewed(Renewal),
-    /// Unasked: the lock is over.
+    /// Unasked: the lock is lost.
     Lost(Loss),
-    /// To [`Request::Unlock`].
+    /// The answer to [`Request::Unlock`].
     Unlocked {},
-    /// It is carried out.
+    /// The request is done.
     Done {},
-    /// It is begun, but not complete after the time that its client would wait.
+    /// The request has begun, but is not complete at the end of the client's wait.
     Pending(Pending),
-    /// To [`Request::DataGet`].
+    /// The answer to [`Request::DataGet`].
     Data(TokenData),
     /// The first answer to [`Request::Watch`].
     Snapshot(Box<Snapshot>),
     /// Unasked, after [`Request::Watch`].
     Event(EventMessage),
-    /// The request was not understood, or not carried out: why, as a sentence.
+    /// The request failed: the reason, as a sentence.
     Error(String),
 }
 
-/// What is spoken, and by whom.
+/// The versions of the protocol and the program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Version {
-    /// [`PROTOCOL`].
+    /// The protocol's version, [`PROTOCOL`].
     pub protocol: u32,
     /// The program's version.
     pub ringd: String,
-    /// Its interface; absent: it has none, or more than one.
+    /// The node's interface; absent if it has none or several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interface: Option<String>,
 }
 
-/// Why something that was begun is not complete.
+/// The reason why a request is not complete.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pending {
-    /// For programs: the system's own word.
+    /// The reason for programs, in the system's word.
     pub why: String,
-    /// For people, as a sentence.
+    /// The reason for people, as a sentence.
     pub text: String,
 }
 
 /// The token's data.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenData {
-    /// In hexadecimal digits.
+    /// The data in hexadecimal digits.
     pub hex: String,
-    /// The token that it belongs to, as the system shows it.
+    /// The token that the data belong to, as the system shows it.
     pub token: Option<OwnJson>,
 }
 
@@ -211,14 +209,13 @@ mod tests {
     use super::{COMMON, NoRequest, OwnRequest, Request};
     use crate::LockRequest;
 
-    /// What a system may have of its own.
     #[derive(Debug, PartialEq, Serialize, Deserialize)]
     #[serde(tag = "request", rename_all = "snake_case")]
-    enum Own {
+    enum ExampleRequest {
         Dance { steps: u32 },
     }
 
-    impl OwnRequest for Own {
+    impl OwnRequest for ExampleRequest {
         type Require = u8;
 
         fn needs_its_client(&self) -> bool {
@@ -232,7 +229,7 @@ mod tests {
 
     #[test]
     fn every_common_request_is_known_by_its_name_and_comes_back() {
-        let requests: [Request<Own>; 8] = [
+        let requests: [Request<ExampleRequest>; 8] = [
             Request::Version,
             Request::Status,
             Request::Lock(LockRequest {
@@ -260,8 +257,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_a_systems_own_is_known_to_that_system_alone() {
-        let own = Request::Own(Own::Dance { steps: 2 });
+    fn only_its_system_knows_a_specific_request() {
+        let own = Request::Own(ExampleRequest::Dance { steps: 2 });
         let line = r#"{"request":"dance","steps":2}"#;
         assert_eq!(serde_json::to_string(&own).expect("it is JSON"), line);
         assert!(own.needs_its_client());
@@ -271,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_request_is_said_by_its_kind() {
+    fn an_error_describes_the_right_type() {
         for (line, wrong) in [
             (r#"{"request":"watch","from":"x"}"#, "expected u64"),
             (r#"{"request":"dance"}"#, "missing field `steps`"),
@@ -279,7 +276,7 @@ mod tests {
             (r#"{"request":7}"#, "invalid type"),
             ("[]", "missing field `request`"),
         ] {
-            let error = read::<Own>(line).expect_err(line);
+            let error = read::<ExampleRequest>(line).expect_err(line);
             assert!(error.contains(wrong), "{line}: {error}");
         }
     }

@@ -1,37 +1,37 @@
-//! What a node is called on its machine.
+//! The name of a node on its machine.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// A node's name on this machine, by which its files are found. Lab2's nodes are called after their ring; those of
-/// other systems by [`of`](Self::of).
+/// A node's name on this machine, which its files have too. A node of Lab2 has the name of its ring; a node of
+/// another system has the name that [`of`](Self::of) returns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeName(String);
 
 impl NodeName {
-    /// A name as it is.
+    /// Creates a name from its text.
     pub fn new(name: impl Into<String>) -> Self {
         Self(name.into())
     }
 
-    /// The name of a system's node at a place, which is what tells it from the system's others on this machine (an
-    /// interface, a number), as in `note-7`.
+    /// Returns the name of a system's node, as in `note-7`. The place distinguishes it from the system's other nodes
+    /// on this machine: an interface or a number.
     pub fn of(system: &str, place: &str) -> Self {
         Self(format!("{system}-{place}"))
     }
 
-    /// The control socket in `directory`.
+    /// Returns the path of the control socket in `directory`.
     pub fn socket(&self, directory: &Path) -> PathBuf {
         directory.join(format!("{}.sock", self.0))
     }
 
-    /// The name of the node that has this control socket; `None`: no node is called so.
+    /// Returns the name of the node of a control socket; `None` if the path is no control socket.
     pub fn of_socket(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_str()?.strip_suffix(".sock")?;
         Some(Self(name.to_owned()))
     }
 
-    /// The file in `directory` that keeps what must survive a restart.
+    /// Returns the path of the state file in `directory`.
     pub fn state(&self, directory: &Path) -> PathBuf {
         directory.join(format!("{}.state", self.0))
     }
@@ -50,7 +50,7 @@ mod tests {
     use super::NodeName;
 
     #[test]
-    fn a_systems_nodes_have_its_name_in_front() {
+    fn the_name_of_a_node_begins_with_its_system() {
         let (name, directory) = (NodeName::of("note", "7"), Path::new("/run/ringd"));
         let socket = name.socket(directory);
         assert_eq!(socket, Path::new("/run/ringd/note-7.sock"));
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn other_files_name_no_node() {
+    fn other_files_have_no_node() {
         for other in ["/run/ringd/eth0.lock", "/run/ringd", "/"] {
             assert_eq!(NodeName::of_socket(Path::new(other)), None);
         }

@@ -1,4 +1,4 @@
-//! JSON of a system's own, which the envelope carries and does not look into.
+//! JSON of a system, which the envelope passes on without parsing it.
 
 use std::fmt;
 
@@ -6,31 +6,31 @@ use serde::de::{DeserializeOwned, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
-/// A JSON value as it came, to the byte: whoever knows the system reads it as a type.
+/// A JSON value, unchanged to the byte. Code that knows the system reads it as a type.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct OwnJson(Box<RawValue>);
 
 impl OwnJson {
-    /// Writes a value. Its maps have text as keys: nothing that JSON lacks.
+    /// Encodes a value, whose maps must have text as keys.
     pub fn of(value: &impl Serialize) -> Self {
         Self(serde_json::value::to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned()))
     }
 
-    /// Reads it as a type.
+    /// Decodes the value as a type.
     ///
     /// # Errors
-    /// It is no value of that type.
+    /// Fails if the value has another type.
     pub fn read<T: DeserializeOwned>(&self) -> serde_json::Result<T> {
         serde_json::from_str(self.text())
     }
 
-    /// The JSON.
+    /// Returns the JSON text.
     pub fn text(&self) -> &str {
         self.0.get()
     }
 
-    /// Returns the fields of an object, in their order. `None`: it is no object.
+    /// Returns the fields of an object in their order; `None` if the value is no object.
     pub fn fields(&self) -> Option<Vec<(String, OwnJson)>> {
         let fields: Result<Fields, _> = self.read();
         Some(fields.ok()?.0)
@@ -51,7 +51,7 @@ impl fmt::Debug for OwnJson {
     }
 }
 
-/// The fields of an object in their order, which no map of the libraries keeps.
+/// The fields of an object in their order, which maps of `serde_json` do not keep.
 struct Fields(Vec<(String, OwnJson)>);
 
 impl<'de> Deserialize<'de> for Fields {
@@ -81,7 +81,7 @@ mod tests {
     use super::OwnJson;
 
     #[test]
-    fn it_stays_as_it_came_and_its_fields_in_their_order() {
+    fn the_text_and_the_order_of_fields_are_unchanged() {
         let text = r#"{"z":1,"a":{"y":2, "b":[]},"n":null}"#;
         let own: OwnJson = serde_json::from_str(text).expect("it is JSON");
         assert_eq!(own.text(), text);

@@ -1,19 +1,19 @@
-//! What `status` answers, whatever the system.
+//! The answer to `status`, which is the same for every system.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Health, OwnJson, Verdict};
 
-/// A node's status: an object with the system's own keys, as it came.
+/// A node's status: a JSON object with the system's keys, unchanged.
 ///
-/// Some keys are read by programs that know nothing of the system: `system`, its name, tells one system's status from
-/// another's; `health` tells how well the node does what it is for, and `troubles` why. A system whose page says which keys
-/// its status has may have its name in `protocol`.
+/// Programs that do not know the system read some keys. `system` is the system's name. `health` is the node's health,
+/// and `troubles` the reasons. If a system's own document defines the keys of its status, the system's name may be in
+/// `protocol` instead.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct NodeStatus(OwnJson);
 
-/// The keys that every system's status may have.
+/// The keys that the status of every system may have.
 #[derive(Deserialize)]
 struct CommonKeys {
     #[serde(default)]
@@ -27,56 +27,56 @@ struct CommonKeys {
 }
 
 impl NodeStatus {
-    /// Makes the status of a node of `system`. `own` is an object without the key `system`.
+    /// Creates the status of a node of `system`. `own` is an object without the key `system`.
     pub fn new(system: &str, own: &impl Serialize) -> Self {
         #[derive(Serialize)]
-        struct Whole<'a, T> {
+        struct Combined<'a, T> {
             system: &'a str,
             #[serde(flatten)]
             own: &'a T,
         }
-        Self(OwnJson::of(&Whole { system, own }))
+        Self(OwnJson::of(&Combined { system, own }))
     }
 
-    /// Makes a status that has the system's own keys and no others.
+    /// Creates a status with only the system's keys.
     pub(super) fn of_keys(own: &impl Serialize) -> Self {
         Self(OwnJson::of(own))
     }
 
-    /// The JSON.
+    /// Returns the JSON.
     pub const fn json(&self) -> &OwnJson {
         &self.0
     }
 
-    /// The system's name; `None`: it has neither a key `system` nor a key `protocol`, or has something else there.
+    /// Returns the system's name; `None` if neither `system` nor `protocol` contains one.
     pub fn system(&self) -> Option<String> {
         let keys = self.0.read::<CommonKeys>().ok()?;
         keys.system.or(keys.protocol)
     }
 
-    /// Returns the verdict of the node on itself. If the status has none, the verdict is degraded.
+    /// Returns the health that the node reports. Without one, the verdict is degraded.
     pub fn verdict(&self) -> Verdict {
         let keys = self.0.read::<CommonKeys>().ok();
         let (health, troubles) = keys.map_or((None, Vec::new()), |it| (it.health, it.troubles));
         match health {
             Some(health) => Verdict { health, troubles },
-            None => Verdict::untold(troubles),
+            None => Verdict::unreported(troubles),
         }
     }
 }
 
-/// Percentiles of a time, in nanoseconds; all 0 before the first.
+/// Percentiles of a time, in nanoseconds; all 0 before the first measurement.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Percentiles {
-    /// The shortest.
+    /// The shortest time.
     pub min_ns: u64,
-    /// Half were shorter.
+    /// Half of the times were shorter.
     pub p50_ns: u64,
-    /// 90 % were shorter.
+    /// 90 % of the times were shorter.
     pub p90_ns: u64,
-    /// 99 % were shorter.
+    /// 99 % of the times were shorter.
     pub p99_ns: u64,
-    /// The longest.
+    /// The longest time.
     pub max_ns: u64,
 }
 
@@ -90,15 +90,15 @@ mod tests {
     use crate::{Health, Reply, Verdict};
 
     #[derive(Serialize)]
-    struct Own {
+    struct ExampleStatus {
         health: Health,
         role: &'static str,
         counters: Vec<u8>,
     }
 
     #[test]
-    fn a_status_keeps_the_systems_own_keys_behind_those_of_all() {
-        let own = Own {
+    fn a_status_has_the_common_keys_before_the_systems() {
+        let own = ExampleStatus {
             health: Health::Critical,
             role: "leader",
             counters: vec![1],
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn it_comes_through_the_envelope_to_the_byte() {
+    fn a_status_is_unchanged_in_the_envelope() {
         let line = r#"{"status":{"interface":"x", "n":[1, 2],"a":{}}}"#;
         let Ok(Reply::Status(status)) = serde_json::from_str(line) else {
             panic!("{line}");

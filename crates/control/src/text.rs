@@ -1,6 +1,6 @@
-//! Texts that somebody else has chosen.
+//! Texts from other machines and programs.
 
-/// Such a text, for a terminal: what is not to be seen would be obeyed there.
+/// Escapes a text for a terminal, which would execute its control characters.
 pub fn harmless(text: &str) -> String {
     let shown = |char| match char {
         '\'' | '"' => String::from(char),

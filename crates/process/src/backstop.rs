@@ -1,4 +1,4 @@
-//! Ends the work of a holder that disappears without giving the lock back.
+//! Backstops: they end the work of a holder that disappears without releasing the lock.
 
 use std::mem;
 use std::os::fd::OwnedFd;
@@ -9,42 +9,42 @@ use tracing::warn;
 
 use crate::{Client, ClientId};
 
-/// Maximum life lines kept for holders that are gone.
-const MOST_LINES: usize = 8;
+/// Maximum number of life lines that are kept after their holders have ended.
+const LINES_MAX: usize = 8;
 
-/// The descriptors that one holder has handed over.
 #[derive(Debug, Default)]
 struct Backstop {
     line: Option<KeptLine>,
-    /// The other end of a line of which the holder has both: a holder that is frozen does not end.
+    /// The other end of a life line whose both ends the holder has. It is for a holder that is frozen and does not
+    /// end.
     trigger: Option<KeptLine>,
     kill: Option<KillFile>,
 }
 
 impl Backstop {
-    /// Takes a line, of which there may be two.
-    fn take_line(&mut self, line: KeptLine) -> Result<(), &'static str> {
+    /// Stores a life line. A holder may pass two.
+    fn store_line(&mut self, line: KeptLine) -> Result<(), &'static str> {
         let place = if self.line.is_none() {
             &mut self.line
         } else {
             &mut self.trigger
         };
         if place.is_some() {
-            return Err("there are more Unix sockets than two");
+            return Err("there are more than two Unix sockets");
         }
         *place = Some(line);
         Ok(())
     }
 }
 
-/// The descriptors that holders have handed over, used if they disappear without a word: their process was
-/// killed, and whatever else would have ended their work may be dead as well.
+/// The descriptors of all holders. The daemon uses them if a holder disappears without a release: its process was
+/// killed, and the processes that would have ended its work may be dead too.
 #[derive(Debug)]
 pub struct Backstops {
     hierarchy: Option<Hierarchy>,
     of_holders: Vec<(ClientId, Backstop)>,
-    /// Life lines of holders that are gone. The kernel closes a process's descriptors one after the other, so
-    /// the other end of the line may close a little later than the connection.
+    /// Life lines of holders that have ended. The kernel closes a process's descriptors one after the other, so the
+    /// other end of the line may close a little later than the connection.
     lines: Vec<KeptLine>,
 }
 
@@ -55,7 +55,7 @@ impl Default for Backstops {
 }
 
 impl Backstops {
-    /// No descriptors yet.
+    /// Creates an empty store.
     pub fn new() -> Self {
         Self {
             hierarchy: Hierarchy::find(),
@@ -64,24 +64,23 @@ impl Backstops {
         }
     }
 
-    /// Takes the descriptors that a holder hands over; they replace those that it handed over before.
-    /// Descriptors that are not taken stay where they are.
+    /// Stores the descriptors of a holder. They replace its earlier ones. Refused descriptors stay in `descriptors`.
     ///
     /// # Errors
-    /// Why one of the descriptors is not taken, as a sentence; the other one is taken.
+    /// Returns a sentence with the reason if a descriptor is refused. The others are stored.
     pub fn set(
         &mut self,
         client: Client,
         descriptors: &mut Vec<OwnedFd>,
     ) -> Result<(), &'static str> {
         if descriptors.is_empty() {
-            return Err("no descriptor came with this request");
+            return Err("this request needs a descriptor");
         }
         let mut backstop = Backstop::default();
         let mut taken = Ok(());
         for descriptor in mem::take(descriptors) {
             match KeptLine::new(descriptor, client.user()) {
-                Ok(line) => taken = backstop.take_line(line).and(taken),
+                Ok(line) => taken = backstop.store_line(line).and(taken),
                 Err(other) => match self.kill_file(other) {
                     Ok(kill) => backstop.kill = Some(kill),
                     Err((why, other)) => {
@@ -107,7 +106,7 @@ impl Backstops {
         })
     }
 
-    /// The holder has given the lock back: none of its work is left.
+    /// Drops the descriptors of a holder that has released the lock, because its work has ended.
     pub fn cancel(&mut self, client: ClientId) {
         let given_back = |(holder, _): &mut (ClientId, Backstop)| *holder == client;
         for (_, backstop) in self.of_holders.extract_if(.., given_back) {
@@ -117,17 +116,17 @@ impl Backstops {
         }
     }
 
-    /// Ends the work of a client that is gone.
+    /// Ends the work of a client that has disappeared.
     pub fn end(&mut self, client: ClientId) {
         self.end_unless(|holder| holder != client);
     }
 
-    /// Ends the work of all clients that no longer hold the lock and have not said that it has ended.
+    /// Ends the work of all clients that do not hold the lock any more and have not released it.
     pub fn end_unless(&mut self, holds: impl Fn(ClientId) -> bool) {
         if self.of_holders.iter().all(|(holder, _)| holds(*holder)) {
             return;
         }
-        self.lines.retain(|line| !line.is_over());
+        self.lines.retain(|line| !line.is_closed());
         for (_, backstop) in self
             .of_holders
             .extract_if(.., |(holder, _)| !holds(*holder))
@@ -136,22 +135,22 @@ impl Backstops {
                 end_group(&kill);
             }
             if let Some(trigger) = backstop.trigger {
-                trigger.pull();
+                trigger.signal_target();
             }
             self.lines.extend(backstop.line);
         }
-        let surplus = self.lines.len().saturating_sub(MOST_LINES);
+        let surplus = self.lines.len().saturating_sub(LINES_MAX);
         self.lines.drain(..surplus);
     }
 }
 
 fn end_group(kill: &KillFile) {
     let Err(error) = kill.kill() else { return };
-    // A group that is gone has no processes.
+    // A removed group has no processes.
     if error.raw_os_error() != Some(Errno::ENODEV as i32) {
         warn!(
             event = "holder_not_ended",
-            "a holder has gone without giving the lock back, and what it ran cannot be ended: {error}"
+            "cannot end the processes of a holder that disappeared without releasing the lock: {error}"
         );
     }
 }
@@ -160,14 +159,14 @@ fn end_group(kill: &KillFile) {
 mod tests {
     use std::fs::File;
     use std::os::fd::{AsFd, OwnedFd};
-    use std::os::unix::process::ExitStatusExt;
-    use std::process::{Child, Command};
+    use std::process::Child;
 
     use nix::sys::signal::Signal;
     use nix::unistd::Pid;
 
     use super::{Backstops, Client};
-    use crate::{Lifeline, Tied};
+    use crate::test_processes::{signal_that_ended, sleeper};
+    use crate::{Lifeline, SignalTarget};
 
     const CLIENT: Client = Client {
         id: 1,
@@ -175,29 +174,19 @@ mod tests {
         uid: None,
     };
 
-    fn sleeper() -> Child {
-        Command::new("sleep")
-            .arg("1000")
-            .spawn()
-            .expect("a sleeper")
-    }
-
-    /// A line to a process, as the daemon is handed it, and its other end.
+    /// Returns a life line to a process, as the daemon gets it, and the line's other end.
     fn line_to(process: &Child) -> (OwnedFd, OwnedFd) {
         let (line, end) = Lifeline::new().expect("a line");
         let pid = Pid::from_raw(process.id().cast_signed());
-        line.tie(Tied::Process(pid), Signal::SIGTERM).expect("tied");
+        line.tie(SignalTarget::Process(pid), Signal::SIGTERM)
+            .expect("tied");
         let handed_over = line.as_fd().try_clone_to_owned().expect("a copy");
         (handed_over, end)
     }
 
-    fn signal_that_ended(mut process: Child) -> Option<i32> {
-        process.wait().expect("it is our child").signal()
-    }
-
     #[test]
-    fn a_life_line_is_kept_until_its_other_end_is_closed() {
-        let process = sleeper();
+    fn a_life_line_is_kept_until_its_other_end_closes() {
+        let (process, _) = sleeper();
         let (line, end) = line_to(&process);
         let mut backstops = Backstops::new();
         assert_eq!(backstops.set(CLIENT, &mut vec![line]), Ok(()));
@@ -208,10 +197,10 @@ mod tests {
     }
 
     #[test]
-    fn the_work_of_a_holder_that_does_not_end_is_ended_when_its_time_is_up() {
-        let process = sleeper();
+    fn the_work_of_a_frozen_holder_is_ended() {
+        let (process, _) = sleeper();
         let (line, _end) = line_to(&process);
-        // The holder lives, and has both ends of the second line.
+        // The holder still lives, and has both ends of the second line.
         let (second, second_end) = line_to(&process);
         let trigger = second_end.try_clone().expect("a copy");
         let mut backstops = Backstops::new();
@@ -224,8 +213,8 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_kept_for_a_holder_that_has_given_the_lock_back() {
-        let mut process = sleeper();
+    fn a_release_drops_the_holders_descriptors() {
+        let (mut process, _) = sleeper();
         let (line, end) = line_to(&process);
         let mut backstops = Backstops::new();
         assert_eq!(backstops.set(CLIENT, &mut vec![line]), Ok(()));
@@ -236,12 +225,12 @@ mod tests {
     }
 
     #[test]
-    fn what_ends_nothing_is_not_taken() {
+    fn other_descriptors_are_refused() {
         let mut backstops = Backstops::new();
         assert!(backstops.set(CLIENT, &mut Vec::new()).is_err());
         let file = File::open("/dev/null").expect("it is there");
         let mut descriptors = vec![file.into()];
         assert!(backstops.set(CLIENT, &mut descriptors).is_err());
-        assert_eq!(descriptors.len(), 1, "who has it closes it");
+        assert_eq!(descriptors.len(), 1, "the caller closes it");
     }
 }

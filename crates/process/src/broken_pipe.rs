@@ -1,10 +1,9 @@
-//! What was to happen at a write to a closed pipe when this process was started. The standard library
-//! has SIGPIPE ignored before `main`, and lets a process that it starts die of it: what was so before
-//! is lost, unless it is looked at earlier.
+//! The effect of SIGPIPE that this process was started with. The standard library ignores SIGPIPE before `main`, and
+//! resets it in processes that it starts. So this module reads the effect earlier.
 #![allow(
     unsafe_code,
-    reason = "only what runs before the standard library's start can see it, and only what runs between \
-              fork and exec can put it back"
+    reason = "only code before the start of the standard library can read it, and only code between fork and exec \
+              can restore it"
 )]
 
 use std::io;
@@ -18,26 +17,26 @@ use nix::sys::signal::SigSet;
 
 static WAS_IGNORED: AtomicBool = AtomicBool::new(false);
 
-// SAFETY: the section holds functions that the loader calls before `main`, of this type at least;
-// this one needs nothing of the standard library that is not there by then.
+// SAFETY: the section contains functions of this type that the loader calls before `main`. This function uses nothing
+// of the standard library that does not exist by then.
 #[used]
 #[unsafe(link_section = ".init_array")]
-static LOOK: extern "C" fn() = look;
+static READ_AT_START: extern "C" fn() = read_effect;
 
-extern "C" fn look() {
+extern "C" fn read_effect() {
     let mut action = libc::sigaction {
         sa_sigaction: libc::SIG_DFL,
         sa_mask: *SigSet::empty().as_ref(),
         sa_flags: 0,
         sa_restorer: None,
     };
-    // SAFETY: the call only asks, and `action` is writable.
+    // SAFETY: the call only reads, and `action` is writable.
     let looked = unsafe { libc::sigaction(libc::SIGPIPE, ptr::null(), &raw mut action) };
     let was_ignored = looked == 0 && action.sa_sigaction == libc::SIG_IGN;
     WAS_IGNORED.store(was_ignored, Ordering::Relaxed);
 }
 
-/// Has the process that `command` starts, or becomes, ignore SIGPIPE if this one was started so.
+/// Lets the process of `command` ignore SIGPIPE if this process was started so.
 pub fn pass_on(command: &mut Command) {
     if !WAS_IGNORED.load(Ordering::Relaxed) {
         return;

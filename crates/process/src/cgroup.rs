@@ -1,5 +1,5 @@
-//! Control groups (version 2): one of one's own, which nothing that is put into it gets out of by
-//! leaving its process group or its parent, and those that other processes have made.
+//! Control groups (version 2): a group for a command, which processes cannot leave by changing their process group or
+//! parent, and the groups of other processes.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -13,13 +13,12 @@ use nix::sys::signal::kill;
 use nix::unistd::Pid;
 use rustix::fs::{AtFlags, StatxFlags, statx};
 
-/// Where this process sees its mounts.
 const MOUNTS: &str = "/proc/self/mountinfo";
-/// The file of a control group that ends all processes in it if it is written to.
+/// The file of a control group that kills all its processes when it is written.
 const KILL_FILE: &str = "cgroup.kill";
 
-/// The most groups that processes of one number can leave behind before there are no more names.
-const NAMES: u32 = 100;
+/// Maximum number of groups that processes of the same number can leave behind.
+const LEFT_GROUPS_MAX: u32 = 100;
 
 /// A control group for a command and all that it starts.
 #[derive(Debug)]
@@ -28,21 +27,23 @@ pub(super) struct Cgroup {
 }
 
 impl Cgroup {
-    /// Makes one below that of this process, called after `program` and this process. `None`: there is no
-    /// version 2 here, no right to it, or a kernel older than 5.14, which has no `cgroup.kill`.
-    pub(super) fn make(program: &str) -> Option<Self> {
+    /// Creates a group below this process's, with a name from `program` and this process. Returns `None` without
+    /// version 2, without permission, or on a kernel before 5.14, which has no `cgroup.kill`.
+    pub(super) fn create(program: &str) -> Option<Self> {
         let mounts = fs::read_to_string(MOUNTS).ok()?;
         let own = fs::read_to_string("/proc/self/cgroup").ok()?;
-        Self::make_in(&own_path(&mounts, &own)?, program)
+        Self::create_in(&own_path(&mounts, &own)?, program)
     }
 
-    fn make_in(parent: &Path, program: &str) -> Option<Self> {
-        // Containers may see the same groups, and have processes of the same number.
-        let space = fs::metadata("/proc/self/ns/pid").ok()?.ino();
-        let family = format!("{program}-{space}-");
-        sweep(parent, &family);
-        let names = (0..NAMES).map(|n| format!("{family}{}-{n}", std::process::id()));
-        // One that is there is of a process that had this one's number before, and left something.
+    fn create_in(parent: &Path, program: &str) -> Option<Self> {
+        // The name contains the PID namespace, because containers may see the same groups and have processes of the
+        // same number.
+        let namespace = fs::metadata("/proc/self/ns/pid").ok()?.ino();
+        let name_prefix = format!("{program}-{namespace}-");
+        remove_left_groups(parent, &name_prefix);
+        let names =
+            (0..LEFT_GROUPS_MAX).map(|n| format!("{name_prefix}{}-{n}", std::process::id()));
+        // An existing group belongs to an earlier process of this number, which left processes in it.
         let made = names.map(|name| parent.join(name)).find_map(|path| {
             let made = fs::create_dir(&path).map(|()| Self { path });
             let is_taken = |error: &io::Error| error.kind() == ErrorKind::AlreadyExists;
@@ -52,7 +53,6 @@ impl Cgroup {
             .filter(|made| made.path.join(KILL_FILE).exists())
     }
 
-    /// The one at `path`, which another process made.
     pub(super) const fn at(path: PathBuf) -> Self {
         Self { path }
     }
@@ -61,15 +61,14 @@ impl Cgroup {
         &self.path
     }
 
-    /// Puts a process into it.
     pub(super) fn add(&self, pid: Pid) -> io::Result<()> {
         fs::write(self.path.join("cgroup.procs"), pid.to_string())
     }
 
-    /// The processes in it, and in those below.
+    /// Returns the processes in the group and in the groups below it.
     pub(super) fn processes(&self) -> Vec<Pid> {
         let mut found = Vec::new();
-        for group in groups(&self.path) {
+        for group in groups_below(&self.path) {
             let listed = fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
             found.extend(
                 listed
@@ -80,48 +79,48 @@ impl Cgroup {
         found
     }
 
-    /// Whether no process is left, zombies aside.
+    /// Whether no process is left except zombies.
     pub(super) fn is_empty(&self) -> bool {
         fs::read_to_string(self.path.join("cgroup.events"))
             .is_ok_and(|events| events.lines().any(|line| line == "populated 0"))
     }
 
-    /// What ends all processes in it at once if it is written to.
     pub(super) fn kill_file(&self) -> io::Result<File> {
         File::options().write(true).open(self.path.join(KILL_FILE))
     }
 
-    /// Ends all processes in it at once, also those that are just being made.
+    /// Kills all processes of the group at once, even those that are being created.
     pub(super) fn kill(&self) -> io::Result<()> {
         KillFile(self.kill_file()?).kill()
     }
 }
 
 impl Drop for Cgroup {
-    /// Takes it away if it is empty.
     fn drop(&mut self) {
-        for group in groups(&self.path).iter().rev() {
+        for group in groups_below(&self.path).iter().rev() {
             let _ = fs::remove_dir(group);
         }
     }
 }
 
-/// Takes away what keepers of this family, which were killed, have left empty. A keeper that lives
-/// may be about to put its command into its group.
-fn sweep(parent: &Path, family: &str) {
+/// Removes the empty groups that killed keepers with this prefix have left. A living keeper may be about to put its
+/// command into its group.
+fn remove_left_groups(parent: &Path, name_prefix: &str) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let name = entry.file_name();
-        let keeper = name.to_str().and_then(|name| name.strip_prefix(family));
+        let keeper = name
+            .to_str()
+            .and_then(|name| name.strip_prefix(name_prefix));
         let keeper = keeper.and_then(|rest| rest.split('-').next()?.parse().ok());
         if keeper.is_some_and(|pid| kill(Pid::from_raw(pid), None) == Err(Errno::ESRCH)) {
-            // The kernel keeps one that is not empty.
+            // The kernel refuses to remove a group that is not empty.
             let _ = fs::remove_dir(entry.path());
         }
     }
 }
 
-/// The group and all below, each after the one above it.
-fn groups(path: &Path) -> Vec<PathBuf> {
+/// Returns a group and all groups below it, each after its parent.
+fn groups_below(path: &Path) -> Vec<PathBuf> {
     let mut found = vec![path.to_owned()];
     let mut next = 0;
     while let Some(group) = found.get(next) {
@@ -134,35 +133,33 @@ fn groups(path: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Where the group of this process is in the file system, from what `/proc/self/mountinfo` and
-/// `/proc/self/cgroup` say.
+/// Returns the path of this process's group, from the contents of `/proc/self/mountinfo` and `/proc/self/cgroup`.
 fn own_path(mounts: &str, own: &str) -> Option<PathBuf> {
-    let [_, root, mounted_at] = unified(mounts)?;
+    let [_, root, mounted_at] = unified_mount(mounts)?;
     let own = own.lines().find_map(|line| line.strip_prefix("0::"))?;
     let below = Path::new(own).strip_prefix(root).ok()?;
     Some(Path::new(mounted_at).join(below))
 }
 
-/// The file system of control groups, by its device. All places where it is mounted have that one.
+/// The file system of control groups, identified by its device. All its mounts have this device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hierarchy {
     major: u32,
     minor: u32,
 }
 
-/// A `cgroup.kill` that another process has opened for writing: to write to it ends all processes of
-/// the control group at once.
+/// A `cgroup.kill` that another process has opened for writing. A write kills all processes of the group at once.
 #[derive(Debug)]
 pub struct KillFile(File);
 
 impl Hierarchy {
-    /// `None`: this process sees none.
+    /// Finds the file system; `None` if this process does not see one.
     pub fn find() -> Option<Self> {
         Self::in_mounts(&fs::read_to_string(MOUNTS).ok()?)
     }
 
     fn in_mounts(mounts: &str) -> Option<Self> {
-        let [device, ..] = unified(mounts)?;
+        let [device, ..] = unified_mount(mounts)?;
         let (major, minor) = device.split_once(':')?;
         Some(Self {
             major: major.parse().ok()?,
@@ -170,11 +167,11 @@ impl Hierarchy {
         })
     }
 
-    /// The kill file that a descriptor is. Whose descriptor it is may have made it so that it is slow to tell
-    /// of itself; it is not asked.
+    /// Converts a descriptor into a kill file. It does not query the file system of the descriptor, because the
+    /// client may have passed one that answers slowly.
     ///
     /// # Errors
-    /// The descriptor, if it is something else.
+    /// Returns the descriptor if it is something else.
     pub fn kill_file(self, descriptor: OwnedFd) -> Result<KillFile, OwnedFd> {
         if self.has_kill_file(&descriptor) {
             Ok(KillFile(descriptor.into()))
@@ -196,17 +193,17 @@ impl Hierarchy {
 }
 
 impl KillFile {
-    /// Ends all processes of the control group.
+    /// Kills all processes of the control group.
     ///
     /// # Errors
-    /// The file was not opened for writing, or the group is gone.
+    /// Fails if the file was not opened for writing, or if the group was removed.
     pub fn kill(&self) -> io::Result<()> {
         (&self.0).write_all(b"1")
     }
 }
 
-/// The device of the first mount of version 2, what of the file system is mounted there, and where.
-fn unified(mounts: &str) -> Option<[&str; 3]> {
+/// Returns the first mount of version 2: its device, its root within the file system, and its mount point.
+fn unified_mount(mounts: &str) -> Option<[&str; 3]> {
     mounts.lines().find_map(|line| {
         let (fields, kind) = line.split_once(" - ")?;
         let mut fields = fields.split(' ').skip(2);
@@ -222,7 +219,7 @@ mod tests {
     use std::path::PathBuf;
     use std::process::{self, Command};
 
-    use super::{Cgroup, Hierarchy, own_path, sweep};
+    use super::{Cgroup, Hierarchy, own_path, remove_left_groups};
 
     const UNIFIED: &str = "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw\n";
     const HYBRID: &str = "\
@@ -230,7 +227,7 @@ mod tests {
         40 30 0:36 /box /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
 
     #[test]
-    fn the_own_group_is_found_where_version_2_is_mounted() {
+    fn the_group_of_this_process_is_found() {
         let found = own_path(UNIFIED, "0::/user.slice/a\n");
         assert_eq!(found, Some(PathBuf::from("/sys/fs/cgroup/user.slice/a")));
         let found = own_path(HYBRID, "8:pids:/x\n0::/box/b\n");
@@ -238,20 +235,20 @@ mod tests {
     }
 
     #[test]
-    fn the_group_of_a_namesake_is_left_alone() {
+    fn a_group_with_the_same_name_is_kept() {
         let parent = tempfile::tempdir().expect("a directory");
-        let space = fs::metadata("/proc/self/ns/pid")
+        let namespace = fs::metadata("/proc/self/ns/pid")
             .expect("Linux has it")
             .ino();
-        let first = format!("ringctl-{space}-{}-0", process::id());
+        let first = format!("ringctl-{namespace}-{}-0", process::id());
         fs::create_dir(parent.path().join(&first)).expect("made");
-        // What was made here has no files in it, as that of an old kernel.
-        assert!(Cgroup::make_in(parent.path(), "ringctl").is_none());
+        // A plain directory has no files in it, like a group of an old kernel.
+        assert!(Cgroup::create_in(parent.path(), "ringctl").is_none());
         assert!(parent.path().join(&first).exists());
     }
 
     #[test]
-    fn what_dead_keepers_of_the_own_family_left_is_swept_away_if_it_is_empty() {
+    fn empty_groups_of_dead_keepers_are_removed() {
         let mut dead = Command::new("true").spawn().expect("a process");
         dead.wait().expect("it is our child");
         let (dead, own) = (dead.id(), process::id());
@@ -268,7 +265,7 @@ mod tests {
             fs::create_dir(made).expect("made");
         }
         fs::create_dir(kept[2].join("full")).expect("made");
-        sweep(parent.path(), "ringctl-7-");
+        remove_left_groups(parent.path(), "ringctl-7-");
         assert!(!left.exists());
         for kept in kept {
             assert!(kept.exists(), "{}", kept.display());
@@ -276,14 +273,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_within_the_mount_is_not_found() {
+    fn a_group_outside_the_mount_is_not_found() {
         assert_eq!(own_path(HYBRID, "0::/other\n"), None);
         assert_eq!(own_path(UNIFIED, "8:pids:/x\n"), None);
         assert_eq!(own_path("", "0::/\n"), None);
     }
 
     #[test]
-    fn the_hierarchy_of_version_2_is_found_by_its_device() {
+    fn the_device_of_version_2_is_found() {
         let mounts = "\
             39 30 0:35 / /sys/fs/cgroup/pids rw - cgroup cgroup rw,pids\n\
             41 31 0:38 / /sys/fs/cgroup/unified rw,relatime shared:4 - cgroup2 cgroup2 rw\n";
@@ -302,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_that_name_elsewhere_is_nothing_to_be_written_to() {
+    fn a_file_of_that_name_elsewhere_is_refused() {
         let directory = tempfile::tempdir().expect("a directory");
         let file = File::create(directory.path().join("cgroup.kill")).expect("a file");
         let elsewhere = Hierarchy {

@@ -1,7 +1,7 @@
-//! Processes that take nothing along from the thread that starts them, and do not outlive it.
+//! Child processes that inherit no descriptors from the thread that starts them, and do not outlive it.
 #![allow(
     unsafe_code,
-    reason = "only what runs between fork and exec can see to that in time"
+    reason = "only code between fork and exec can do that in time"
 )]
 
 use std::io;
@@ -13,18 +13,17 @@ use nix::sys::prctl;
 use nix::sys::signal::Signal;
 use nix::unistd::getppid;
 
-/// The first descriptor past the standard streams.
-const FIRST: libc::c_uint = 3;
+/// The first descriptor after the standard streams.
+const FIRST_OTHER: libc::c_uint = 3;
 
-/// Lets the process that `command` starts have no descriptors but its three streams, and has it
-/// killed if the calling thread ends before it, in whatever way. What the process starts in turn
-/// is not.
+/// Lets the process of `command` inherit only its three standard streams, and kills it when the calling thread ends,
+/// in whatever way. It does not kill the processes that this process starts in turn.
 pub fn detach(command: &mut Command) {
     let parent = process::id();
     let prepare = move || {
         close_on_exec()?;
         prctl::set_pdeathsig(Signal::SIGKILL)?;
-        // Whoever ended before that took nobody along.
+        // If the parent ended before the call above, the child must end by itself.
         if u32::try_from(getppid().as_raw()) == Ok(parent) {
             Ok(())
         } else {
@@ -37,14 +36,14 @@ pub fn detach(command: &mut Command) {
     }
 }
 
-/// Closes, on exec, what whoever started this process has left open too. The standard library
-/// still needs its own until then.
+/// Marks all other descriptors as close-on-exec, even those that this process inherited. The standard library still
+/// needs its own until then.
 fn close_on_exec() -> nix::Result<()> {
     // SAFETY: the call takes no pointers, and closes nothing in this process.
     let done = unsafe {
         libc::syscall(
             libc::SYS_close_range,
-            FIRST,
+            FIRST_OTHER,
             libc::c_uint::MAX,
             libc::CLOSE_RANGE_CLOEXEC,
         )

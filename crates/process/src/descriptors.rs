@@ -1,13 +1,13 @@
-//! How many descriptors the process may have.
+//! The limit of open descriptors.
 
 use std::io;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Raises the limit to `wanted` descriptors, as far as the process may; the limit in force since. A
-/// higher one stays.
+/// Raises the limit to `wanted` descriptors if the process is allowed to. Never lowers it. Returns the limit in
+/// force.
 pub fn raise_limit(wanted: u64) -> u64 {
-    // No limit is given as none.
+    // An absent limit means unlimited.
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let (now, most) = (current.unwrap_or(u64::MAX), maximum.unwrap_or(u64::MAX));
     let next = wanted.min(most);
@@ -22,7 +22,7 @@ pub fn raise_limit(wanted: u64) -> u64 {
         },
     )
     .map_err(Into::into);
-    // A sandbox may forbid even what the limits allow.
+    // A sandbox may forbid even a value that the limits allow.
     raised.map_or(now, |()| next)
 }
 
@@ -31,7 +31,7 @@ mod tests {
     use super::raise_limit;
 
     #[test]
-    fn it_is_never_lowered() {
+    fn the_limit_is_never_lowered() {
         let before = raise_limit(0);
         assert!(before > 0);
         assert_eq!(raise_limit(before - 1), before);

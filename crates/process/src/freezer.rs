@@ -1,19 +1,18 @@
 //! The freezer of cgroup version 1.
 //!
-//! What it has frozen hears no signal: a SIGKILL waits until it is thawed, and then comes before the next instruction of
-//! the program. A process that was to send it, and was frozen along with its victim, sends it too late. Version 2 has
-//! no such group: there what is frozen can be killed.
+//! A frozen process gets no signals. A SIGKILL waits until the process is thawed, and then comes before the program's
+//! next instruction. If the sender was frozen together with the process, the signal comes too late. Version 2 does
+//! not have this problem: a frozen process can be killed there.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
 use nix::unistd::Pid;
 
-/// The inode of the first namespace of control groups.
 const FIRST_NAMESPACE: u64 = 0xEFFF_FFFB;
 
-/// Whether this kernel has the freezer of version 1 mounted.
-pub fn is_there() -> bool {
+/// Whether this kernel has the freezer of version 1.
+pub fn is_present() -> bool {
     group_of("self").is_some()
 }
 
@@ -25,11 +24,12 @@ pub fn can_freeze() -> bool {
 /// Whether one group can freeze this process and another one together, as far as is known.
 pub fn can_freeze_with(other: Pid) -> bool {
     let (own, other) = (group_of("self"), group_of(&other.to_string()));
-    own.zip(other)
-        .is_some_and(|(own, other)| !is_root(&own) && have_common_group(&own, &other, is_first()))
+    own.zip(other).is_some_and(|(own, other)| {
+        !is_root(&own) && have_common_group(&own, &other, is_in_first_namespace())
+    })
 }
 
-/// The group of a process below the one that its namespace shows as the root.
+/// Returns the freezer group of a process, relative to the root of its namespace.
 fn group_of(process: &str) -> Option<String> {
     let groups = fs::read_to_string(format!("/proc/{process}/cgroup")).ok()?;
     freezer_in(&groups).map(str::to_owned)
@@ -44,18 +44,18 @@ fn freezer_in(groups: &str) -> Option<&str> {
     })
 }
 
-/// Whether a group is the root, which cannot be frozen. That of another namespace can.
+/// Whether a group is the root, which cannot be frozen. The root of another namespace can.
 fn is_root(group: &str) -> bool {
-    group == "/" && is_first()
+    group == "/" && is_in_first_namespace()
 }
 
-fn is_first() -> bool {
+fn is_in_first_namespace() -> bool {
     let namespace = fs::metadata("/proc/self/ns/cgroup");
     namespace.map_or(true, |namespace| namespace.ino() == FIRST_NAMESPACE)
 }
 
-/// Whether two groups lie in one that is not the root. The root of a namespace that is not the first one is itself
-/// a group that can be frozen.
+/// Whether two groups have a common ancestor other than the root. The root of another namespace is itself a group
+/// that can be frozen.
 fn have_common_group(one: &str, other: &str, in_first_namespace: bool) -> bool {
     let top = |group: &str| group.split('/').nth(1).unwrap_or_default().to_owned();
     if in_first_namespace {
@@ -69,7 +69,7 @@ mod tests {
     use super::{freezer_in, have_common_group};
 
     #[test]
-    fn the_group_of_version_1_is_found_and_that_of_version_2_is_none() {
+    fn only_a_group_of_version_1_is_found() {
         assert_eq!(
             freezer_in("7:blkio:/\n6:freezer:/box\n0::/a\n"),
             Some("/box")
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_below_one_that_can_be_frozen_have_it_in_common() {
+    fn groups_with_a_common_ancestor_are_recognized() {
         for (one, other, in_first, expected) in [
             ("/box", "/box", true, true),
             ("/box/a", "/box/b", true, true),

@@ -1,4 +1,4 @@
-//! Process groups: a process that leads one, and all that it has started and that has not left it.
+//! Process groups: a leader, and the processes that it has started and that have not left the group.
 
 use std::fs;
 
@@ -7,28 +7,27 @@ use nix::sys::signal::killpg;
 use nix::unistd::Pid;
 use rustix::process::setpriority_pgrp;
 
-/// The nice value that each process may be given.
-const LEAST_SHARE: i32 = 19;
+/// The nice value that every process may get.
+const NICE_MAX: i32 = 19;
 
-/// What may be in a process group beside the [`members`] that `/proc` shows.
+/// The processes of a group that `/proc` may hide, in addition to its [`members`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hidden {
-    /// Nothing: it shows all.
+    /// There are none: `/proc` shows all.
     Nothing,
-    /// Processes that this one may not signal.
+    /// There are processes that this one may not signal.
     OutOfReach,
-    /// That is not told as long as there is a process that this one may signal, be it a zombie.
+    /// Unknown, while the group contains a process that this one may signal, even a zombie.
     Unknown,
 }
 
-/// Whether a process group has no member but zombies. Where `/proc` does not show all processes it has one for
-/// as long as the kernel says so, be it a zombie.
+/// Whether a process group contains only zombies. If `/proc` hides processes, the group counts as not empty until the
+/// kernel reports it as gone.
 pub fn is_empty(group: Pid) -> bool {
     members(group).next().is_none() && hidden(group) == Hidden::Nothing
 }
 
-/// What may be in a process group that `/proc` does not show. The kernel is asked, by a signal that does
-/// nothing.
+/// Returns which processes of a group `/proc` hides. It asks the kernel with a signal that has no effect.
 pub fn hidden(group: Pid) -> Hidden {
     match killpg(group, None) {
         Err(Errno::ESRCH) => Hidden::Nothing,
@@ -39,37 +38,38 @@ pub fn hidden(group: Pid) -> Hidden {
     }
 }
 
-/// The same of a group that was killed, be there zombies of this user's in it: those that nobody waits for
-/// stay. The kernel says it when it is to take the CPU from all of the group, which harms nobody there now.
+/// Returns the same as [`hidden`] for a group that was killed. Zombies of this user may stay in it, if their parents
+/// do not wait for them. So it asks the kernel by lowering the priority of the whole group, which harms no killed
+/// process.
 pub fn hidden_among_killed(group: Pid) -> Hidden {
     match hidden(group) {
-        Hidden::Unknown if has_others(group) => Hidden::OutOfReach,
+        Hidden::Unknown if has_other_users(group) => Hidden::OutOfReach,
         found => found,
     }
 }
 
-/// Whether a group has a process of another user, zombies included. All others have the least share of the
-/// CPU from then on.
-fn has_others(group: Pid) -> bool {
+/// Whether a group has a process of another user, including zombies. It gives all other processes of the group the
+/// lowest priority.
+fn has_other_users(group: Pid) -> bool {
     let group = rustix::process::Pid::from_raw(group.as_raw());
-    // Of no group it would be the own one.
-    group.is_some() && setpriority_pgrp(group, LEAST_SHARE) == Err(rustix::io::Errno::PERM)
+    // Without a group, the call would change this process's group.
+    group.is_some() && setpriority_pgrp(group, NICE_MAX) == Err(rustix::io::Errno::PERM)
 }
 
-/// Whether `/proc` numbers processes as this one's calls do: it may be the one of a namespace above.
-fn numbers_alike() -> bool {
+/// Whether `/proc` uses this process's numbers. It may be the one of an outer PID namespace.
+fn has_same_numbers() -> bool {
     let own = fs::read_link("/proc/self");
     own.is_ok_and(|own| own.to_str() == Some(&std::process::id().to_string()))
 }
 
-/// Whether `/proc` is known to show all processes.
+/// Whether `/proc` certainly shows all processes.
 fn shows_all() -> bool {
     let mounts = fs::read_to_string("/proc/self/mountinfo");
-    numbers_alike() && mounts.is_ok_and(|mounts| !is_mounted_to_hide(&mounts))
+    has_same_numbers() && mounts.is_ok_and(|mounts| !is_mounted_to_hide(&mounts))
 }
 
-/// Whether `/proc` is mounted so that it hides processes from some users, from what `/proc/self/mountinfo`
-/// says. Of what is mounted in one place the last counts.
+/// Whether `/proc` is mounted with an option that hides processes, from the contents of `/proc/self/mountinfo`. The
+/// last mount at a place counts.
 fn is_mounted_to_hide(mounts: &str) -> bool {
     let options = mounts.lines().rev().find_map(|line| {
         let (fields, kind) = line.split_once(" - ")?;
@@ -84,20 +84,20 @@ fn is_mounted_to_hide(mounts: &str) -> bool {
     })
 }
 
-/// The members of a process group that `/proc` shows, zombies aside.
+/// Returns the members of a process group that `/proc` shows, without zombies.
 pub fn members(group: Pid) -> impl Iterator<Item = Pid> {
-    shown(group).filter_map(|(pid, lives)| lives.then_some(pid))
+    shown_members(group).filter_map(|(pid, lives)| lives.then_some(pid))
 }
 
-/// Whether `/proc` shows members of a group, and all of them are zombies.
+/// Whether `/proc` shows only zombies of a group, and at least one.
 fn has_zombies_only(group: Pid) -> bool {
-    let mut shown = shown(group).peekable();
+    let mut shown = shown_members(group).peekable();
     shown.peek().is_some() && !shown.any(|(_, lives)| lives)
 }
 
-/// The members of a process group that `/proc` shows, and whether they live.
-fn shown(group: Pid) -> impl Iterator<Item = (Pid, bool)> {
-    let is_there = killpg(group, None) != Err(Errno::ESRCH) && numbers_alike();
+/// Returns the members of a process group that `/proc` shows, and whether each one lives.
+fn shown_members(group: Pid) -> impl Iterator<Item = (Pid, bool)> {
+    let is_there = killpg(group, None) != Err(Errno::ESRCH) && has_same_numbers();
     let entries = is_there.then(|| fs::read_dir("/proc").into_iter().flatten().flatten());
     entries.into_iter().flatten().filter_map(move |entry| {
         let pid = entry.file_name().to_str()?.parse().ok()?;
@@ -106,9 +106,9 @@ fn shown(group: Pid) -> impl Iterator<Item = (Pid, bool)> {
     })
 }
 
-/// Whether a process lives, from its `/proc/PID/stat`; `None`: it is not in that group.
+/// Returns whether a process lives, from its `/proc/PID/stat`; `None` if it is not in the group.
 fn lives_in(stat: &str, group: Pid) -> Option<bool> {
-    // The name, in brackets, may hold anything.
+    // The process's name, in brackets, may contain any characters.
     let (_, fields) = stat.rsplit_once(") ")?;
     let mut fields = fields.split(' ');
     let (state, process_group) = (fields.next(), fields.nth(1));
@@ -118,19 +118,15 @@ fn lives_in(stat: &str, group: Pid) -> Option<bool> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::process::CommandExt;
-    use std::process::Command;
-
     use nix::sys::signal::{Signal, killpg};
     use nix::unistd::Pid;
 
     use super::{is_empty, is_mounted_to_hide, lives_in};
+    use crate::test_processes::sleeper;
 
     #[test]
-    fn a_zombie_is_no_living_member_of_its_group() {
-        let child = Command::new("sleep").arg("1000").process_group(0).spawn();
-        let mut child = child.expect("a sleeper");
-        let pid = Pid::from_raw(i32::try_from(child.id()).expect("a pid"));
+    fn a_zombie_does_not_count_as_a_member() {
+        let (mut child, pid) = sleeper();
         assert!(!is_empty(pid));
         killpg(pid, Signal::SIGKILL).expect("it lives");
         while !is_empty(pid) {
@@ -141,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn where_proc_hides_processes_is_seen_from_its_mount() {
+    fn an_option_that_hides_processes_is_recognized() {
         let shown = "22 27 0:21 / /proc rw,relatime shared:9 - proc proc rw\n";
         let off = "22 27 0:21 / /proc rw - proc proc rw,hidepid=off\n";
         let elsewhere = "87 48 0:42 / /x/proc rw - proc proc rw,hidepid=invisible\n";
@@ -157,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_with_brackets_and_spaces_hides_nothing() {
+    fn a_name_may_contain_brackets_and_spaces() {
         let group = Pid::from_raw(42);
         assert_eq!(lives_in("7 (a) Z 1 9 (b) S 1 42 42 0", group), Some(true));
         assert_eq!(lives_in("7 (a) Z 1 42 42 0", group), Some(false));

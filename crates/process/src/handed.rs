@@ -1,9 +1,9 @@
-//! Descriptors that others have handed over. What they are of, and so how long it takes to close them, is
-//! for those others to say: a file system of theirs may never answer, and a socket may linger. Threads of
-//! their own close them, one for each user, so that nobody waits for what is another's.
+//! Descriptors that other users have passed to this process. Closing one may take long: its file system may never
+//! answer, and a socket may linger. So threads close them, one thread per user, and no user waits for another's
+//! descriptors.
 //!
-//! A connection counts too, as long as something lies in it unread: that may have come with descriptors,
-//! which the kernel closes with the connection, before its last close returns.
+//! A connection with unread bytes is closed in the same way. The bytes may have come with descriptors, which the
+//! kernel closes together with the connection.
 
 use std::net::Shutdown;
 use std::ops::Deref;
@@ -16,19 +16,19 @@ use std::thread;
 
 use nix::sys::socket::{MsgFlags, recv, setsockopt, sockopt};
 
-/// Maximum descriptors of one user waiting to be closed before no more are accepted from that user.
-const MOST_OF_A_USER: usize = 8;
-/// Maximum users whose descriptors are being closed, each by a thread.
-const MOST_USERS: usize = 4;
-/// Maximum descriptors waiting to be closed before no more connections are accepted.
-const MOST: usize = MOST_OF_A_USER * MOST_USERS;
+/// Maximum number of one user's descriptors that wait to be closed. At this number no more are accepted from the
+/// user.
+const PER_USER_MAX: usize = 8;
+/// Maximum number of users whose descriptors are being closed, each by a thread.
+const USERS_MAX: usize = 4;
+/// Maximum number of descriptors that wait to be closed. At this number no more connections are accepted.
+const WAITING_MAX: usize = PER_USER_MAX * USERS_MAX;
 
-/// The threads, each started when its user first needs one.
+/// The closing threads. Each is started when its user first needs one.
 static CLOSERS: Mutex<Vec<Closer>> = Mutex::new(Vec::new());
-/// How many descriptors wait to be closed, those that are being closed included.
+/// The number of descriptors that wait to be closed or are being closed.
 static WAITING: AtomicUsize = AtomicUsize::new(0);
 
-/// The thread that closes what is one user's.
 struct Closer {
     uid: u32,
     waiting: Arc<AtomicUsize>,
@@ -36,7 +36,7 @@ struct Closer {
 }
 
 impl Closer {
-    /// `None`: the system has no thread.
+    /// Starts the thread; `None` if the system cannot start one.
     fn start(uid: u32) -> Option<Self> {
         let waiting = Arc::new(AtomicUsize::new(0));
         let (queue, handed_over) = mpsc::channel::<OwnedFd>();
@@ -47,7 +47,7 @@ impl Closer {
                     l_onoff: 0,
                     l_linger: 0,
                 };
-                // What is no socket cannot linger.
+                // For other descriptors than sockets this fails without harm.
                 let _ = setsockopt(&descriptor, sockopt::Linger, &at_once);
                 drop(descriptor);
                 done.fetch_sub(1, Ordering::Relaxed);
@@ -69,20 +69,20 @@ impl Closer {
     fn close(&self, descriptor: OwnedFd) {
         self.waiting.fetch_add(1, Ordering::Relaxed);
         WAITING.fetch_add(1, Ordering::Relaxed);
-        // The thread lives as long as the sender.
+        // The thread lives as long as the sender, so this cannot fail.
         let _ = self.queue.send(descriptor);
     }
 }
 
-/// The closer of a user; `None`: those of others are all busy.
+/// Returns the closer of a user; `None` if the closers of other users are all busy.
 fn closer_of(closers: &mut Vec<Closer>, uid: u32) -> Option<&Closer> {
     let known = closers.iter().position(|closer| closer.uid == uid);
     let at = if let Some(at) = known {
         at
     } else {
-        if closers.len() == MOST_USERS {
+        if closers.len() == USERS_MAX {
             let idle = closers.iter().position(|closer| closer.waiting() == 0)?;
-            // Its thread ends.
+            // Dropping the sender ends the idle thread.
             closers.swap_remove(idle);
         }
         closers.push(Closer::start(uid)?);
@@ -91,7 +91,7 @@ fn closer_of(closers: &mut Vec<Closer>, uid: u32) -> Option<&Closer> {
     closers.get(at)
 }
 
-/// Closes what a user has handed over, and does not wait for it.
+/// Closes a user's descriptors without waiting for it.
 pub fn close(uid: u32, descriptors: impl IntoIterator<Item = OwnedFd>) {
     for descriptor in descriptors {
         let mut closers = CLOSERS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -103,27 +103,26 @@ pub fn close(uid: u32, descriptors: impl IntoIterator<Item = OwnedFd>) {
     }
 }
 
-/// Whether more may be accepted from a user: what there was is closed, or will be soon.
+/// Whether more descriptors may be accepted from a user.
 pub fn has_room(uid: u32) -> bool {
     let mut closers = CLOSERS.lock().unwrap_or_else(PoisonError::into_inner);
-    closer_of(&mut closers, uid).is_some_and(|closer| closer.waiting() < MOST_OF_A_USER)
+    closer_of(&mut closers, uid).is_some_and(|closer| closer.waiting() < PER_USER_MAX)
 }
 
-/// Whether so many wait to be closed that no connections can be accepted.
+/// Whether so many descriptors wait to be closed that no connections can be accepted.
 pub fn is_full() -> bool {
-    WAITING.load(Ordering::Relaxed) >= MOST
+    WAITING.load(Ordering::Relaxed) >= WAITING_MAX
 }
 
-/// A connection of a user's process. Who drops it does not wait for what lies in it unread.
+/// A connection from a user's process. Dropping it does not wait for its unread descriptors.
 #[derive(Debug)]
 pub struct Visitor {
-    /// `Some` until this is dropped.
     stream: Option<UnixStream>,
     uid: u32,
 }
 
 impl Visitor {
-    /// A connection of that user.
+    /// Creates a connection of that user.
     pub const fn new(stream: UnixStream, uid: u32) -> Self {
         Self {
             stream: Some(stream),
@@ -138,7 +137,7 @@ impl Deref for Visitor {
     fn deref(&self) -> &UnixStream {
         self.stream
             .as_ref()
-            .expect("it is open until it is dropped")
+            .expect("the stream exists until the drop")
     }
 }
 
@@ -147,7 +146,7 @@ impl Drop for Visitor {
         let Some(stream) = self.stream.take() else {
             return;
         };
-        // The other end hears of it now, and can send no more.
+        // The other end notices the shutdown at once, and can send no more.
         let _ = stream.shutdown(Shutdown::Both);
         let flags = MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT;
         if recv(stream.as_raw_fd(), &mut [0], flags) != Ok(0) {
@@ -166,11 +165,11 @@ mod tests {
 
     use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg, setsockopt, sockopt};
 
-    use super::{MOST_OF_A_USER, Visitor, close, has_room};
+    use super::{PER_USER_MAX, Visitor, close, has_room};
 
     const LINGER: Duration = Duration::from_secs(2);
 
-    /// A connection that takes so long to close, since its other end takes nothing.
+    /// Returns a TCP connection that takes `LINGER` to close, because its other end reads nothing.
     fn slow_to_close(listener: &TcpListener) -> (OwnedFd, TcpStream) {
         let mut stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (other, _) = listener.accept().unwrap();
@@ -190,7 +189,7 @@ mod tests {
         (stream.into(), other)
     }
 
-    /// One end of a connection in which one lies that is slow to close.
+    /// Returns one end of a connection that contains an unread descriptor which is slow to close.
     fn slow_inside(listener: &TcpListener) -> (UnixStream, TcpStream) {
         let (near, far) = UnixStream::pair().unwrap();
         let (slow, other) = slow_to_close(listener);
@@ -208,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_slow_to_close_keeps_room_from_its_user_alone() {
+    fn a_slow_descriptor_affects_only_its_user() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let (user, other_user) = (1001, 1002);
         assert!(has_room(user));
@@ -217,26 +216,26 @@ mod tests {
         close(user, [slow.into()]);
         assert!(has_room(user));
         let copy = || listener.try_clone().unwrap().into();
-        close(user, (0..MOST_OF_A_USER).map(|_| copy()));
+        close(user, (0..PER_USER_MAX).map(|_| copy()));
         assert!(!has_room(user));
         assert!(has_room(other_user));
         close(other_user, [copy()]);
-        assert!(start.elapsed() < LINGER / 2, "it has waited");
+        assert!(start.elapsed() < LINGER / 2, "the close has waited");
         while !has_room(user) {
             std::thread::sleep(Duration::from_millis(10));
         }
-        assert!(start.elapsed() >= LINGER, "it was not slow");
+        assert!(start.elapsed() >= LINGER, "the close was not slow");
     }
 
     #[test]
-    fn a_socket_does_not_linger() {
+    fn a_passed_socket_does_not_linger() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let user = 1003;
         let (slow, _other) = slow_to_close(&listener);
         let start = Instant::now();
         close(user, [slow]);
         let copy = || listener.try_clone().unwrap().into();
-        close(user, (0..MOST_OF_A_USER).map(|_| copy()));
+        close(user, (0..PER_USER_MAX).map(|_| copy()));
         while !has_room(user) {
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -244,11 +243,11 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_what_lies_unread_in_a_connection() {
+    fn dropping_a_connection_does_not_wait_for_unread_descriptors() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let (slow, _other) = slow_inside(&listener);
         let start = Instant::now();
         drop(Visitor::new(slow, 1004));
-        assert!(start.elapsed() < LINGER / 2, "it has waited");
+        assert!(start.elapsed() < LINGER / 2, "the close has waited");
     }
 }

@@ -1,11 +1,11 @@
 //! Process 1 of a container, or of any other PID namespace.
 //!
-//! The kernel gives process 1 every process whose parent has ended, and expects it to wait for them; otherwise they
-//! stay as zombies until no process number is left. A program that waits for the processes that it knows does not
-//! do that. So there the program runs as a child, and process 1 does nothing but this.
+//! The kernel makes process 1 the parent of every process whose parent has ended, and expects it to wait for them.
+//! Otherwise they stay as zombies until no process number is left. A program that waits only for its own children
+//! does not do that. So process 1 does only this, and runs the program as a child.
 #![allow(
     unsafe_code,
-    reason = "only what runs between fork and exec can give the child another signal mask than its parent's"
+    reason = "only code between fork and exec can give the child another signal mask than its parent's"
 )]
 
 use std::env;
@@ -20,17 +20,16 @@ use nix::unistd::{Pid, getpgrp, getpid, tcgetpgrp, tcsetpgrp};
 
 use super::broken_pipe;
 
-/// The executable of this process.
 const THIS_PROGRAM: &str = "/proc/self/exe";
 
-/// If this is process 1, starts this program again as a child, and stands in for it until it ends: passes signals on
-/// to it, and waits for every process that ends. Returns the child's exit code. `None`: this is another process, or no
-/// child can be started, and the program is to run here. To be called first of all, with a single thread.
+/// Checks whether this is process 1. If so, it starts this program again as a child, forwards signals to it, and
+/// waits for every process that ends. It returns the child's exit code. It returns `None` if this is another process,
+/// or if no child can be started: then the program must run here. Call it first, with a single thread.
 pub fn stand_in_as_process_1() -> Option<u8> {
     if getpid() != Pid::from_raw(1) {
         return None;
     }
-    // Before the child starts: signals without a handler are lost on process 1 unless they are blocked.
+    // This comes before the start of the child: process 1 loses signals without a handler unless they are blocked.
     let all = SigSet::all();
     let before = all.thread_swap_mask(SigmaskHow::SIG_SETMASK).ok()?;
     if let Ok(child) = start(before) {
@@ -40,8 +39,8 @@ pub fn stand_in_as_process_1() -> Option<u8> {
     None
 }
 
-/// Starts the program in a process group of its own, which has the terminal if this one's had it: so a key reaches
-/// it once.
+/// Starts the program in its own process group. If this process's group had the terminal, the child's group gets it,
+/// so that a key reaches the program only once.
 fn start(mask: SigSet) -> io::Result<Pid> {
     let mut arguments = env::args_os();
     let mut program = Command::new(THIS_PROGRAM);
@@ -56,13 +55,13 @@ fn start(mask: SigSet) -> io::Result<Pid> {
     let child = Pid::from_raw(child);
     let input = io::stdin();
     if tcgetpgrp(&input) == Ok(getpgrp()) {
-        // A child that wants it before that is stopped, and told to go on.
+        // A child that reads earlier is stopped. Process 1 continues it.
         let _ = tcsetpgrp(&input, child);
     }
     Ok(child)
 }
 
-/// Waits for all processes, and passes signals on, until `child` ends. Returns its exit code, as shells count.
+/// Waits for all processes and forwards signals until `child` ends. Returns its exit code in the form of shells.
 fn stand_in(child: Pid, signals: &SigSet) -> u8 {
     loop {
         match signals.wait() {
@@ -71,9 +70,9 @@ fn stand_in(child: Pid, signals: &SigSet) -> u8 {
                     return code;
                 }
             }
-            // One that has ended needs no signal.
+            // It fails only if the child has ended.
             Ok(signal) => drop(kill(child, signal)),
-            // The kernel interrupts the wait for no signal of the set; real-time signals are not passed on.
+            // No signal of the set interrupts the wait. Real-time signals are not forwarded.
             Err(_) => {}
         }
     }
@@ -90,13 +89,13 @@ fn reap(child: Pid) -> Option<u8> {
             Ok(WaitStatus::Signaled(pid, signal, _)) if pid == child => {
                 return u8::try_from(128 + signal as i32).ok();
             }
-            // No shell is there that could let it go on. SIGSTOP is between the child and the sender.
+            // No shell exists that could continue the child. A SIGSTOP concerns only the child and the sender.
             Ok(WaitStatus::Stopped(pid, signal)) if pid == child && signal != Signal::SIGSTOP => {
                 let _ = kill(child, Signal::SIGCONT);
             }
             Ok(WaitStatus::StillAlive) => return None,
             Ok(_) | Err(Errno::EINTR) => {}
-            // There is no child: the one above has been waited for, which returns.
+            // There is no child left. The code above returns when it has waited for the child.
             Err(_) => return Some(u8::MAX),
         }
     }

@@ -1,7 +1,8 @@
-//! What a process has of its machine: rights, descriptors, files and locks of its own, and power over the processes that
-//! it starts.
+//! A process's means on its machine: capabilities, descriptors, private files and locks, and the control of the
+//! processes that it starts.
 //!
-//! Nothing here knows a word of any protocol. `unsafe` is denied; each file that needs it says so at its head.
+//! This crate knows no protocol. `unsafe` is denied; each file that needs it allows it at its head with a reason.
+//! Start reading with `tree.rs` and `lifeline.rs`, which end a command.
 
 #![deny(unsafe_code)]
 
@@ -9,26 +10,28 @@ mod backstop;
 pub mod broken_pipe;
 mod cgroup;
 pub mod child;
+mod client;
 pub mod descriptors;
 pub mod freezer;
 pub mod group;
 pub mod handed;
-mod ignored;
-pub mod inherited;
+mod ignored_signals;
+pub mod inherited_socket;
 mod init;
 mod lifeline;
 mod lock;
 pub mod owned;
 pub mod rights;
 pub mod runtime_directory;
+#[cfg(test)]
+mod test_processes;
 mod tree;
-mod who;
 
 pub use backstop::Backstops;
 pub use cgroup::{Hierarchy, KillFile};
-pub use ignored::IgnoredSignals;
+pub use client::{Client, ClientId};
+pub use ignored_signals::IgnoredSignals;
 pub use init::stand_in_as_process_1;
-pub use lifeline::{KeptLine, Lifeline, Tied};
+pub use lifeline::{KeptLine, Lifeline, SignalTarget};
 pub use lock::{FileLock, FileLockError, Holder, LockError, RingLock};
 pub use tree::{Killed, Survivor, Tree};
-pub use who::{Client, ClientId};

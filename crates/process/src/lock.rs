@@ -1,4 +1,4 @@
-//! Locks that are files: held as long as their process lives, however it ends.
+//! Lock files. The lock is held as long as its process lives, however it ends.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -12,56 +12,55 @@ use thiserror::Error;
 
 use super::{owned, runtime_directory};
 
-/// The number of a process with the end of its line, and one byte more.
-const LONGEST_NUMBER: u64 = 13;
+/// Maximum length of a process number with its newline, plus one byte.
+const NUMBER_LEN_MAX: u64 = 13;
 
-/// A file that is locked. It is removed when this is dropped; what a killed process leaves behind is
-/// locked by nobody.
+/// A locked file. Dropping it removes the file. A killed process leaves an unlocked file.
 #[derive(Debug)]
 pub struct FileLock {
     file: Flock<File>,
     path: PathBuf,
 }
 
-/// Why a file could not be locked.
+/// The reason why a file could not be locked.
 #[derive(Debug, Error)]
 pub enum FileLockError {
-    /// Somebody has it locked, who is known as well as can be found out.
+    /// Another process holds the lock. It is named as well as possible.
     #[error("it is held {0}")]
     Held(Holder),
-    /// It cannot be used.
+    /// The file cannot be used.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
 impl FileLock {
-    /// Locks the file at `path`, and makes it if it is missing.
+    /// Locks the file at `path`, and creates it if it is missing.
     ///
     /// # Errors
-    /// Another process has it locked, or this one by another value; or it is none of this user's.
+    /// Fails if another process or another value of this process holds the lock, or if the file is not this user's.
     pub fn acquire(path: &Path) -> Result<Self, FileLockError> {
         loop {
             let file = owned::open(path)?;
             let file = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
                 Ok(locked) => locked,
                 Err((file, Errno::EWOULDBLOCK)) => {
-                    return Err(FileLockError::Held(Holder::of(&file)?));
+                    return Err(FileLockError::Held(Holder::read(&file)?));
                 }
                 Err((_, error)) => return Err(FileLockError::Io(error.into())),
             };
-            // Whoever had it may have removed it between the opening and the locking.
+            // The last holder may have removed the file between the opening and the locking.
             if owned::is_at(&file, path).unwrap_or(false) {
                 check_contents(&file)?;
                 let path = path.to_owned();
                 let locked = Self { file, path };
-                locked.name_holder();
+                locked.write_holder();
                 return Ok(locked);
             }
         }
     }
 
-    fn name_holder(&self) {
-        // For the message of those who come later, which does without it too.
+    fn write_holder(&self) {
+        // The number is only for the error message of later processes.
         let _ = self.file.set_len(0);
         let line = format!("{}\n", std::process::id());
         let _ = self.file.write_all_at(line.as_bytes(), 0);
@@ -71,35 +70,35 @@ impl FileLock {
 impl Drop for FileLock {
     fn drop(&mut self) {
         if owned::is_at(&self.file, &self.path).unwrap_or(false) {
-            // One that stays is locked by nobody.
+            // A file that stays is unlocked.
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-/// Refuses a file that no holder has written: it has the holder's number, or nothing.
+/// Refuses a file that is not a lock: a lock file contains its holder's number or nothing.
 fn check_contents(file: &File) -> io::Result<()> {
     let mut text = String::new();
-    let read = file.take(LONGEST_NUMBER).read_to_string(&mut text);
+    let read = file.take(NUMBER_LEN_MAX).read_to_string(&mut text);
     if read.is_ok() && (text.is_empty() || text.trim_end().parse::<i32>().is_ok()) {
         return Ok(());
     }
-    Err(owned::refused("there is a file that is not a lock"))
+    Err(owned::refused("the file there is not a lock"))
 }
 
-/// Who holds a lock.
+/// The holder of a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Holder {
-    /// Its process, as the holder's own namespace numbers it; `None`: not known.
+    /// The holder's process number in its own PID namespace; `None` if unknown.
     pub pid: Option<i32>,
-    /// Its user.
+    /// The holder's user.
     pub uid: u32,
 }
 
 impl Holder {
-    fn of(mut file: &File) -> io::Result<Self> {
+    fn read(mut file: &File) -> io::Result<Self> {
         let mut text = String::new();
-        // One that was cut short names nobody.
+        // An incomplete number gives no holder.
         let _ = file.read_to_string(&mut text);
         Ok(Self {
             pid: text.trim_end().parse().ok(),
@@ -117,45 +116,45 @@ impl fmt::Display for Holder {
     }
 }
 
-/// Keeps a second daemon off a ring, as long as it lives.
+/// The lock of a daemon on a ring. While it lives, no second daemon can use the ring.
 ///
-/// Interfaces are per network namespace, and so are these locks.
+/// Each network namespace has its own interfaces, and its own locks.
 #[derive(Debug)]
 pub struct RingLock {
     _lock: FileLock,
 }
 
-/// Why a ring could not be locked.
+/// The reason why a ring could not be locked.
 #[derive(Debug, Error)]
 pub enum LockError {
-    /// Somebody else has it.
+    /// Another daemon holds the lock.
     #[error(
-        "{ring} is in use by another ringd (held {holder}): stop that one, or choose another interface"
+        "{ring} is in use by another ringd (held {holder}): stop that ringd, or choose another interface"
     )]
     Held {
         /// The ring.
         ring: String,
-        /// Who has it.
+        /// The holder.
         holder: Holder,
     },
     /// The file cannot be locked.
-    #[error("cannot lock {ring} by {}: {source}", path.display())]
+    #[error("cannot lock {ring} with {}: {source}", path.display())]
     Io {
         /// The ring.
         ring: String,
         /// The file, or its directory.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The system's error.
         source: io::Error,
     },
 }
 
 impl RingLock {
-    /// Locks the ring called `ring` in this network namespace, by a file in this user's
-    /// [directory](runtime_directory::directory). Two users have two files: it does not keep them off each other.
+    /// Locks the ring `ring` in this network namespace, with a file in this user's
+    /// [directory](runtime_directory::directory). Two users have two files, so their locks do not exclude each other.
     ///
     /// # Errors
-    /// [`LockError::Held`] if another process has it, or this one has it already.
+    /// [`LockError::Held`] if another process or this one holds the lock.
     pub fn acquire(system: &Path, ring: &str) -> Result<Self, LockError> {
         let fail = |path: &Path, source| LockError::Io {
             ring: ring.to_owned(),
@@ -164,10 +163,10 @@ impl RingLock {
         };
         let directory =
             runtime_directory::directory(system).map_err(|source| fail(system, source))?;
-        // That of the thread: tests go from one namespace to another in one process.
+        // This is the namespace of the thread, because tests use several namespaces in one process.
         let network = Path::new("/proc/thread-self/ns/net");
         let network = fs::metadata(network).map_err(|source| fail(network, source))?;
-        let user = runtime_directory::mark(&directory);
+        let user = runtime_directory::user_suffix(&directory);
         let path = directory.join(format!("{ring}.{}{user}.lock", network.ino()));
         match FileLock::acquire(&path) {
             Ok(lock) => Ok(Self { _lock: lock }),
@@ -188,7 +187,7 @@ mod tests {
     use super::{FileLock, FileLockError};
 
     #[test]
-    fn a_lock_is_held_until_it_is_dropped_and_leaves_nothing_behind() {
+    fn a_lock_is_held_until_it_is_dropped_and_leaves_no_file() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("lock");
         for _ in 0..2 {
@@ -202,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_process_leaves_behind_is_locked_again() {
+    fn the_file_of_a_killed_process_is_locked_again() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("lock");
         fs::write(&path, "7\n").unwrap();
@@ -210,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_holder_has_written_is_refused_and_left_alone() {
+    fn another_file_is_refused_and_unchanged() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("lock");
         for contents in ["precious", "7 dwarfs", "77777777777777777777"] {
@@ -222,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_in_its_place_is_refused() {
+    fn a_symbolic_link_is_refused() {
         let directory = tempfile::tempdir().unwrap();
         let (path, target) = (
             directory.path().join("lock"),

@@ -1,7 +1,7 @@
-//! Files that nobody else has had a hand in.
+//! Files that no other user can have prepared.
 //!
-//! A daemon that runs as root may be given paths in directories of others, who can put there what they
-//! like: a link to a file of root's, a file that they keep open, a program.
+//! A daemon of root may get paths in directories of other users. They can put there a link to a file of root, a file
+//! that they keep open, or a program.
 
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata, OpenOptions};
@@ -13,27 +13,27 @@ use nix::fcntl::OFlag;
 use rustix::process::geteuid;
 use thiserror::Error;
 
-/// The write permissions of others than the owner.
+/// The write permissions of the group and of others.
 const OTHERS_WRITE: u32 = 0o022;
-/// In such a directory only its owner and that of a file may remove or rename the file.
+/// In a sticky directory only its owner and a file's owner can remove or rename the file.
 const STICKY: u32 = 0o1000;
 const A_LINK: &str = "it is a symbolic link";
-/// As many symbolic links as the kernel follows.
-const MOST_LINKS: u32 = 40;
+/// Maximum number of symbolic links, the same as the kernel's.
+const LINKS_MAX: u32 = 40;
 
-/// Opens the file at `path`, to read and write it, or makes it, for this user alone.
+/// Opens the file at `path` for reading and writing, or creates it with access for only this user.
 ///
 /// # Errors
-/// It is a symbolic link, not a regular file, another user's, or has a second name; or the system
+/// Fails if the file is a symbolic link, not a regular file, another user's, or has a second name, or if the system
 /// refuses.
 pub fn open(path: &Path) -> io::Result<File> {
     open_or_make(path).map(|(file, _)| file)
 }
 
-/// Opens the file at `path` as [`open`] does. Returns whether it was made.
+/// Opens the file at `path` as [`open`] does. Returns whether it was created.
 ///
 /// # Errors
-/// Those of [`open`].
+/// The errors of [`open`].
 pub fn open_or_make(path: &Path) -> io::Result<(File, bool)> {
     let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
     let mut options = OpenOptions::new();
@@ -53,10 +53,10 @@ pub fn open_or_make(path: &Path) -> io::Result<(File, bool)> {
     Ok((file, is_new))
 }
 
-/// Whether `file` is the one at `path`.
+/// Whether `file` is the file at `path`.
 ///
 /// # Errors
-/// There is none, or the system refuses.
+/// Fails if there is no file, or the system refuses.
 pub fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     let (own, found) = (file.metadata()?, fs::symlink_metadata(path)?);
     Ok((own.dev(), own.ino()) == (found.dev(), found.ino()))
@@ -65,7 +65,7 @@ pub fn is_at(file: &File, path: &Path) -> io::Result<bool> {
 /// Whether there is a file at `path` that [`open`] would open.
 ///
 /// # Errors
-/// What is there is none; or the system refuses.
+/// Fails if [`open`] would refuse the file, or if the system refuses.
 pub fn exists(path: &Path) -> io::Result<bool> {
     match fs::symlink_metadata(path) {
         Ok(found) => check(&found).map(|()| true),
@@ -92,10 +92,10 @@ fn check_for(own: u32, found: &Metadata) -> io::Result<()> {
     Ok(())
 }
 
-/// Refuses what belongs to another user than the one that this process runs as.
+/// Refuses a file of another user than this process's.
 ///
 /// # Errors
-/// It does.
+/// Fails if the users differ.
 pub fn check_owner(uid: u32) -> io::Result<()> {
     check_owner_for(geteuid().as_raw(), uid)
 }
@@ -109,28 +109,28 @@ fn check_owner_for(own: u32, uid: u32) -> io::Result<()> {
     )))
 }
 
-/// What is there is left alone: why. It does not mend itself.
+/// The refusal of an existing file, with the reason. Only a person can remove the cause.
 #[derive(Debug, Error)]
 #[error("{0}")]
 struct Refused(String);
 
-/// The error for what is there and must be left alone.
+/// Returns the error for an existing file that must stay unchanged.
 pub fn refused(why: &str) -> io::Error {
     io::Error::new(ErrorKind::PermissionDenied, Refused(why.to_owned()))
 }
 
-/// Whether an error of [`open`] or [`exists`] says that what is there is no file of this user's own.
+/// Whether an error of [`open`] or [`exists`] means that an existing file is not private to this user.
 pub fn is_refused(error: &io::Error) -> bool {
     matches!(error.get_ref(), Some(inner) if inner.is::<Refused>())
 }
 
-/// What lets others change what `path` leads to: the first file, directory or link on its way that
-/// belongs to somebody else than root and this user, or that others may write. `None`: nobody can.
+/// Returns the first file, directory or link on the way to `path` that belongs to another user than root and this
+/// user, or that others can write. So others can change the file at `path`. Returns `None` if they cannot.
 ///
 /// # Errors
-/// There is no such file, or it cannot be looked at.
+/// Fails if there is no such file, or if it cannot be examined.
 pub fn changeable_by_others(path: &Path) -> io::Result<Option<PathBuf>> {
-    // In a user namespace root may have no number; who owns the root directory owns all.
+    // In a user namespace root may have no number. But the owner of the root directory can change everything.
     let root = fs::metadata("/")?.uid();
     changeable_unless_by(&[0, geteuid().as_raw(), root], path)
 }
@@ -155,7 +155,7 @@ fn changeable_unless_by(trusted: &[u32], path: &Path) -> io::Result<Option<PathB
             continue;
         }
         links += 1;
-        if links > MOST_LINKS {
+        if links > LINKS_MAX {
             return Err(io::Error::from_raw_os_error(libc::ELOOP));
         }
         let target = fs::read_link(&next)?;
@@ -169,11 +169,11 @@ fn changeable_unless_by(trusted: &[u32], path: &Path) -> io::Result<Option<PathB
 
 fn others_may_write(found: &Metadata) -> bool {
     let is_sticky = found.is_dir() && found.mode() & STICKY != 0;
-    // Every symbolic link has all permissions, and nobody can write one.
+    // A symbolic link has all permissions, but cannot be written.
     !found.is_symlink() && found.mode() & OTHERS_WRITE != 0 && !is_sticky
 }
 
-/// The names on the way of a path, the last one first.
+/// Returns the names in a path, the last one first.
 fn parts(path: &Path) -> Vec<OsString> {
     let named = |part: &Component<'_>| matches!(part, Component::Normal(_) | Component::ParentDir);
     let mut parts: Vec<_> = path
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn an_own_file_is_opened_or_made_for_this_user_alone() {
+    fn a_file_is_opened_or_created_for_only_this_user() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("file");
         assert!(!exists(&path).unwrap());
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_may_have_put_there_is_refused_and_left_alone() {
+    fn files_that_others_may_have_prepared_are_refused_and_unchanged() {
         let directory = tempfile::tempdir().unwrap();
         let at = |name: &str| directory.path().join(name);
         fs::write(at("precious"), "data").unwrap();
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_belongs_to_another_user_is_refused() {
+    fn a_file_of_another_user_is_refused() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("foreign");
         fs::write(&path, "data").unwrap();
@@ -255,13 +255,13 @@ mod tests {
             assert!(is_refused(&open(&path).unwrap_err()));
             assert!(is_refused(&exists(&path).unwrap_err()));
         } else {
-            // Root's, and everybody may look at it.
+            // This file is root's, and every user can examine it.
             assert!(is_refused(&exists(Path::new("/proc/version")).unwrap_err()));
         }
     }
 
     #[test]
-    fn what_others_may_write_is_named_wherever_it_is_on_the_way() {
+    fn a_part_of_the_way_that_others_can_write_is_returned() {
         let directory = tempfile::tempdir().unwrap();
         let at = |name: &str| directory.path().join(name);
         fs::create_dir(at("open")).unwrap();
@@ -291,12 +291,12 @@ mod tests {
     }
 
     #[test]
-    fn what_belongs_to_another_user_is_theirs_to_change() {
+    fn a_part_of_the_way_of_another_user_is_returned() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("file");
         fs::write(&path, "").unwrap();
         assert_eq!(changeable_by_others(&path).unwrap(), None);
-        // The first of those on the way that is not trusted.
+        // It returns the first part that belongs to no trusted user.
         let found = changeable_unless_by(&[NOBODY], &path).unwrap();
         assert!(path.starts_with(found.expect("its owner is not trusted")));
         if geteuid().is_root() {

@@ -7,35 +7,36 @@ use rustix::thread::{
     remove_capability_from_bounding_set, set_capabilities,
 };
 
-/// To send and receive raw frames.
+/// Permission to send and receive raw frames.
 pub const FRAMES: CapabilitySet = CapabilitySet::NET_RAW;
-/// To bind ports below 1024.
+/// Permission to bind ports below 1024.
 pub const PORTS: CapabilitySet = CapabilitySet::NET_BIND_SERVICE;
-/// To end programs of other users, such as hooks that changed theirs.
+/// Permission to end programs of other users, such as hooks that changed their user.
 pub const PROGRAMS: CapabilitySet = CapabilitySet::KILL;
-/// To give files to the owner of those beside them, as SQLite does.
+/// Permission to give files to the owner of the files next to them, as SQLite does.
 pub const FILES: CapabilitySet = CapabilitySet::CHOWN;
-/// To use the folders of a service's user, and to run before others on a busy machine.
+/// Permission to use the directories of a service's user, and to run with a higher priority.
 const COMMON: CapabilitySet = CapabilitySet::DAC_OVERRIDE.union(CapabilitySet::SYS_NICE);
 
-/// Gives up all capabilities but `needed` and those that every daemon needs, for the calling thread and the threads that it
-/// starts later. A daemon without [`PROGRAMS`] loses them for good, and so do the programs that it starts. One with
-/// [`PROGRAMS`] only puts them aside: its programs have all of root's rights.
+/// Gives up all capabilities except `needed` and those of every daemon. It affects the calling thread and the threads
+/// that it starts later. Without [`PROGRAMS`] the daemon and its programs lose the others permanently. With
+/// [`PROGRAMS`] they are only ineffective in the daemon, and its programs have all of root's.
 ///
 /// # Errors
-/// The kernel refuses.
+/// Fails if the kernel refuses.
 pub fn keep(needed: CapabilitySet) -> io::Result<()> {
     let kept = needed | COMMON;
     let before = capabilities(None)?;
     if !kept.contains(PROGRAMS) && before.effective.contains(CapabilitySet::SETPCAP) {
         for (_, capability) in (CapabilitySet::all() - kept).iter_names() {
-            // A kernel that does not know it has none to give up.
+            // An older kernel does not know some capabilities, so there are none to give up.
             if capability_is_in_bounding_set(capability).unwrap_or(false) {
                 remove_capability_from_bounding_set(capability)?;
             }
         }
     }
-    // The kernel forgets that a program is to die with its parent if the program may do more than the parent could.
+    // If a program may have more capabilities than its parent, the kernel does not kill it when its parent ends. So
+    // the permitted set must stay.
     let permitted = if kept.contains(PROGRAMS) {
         before.permitted
     } else {
@@ -46,7 +47,7 @@ pub fn keep(needed: CapabilitySet) -> io::Result<()> {
         permitted,
         inheritable: before.inheritable & kept,
     };
-    // The units' filter of system calls refuses it, where there is none to give up.
+    // The filter of system calls in the units forbids this call. There is nothing to give up there.
     if after != before {
         set_capabilities(None, after)?;
     }
@@ -62,7 +63,7 @@ mod tests {
 
     use super::{COMMON, FRAMES, PORTS, PROGRAMS, keep};
 
-    /// The effective set of this thread, and of a program that it starts, after it has kept these.
+    /// Returns the effective sets of a thread after `keep`, and of a program that it starts.
     fn kept(needed: CapabilitySet) -> (CapabilitySet, CapabilitySet) {
         let in_thread = move || {
             keep(needed).unwrap();
@@ -83,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_daemon_keeps_only_its_rights_and_hooks_have_all_of_their_user() {
+    fn a_daemon_keeps_only_its_capabilities_and_hooks_have_all() {
         let before = capabilities(None).unwrap().effective;
         let (own, program) = kept(FRAMES | PROGRAMS);
         assert_eq!(own, before & (FRAMES | PROGRAMS | COMMON));
@@ -91,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_daemon_without_programs_cannot_get_its_rights_back_by_one() {
+    fn without_programs_all_other_capabilities_are_lost() {
         let before = capabilities(None).unwrap().effective;
         let (own, program) = kept(PORTS);
         assert_eq!(own, before & (PORTS | COMMON));

@@ -1,4 +1,4 @@
-//! Where sockets and locks lie that only their user can make, and what makes them so.
+//! The directory of sockets and locks that only their user can create.
 
 use std::env;
 use std::fs::{self, DirBuilder};
@@ -11,16 +11,16 @@ use nix::sys::stat::{Mode, umask};
 use nix::unistd::{AccessFlags, access};
 use rustix::process::geteuid;
 
-/// The directory of this user's sockets and locks: `system`, if this is root or that is the user's own, and it
-/// can be written; else the one of the same name in `$XDG_RUNTIME_DIR`, or in `/run/user/UID`. Makes it if it
-/// is missing.
+/// Returns the directory of this user's sockets and locks, and creates it if it is missing. It is `system` if this
+/// user is root or owns it, and can write it. Otherwise it has the same name in `$XDG_RUNTIME_DIR`, or in
+/// `/run/user/UID`.
 ///
 /// # Errors
-/// There is no such directory, or it is not this user's alone.
+/// Fails if there is no such directory, or if other users can write it.
 pub fn directory(system: &Path) -> io::Result<PathBuf> {
     let uid = geteuid().as_raw();
     let is_for_us = uid == 0 || fs::metadata(system).is_ok_and(|found| found.uid() == uid);
-    // Root of a user namespace may not be the one of the machine.
+    // The root user of a user namespace may not be the machine's root.
     let is_writable = || access(system, AccessFlags::W_OK | AccessFlags::X_OK).is_ok();
     if is_for_us && make_directory(system, 0o755).is_ok() && is_writable() {
         return Ok(system.to_owned());
@@ -28,10 +28,10 @@ pub fn directory(system: &Path) -> io::Result<PathBuf> {
     let given = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
     let given = given.filter(|path| path.is_absolute());
     let base = given.unwrap_or_else(|| PathBuf::from(format!("/run/user/{uid}")));
-    if !is_own_alone(&base) {
+    if !is_private(&base) {
         let text = format!(
-            "{} cannot be used, and {} is not a directory that belongs to user {uid} alone: set XDG_RUNTIME_DIR to \
-             one that is",
+            "cannot use {}, and {} is not a directory that only user {uid} can write: set XDG_RUNTIME_DIR to such a \
+             directory",
             system.display(),
             base.display()
         );
@@ -42,9 +42,9 @@ pub fn directory(system: &Path) -> io::Result<PathBuf> {
     Ok(directory)
 }
 
-/// What a name in a directory contains so that no other user's has it: nothing if the directory is this user's.
-/// Root uses the directories of others, who cannot open its files there.
-pub fn mark(directory: &Path) -> String {
+/// Returns a suffix that makes a file's name unique to this user. It is empty if the directory is this user's. Root
+/// uses other users' directories too, where they cannot open root's files.
+pub fn user_suffix(directory: &Path) -> String {
     let own = geteuid().as_raw();
     match fs::metadata(directory) {
         Ok(found) if found.uid() == own => String::new(),
@@ -52,25 +52,25 @@ pub fn mark(directory: &Path) -> String {
     }
 }
 
-/// Whether only this user, and root, can make files in a directory.
-pub fn is_own_alone(directory: &Path) -> bool {
+/// Whether only this user and root can create files in a directory.
+pub fn is_private(directory: &Path) -> bool {
     fs::metadata(directory).is_ok_and(|found| {
         found.is_dir() && found.uid() == geteuid().as_raw() && found.mode() & 0o022 == 0
     })
 }
 
-/// Makes a directory, and those above it, if it is missing. Others than its owner never write to it.
+/// Creates a directory and its missing parents. Only their owner can write them.
 ///
 /// # Errors
-/// The system refuses.
+/// Fails if the system refuses.
 pub fn make_directory(path: &Path, mode: u32) -> io::Result<()> {
     let mut directory = DirBuilder::new();
     directory.recursive(true).mode(mode);
     with_mask(Mode::S_IWGRP | Mode::S_IWOTH, || directory.create(path))
 }
 
-/// Does something under another file mode mask. It is the process's: no other thread may make files
-/// meanwhile whose mode rests on it.
+/// Calls `act` with another file mode mask. The mask belongs to the whole process, so no other thread may create
+/// files meanwhile whose mode depends on it.
 pub fn with_mask<T>(mask: Mode, act: impl FnOnce() -> T) -> T {
     static TURN: Mutex<()> = Mutex::new(());
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -85,10 +85,10 @@ mod tests {
     use std::fs::{self, Permissions};
     use std::os::unix::fs::PermissionsExt;
 
-    use super::{directory, is_own_alone};
+    use super::{directory, is_private};
 
     #[test]
-    fn a_directory_that_others_can_write_is_not_ours_alone() {
+    fn a_directory_that_others_can_write_is_not_private() {
         let place = tempfile::tempdir().unwrap();
         let modes = [
             (0o755, true),
@@ -98,13 +98,13 @@ mod tests {
         ];
         for (mode, alone) in modes {
             fs::set_permissions(place.path(), Permissions::from_mode(mode)).unwrap();
-            assert_eq!(is_own_alone(place.path()), alone, "{mode:o}");
+            assert_eq!(is_private(place.path()), alone, "{mode:o}");
         }
-        assert!(!is_own_alone(&place.path().join("missing")));
+        assert!(!is_private(&place.path().join("missing")));
     }
 
     #[test]
-    fn an_own_directory_of_the_system_is_used() {
+    fn a_writable_system_directory_is_used() {
         let place = tempfile::tempdir().unwrap();
         assert_eq!(directory(place.path()).unwrap(), place.path());
     }

@@ -1,4 +1,4 @@
-//! A command and all that it has started, and how all of it is ended.
+//! The processes of a command, and their end.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -10,9 +10,9 @@ use nix::unistd::{Pid, getpgid};
 use super::cgroup::Cgroup;
 use super::group::{self, Hidden};
 
-/// A command's processes: those of its control group, where one can be made, and those of its process
-/// group. A process may leave either (`setsid`; `systemd-run --scope`, and `su -` where each session
-/// has a control group of its own): what has left both is not found.
+/// The processes of a command. They are in its control group, if one can be created, and in its process group. A
+/// process can leave either: the process group with `setsid`, the control group with `systemd-run --scope` or `su -`.
+/// A process that has left both is not found.
 #[derive(Debug, Default)]
 pub struct Tree {
     cgroup: Option<Cgroup>,
@@ -20,17 +20,17 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// A place for a command that is not there yet, with a control group that is called after `program` and
-    /// this process, where one can be made.
+    /// Creates a tree for a command that has not started, with a control group if possible. The group's name contains
+    /// `program` and this process's number.
     pub fn in_cgroup(program: &str) -> Self {
         Self {
-            cgroup: Cgroup::make(program),
+            cgroup: Cgroup::create(program),
             leader: None,
         }
     }
 
-    /// The tree of a process that leads a process group, and of a control group that it was put into, if it
-    /// was; both may be another process's.
+    /// Returns the tree of the leader of a process group, and of its control group, if it has one. Another process
+    /// may have created both.
     pub fn of(leader: Pid, cgroup: Option<PathBuf>) -> Self {
         Self {
             cgroup: cgroup.map(Cgroup::at),
@@ -38,17 +38,17 @@ impl Tree {
         }
     }
 
-    /// Where its control group is, if it has one.
+    /// Returns the path of the control group, if there is one.
     pub fn cgroup(&self) -> Option<&Path> {
         self.cgroup.as_ref().map(Cgroup::path)
     }
 
-    /// What ends its control group if it is written to, if it has one.
+    /// Opens the file that kills the control group when it is written, if there is one.
     pub fn kill_file(&self) -> Option<File> {
         self.cgroup.as_ref()?.kill_file().ok()
     }
 
-    /// Takes the leader of a process group in. It must not have started anything yet.
+    /// Adds the leader of a process group, which must not have started any process yet.
     pub fn adopt(&mut self, leader: Pid) {
         self.leader = Some(leader);
         if self
@@ -60,20 +60,20 @@ impl Tree {
         }
     }
 
-    /// Tells all processes to end. Those that are stopped are woken up to hear it.
+    /// Sends SIGTERM to all processes. Stopped processes are continued so that they get it.
     pub fn terminate(&self) {
         for signal in [Signal::SIGTERM, Signal::SIGCONT] {
             for pid in self.outside_group() {
-                // One that is gone already needs no signal.
+                // It fails only if the process has ended.
                 let _ = kill(pid, signal);
             }
             self.signal_group(signal);
         }
     }
 
-    /// Ends all processes, as far as it may.
+    /// Kills all processes that this process may signal.
     pub fn kill(&self) -> Killed {
-        // Those that die of it are in their process group a little longer.
+        // Killed processes stay in their process group for a moment, so their numbers are read before.
         let killed = self.cgroup.as_ref().and_then(|cgroup| {
             let processes = cgroup.processes();
             cgroup.kill().is_ok().then_some(processes)
@@ -84,7 +84,7 @@ impl Tree {
         };
         let by_group = killed.is_some();
         let killed = killed.unwrap_or_default();
-        // The group as one refuses only if none of it may be signalled.
+        // A signal to the group fails only if this process may signal none of its members. So each member is checked.
         let refuses = |&pid: &Pid| kill(pid, None) == Err(Errno::EPERM);
         let mut left = group::members(leader).filter(|pid| !killed.contains(pid));
         if let Some(pid) = left.find(refuses) {
@@ -97,13 +97,13 @@ impl Tree {
         }
     }
 
-    /// What may be left of the process group, which was killed, that `/proc` does not show.
+    /// Returns which processes of the killed process group `/proc` may hide.
     pub fn hidden(&self) -> Hidden {
         self.leader
             .map_or(Hidden::Nothing, group::hidden_among_killed)
     }
 
-    /// Whether no process is left, zombies aside.
+    /// Whether no process is left except zombies.
     pub fn is_empty(&self) -> bool {
         let Some(leader) = self.leader else {
             return true;
@@ -111,7 +111,7 @@ impl Tree {
         self.cgroup.as_ref().is_none_or(Cgroup::is_empty) && group::is_empty(leader)
     }
 
-    /// The processes that have left the process group, but not the control group.
+    /// Returns the processes that have left the process group, but not the control group.
     fn outside_group(&self) -> Vec<Pid> {
         let mut processes = self
             .cgroup
@@ -121,58 +121,52 @@ impl Tree {
         processes
     }
 
-    /// Signals the process group as one, since only so is none missed that one of it is just making.
+    /// Signals the process group as a whole. Signals to its members one by one would miss a process that is just
+    /// being created.
     fn signal_group(&self, signal: Signal) {
         if let Some(leader) = self.leader {
-            // One that is gone already needs no signal.
+            // It fails only if all of them have ended.
             let _ = killpg(leader, signal);
         }
     }
 }
 
-/// How far [`Tree::kill`] has come.
+/// The outcome of [`Tree::kill`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Killed {
-    /// To the end: what still seems to be there is on its way out.
+    /// All processes are killed. One that still appears is about to disappear.
     All,
-    /// This one may not be ended.
+    /// A process cannot be killed.
     AllBut(Survivor),
-    /// It shows when those that die of it are gone: `/proc` does not show all.
+    /// Unknown until the killed processes have disappeared, because `/proc` does not show all processes.
     Unknown {
-        /// What is known of the rest.
+        /// The hidden processes, as far as they are known.
         hidden: Hidden,
     },
 }
 
-/// A process that may not be ended, by its number if `/proc` shows it: it has become another user, root
-/// as a rule, and is in no control group of this user's, which would not ask for that.
+/// A process that cannot be killed, with its number if `/proc` shows it. It runs as another user, usually root, and
+/// is in no control group that this user can kill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Survivor(pub Option<Pid>);
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::process::{CommandExt, ExitStatusExt};
-    use std::process::{Child, Command};
+    use std::process::Child;
 
     use nix::sys::signal::{Signal, killpg};
-    use nix::unistd::Pid;
 
     use super::{Killed, Tree};
+    use crate::test_processes::{signal_that_ended, sleeper};
 
     fn stopped_sleeper() -> (Child, Tree) {
-        let child = Command::new("sleep").arg("1000").process_group(0).spawn();
-        let child = child.expect("a sleeper");
-        let leader = Pid::from_raw(child.id().cast_signed());
+        let (child, leader) = sleeper();
         killpg(leader, Signal::SIGSTOP).expect("it lives");
         (child, Tree::of(leader, None))
     }
 
-    fn signal_that_ended(mut child: Child) -> Option<i32> {
-        child.wait().expect("it is our child").signal()
-    }
-
     #[test]
-    fn what_is_stopped_hears_that_it_is_to_end() {
+    fn a_stopped_process_gets_sigterm() {
         let (child, tree) = stopped_sleeper();
         assert!(!tree.is_empty());
         tree.terminate();
@@ -181,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_stopped_is_killed() {
+    fn a_stopped_process_is_killed() {
         let (child, tree) = stopped_sleeper();
         assert_eq!(tree.kill(), Killed::All);
         assert_eq!(signal_that_ended(child), Some(Signal::SIGKILL as i32));

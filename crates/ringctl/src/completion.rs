@@ -1,4 +1,4 @@
-//! What a shell completes on the command line of `ringctl`, as it asks for it.
+//! Completions for a shell: names of nodes, and values that the command line already has.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -8,31 +8,30 @@ use ring_control::CONTROL_DIR;
 
 use super::discover;
 
-/// The nodes that run on this machine.
-pub(super) fn nodes() -> Vec<CompletionCandidate> {
-    // A shell has no place for an error.
-    let names = discover::names(Path::new(CONTROL_DIR)).unwrap_or_default();
+pub(super) fn node_candidates() -> Vec<CompletionCandidate> {
+    // A shell shows no error while it completes.
+    let names = discover::node_names(Path::new(CONTROL_DIR)).unwrap_or_default();
     names.into_iter().map(CompletionCandidate::new).collect()
 }
 
-/// The value of an option that is on the command line already, in either spelling.
-pub(super) fn given(option: &str) -> Option<OsString> {
+/// Returns the value that the command line gives to an option, as `--option value` or `--option=value`.
+pub(super) fn value_on_command_line(option: &str) -> Option<OsString> {
     value_of(option, std::env::args_os())
 }
 
 fn value_of(option: &str, words: impl Iterator<Item = OsString>) -> Option<OsString> {
     let mut words = words.skip_while(|word| word != "--").skip(1);
-    let mut found = None;
+    let mut last = None;
     while let Some(word) = words.next() {
         if word == option {
-            found = words.next();
+            last = words.next();
         } else if let Some(value) = word.to_str().and_then(|word| word.strip_prefix(option))
             && let Some(value) = value.strip_prefix('=')
         {
-            found = Some(value.into());
+            last = Some(value.into());
         }
     }
-    found
+    last
 }
 
 #[cfg(test)]
@@ -46,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_value_of_an_option_counts_in_either_spelling() {
+    fn the_last_value_counts_in_either_spelling() {
         assert_eq!(
             value("ringctl -- ringctl token --servers a"),
             Some("a".into())
@@ -61,7 +60,7 @@ mod tests {
         assert_eq!(
             value("ringctl --servers a -- ringctl token"),
             None,
-            "the shell's own words"
+            "words before -- belong to the shell"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! A connection to the daemon, for requests and replies. Tells the user why while the daemon is silent.
+//! A connection to the daemon. While the daemon does not answer, it tells the user why.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -13,91 +13,82 @@ use super::{Error, client};
 use ring_client::daemon::connect;
 use ring_client::lines::Lines;
 
-/// The outcome of waiting for the daemon.
-pub(super) enum Heard {
-    /// A line, without its end.
+pub(super) enum Received {
+    /// A line, without its newline.
     Line(Vec<u8>),
-    /// Nothing before the deadline.
-    Late,
-    /// The connection has ended.
-    End,
+    TimedOut,
+    Closed,
 }
 
-/// A conversation with the daemon, with a prober that looks into its silence.
+/// A connection with a prober, which finds out why the daemon is silent.
 pub(super) struct Connection<'a> {
     lines: Lines,
     prober: Prober<'a>,
 }
 
 impl<'a> Connection<'a> {
-    /// Connects to the daemon at `socket`.
     pub(super) fn open(socket: &'a Path) -> Result<Self, Error> {
-        Self::probed(socket, Prober::new(socket))
+        Self::open_with(socket, Prober::new(socket))
     }
 
-    /// Connects to ask for the token: the prober also tells the user what the token waits for.
-    pub(super) fn for_the_token(socket: &'a Path, told: Reasons) -> Result<Self, Error> {
-        Self::probed(socket, Prober::explaining(socket, told))
+    /// Connects to request the token. The prober also tells the user why the token does not come.
+    pub(super) fn open_for_token(socket: &'a Path, reasons: Reasons) -> Result<Self, Error> {
+        Self::open_with(socket, Prober::new_explaining(socket, reasons))
     }
 
-    fn probed(socket: &'a Path, prober: Prober<'a>) -> Result<Self, Error> {
+    fn open_with(socket: &'a Path, prober: Prober<'a>) -> Result<Self, Error> {
         Ok(Self {
             lines: connect(socket)?,
             prober,
         })
     }
 
-    /// Returns what is said and heard, and what looks into the silence.
     pub(super) fn into_parts(self) -> (Lines, Prober<'a>) {
         (self.lines, self.prober)
     }
 
-    /// The token has come: nothing else keeps its user waiting.
-    pub(super) fn has_the_token(&mut self) {
+    pub(super) fn on_token_granted(&mut self) {
         self.prober.stop_explaining();
     }
 
-    /// Sends a request. A failure need not be the end: a daemon without room for one more client says so and hangs
-    /// up without reading.
-    pub(super) fn say(&mut self, request: &impl Serialize) -> io::Result<()> {
+    /// Sends a request. After a failure an answer may still come: a daemon without room for another client sends an
+    /// error and closes the connection without reading.
+    pub(super) fn send(&mut self, request: &impl Serialize) -> io::Result<()> {
         self.lines.send(request)
     }
 
-    /// Waits for the next line until `by`, which is called again whenever something has come.
-    pub(super) fn hear(&mut self, by: impl Fn() -> Option<Instant>) -> io::Result<Heard> {
+    /// Waits for the next line until `by`, which is called again after each read.
+    pub(super) fn receive(&mut self, by: impl Fn() -> Option<Instant>) -> io::Result<Received> {
         loop {
             if let Some(line) = self.lines.next_line() {
-                return Ok(Heard::Line(line));
+                return Ok(Received::Line(line));
             }
             if self.lines.has_ended() {
-                return Ok(Heard::End);
+                return Ok(Received::Closed);
             }
             if !self.prober.wait(&self.lines, by())? {
-                return Ok(Heard::Late);
+                return Ok(Received::TimedOut);
             }
             self.lines.fill();
         }
     }
 
-    /// Sends a request and waits for its answer until `by`. Unsolicited messages in between are no answer.
-    ///
-    /// # Errors
-    /// No answer comes, or the lock of this connection is lost.
+    /// Sends a request and waits for its answer until `by`. Skips messages that the daemon sends unasked.
     pub(super) fn ask<O: OwnRequest>(
         &mut self,
         request: &Request<O>,
         by: Option<Instant>,
     ) -> Result<Reply, Error> {
-        let _ = self.say(request);
+        let _ = self.send(request);
         loop {
-            let line = match self.hear(|| by).map_err(Error::System)? {
-                Heard::Line(line) => line,
-                Heard::Late => return Err(Error::Gone(client::silent_to(request))),
-                Heard::End => return Err(Error::Gone(client::HUNG_UP.to_owned())),
+            let line = match self.receive(|| by).map_err(Error::System)? {
+                Received::Line(line) => line,
+                Received::TimedOut => return Err(Error::Gone(client::no_answer_text_for(request))),
+                Received::Closed => return Err(Error::Gone(client::HUNG_UP_TEXT.to_owned())),
             };
             match serde_json::from_slice(&line) {
                 Ok(Reply::Lost(loss)) => return Err(Error::Lost(loss.text)),
-                // A later version may say more.
+                // Unknown replies are skipped: a later version of the daemon may send more.
                 Ok(Reply::Renewed(_)) | Err(_) => {}
                 Ok(reply) => return Ok(reply),
             }

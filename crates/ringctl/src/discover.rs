@@ -1,4 +1,4 @@
-//! Finding the daemon to ask.
+//! Finds the control socket of the daemon to ask.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -9,19 +9,19 @@ use ring_control::NodeName;
 use ring_runtime::net::Interface;
 
 use super::Error;
-use super::nodes::start_serving;
-use ring_client::daemon::reach;
+use super::nodes::start_command_for;
+use ring_client::daemon::connect_untrusted;
 
-/// Returns the control socket of a node. `base` is the directory of Lab2's sockets.
+/// Returns the path of a node's control socket. `base` is the directory of Lab2's sockets.
 ///
-/// A node of another system is called SYSTEM-PLACE, and its socket is in the directory BASE-SYSTEM, if that is there: only the
-/// user of that system's service can make it. The name of an interface may have a `-` too. A node is called after the
-/// first name of its interface, and is found by its other names as well.
-pub(crate) fn socket(base: &Path, name: &NodeName) -> PathBuf {
+/// A name SYSTEM-PLACE means a node of another system if the directory BASE-SYSTEM exists. Only the user of that
+/// system's service can create that directory. Otherwise the name is an interface's, which may contain a `-` too. A
+/// node has the primary name of its interface, and its other names find the node as well.
+pub(crate) fn socket_path(base: &Path, name: &NodeName) -> PathBuf {
     let text = name.to_string();
     let of_system = text
         .find('-')
-        .map(|at| (beside(base, &text[..at]), at + 1))
+        .map(|at| (system_directory(base, &text[..at]), at + 1))
         .filter(|(directory, _)| directory.is_dir());
     let (directory, begin) = of_system.unwrap_or_else(|| (base.to_owned(), 0));
     let usual = name.socket(&directory);
@@ -38,82 +38,81 @@ pub(crate) fn socket(base: &Path, name: &NodeName) -> PathBuf {
     }
 }
 
-/// The directory of a system's sockets.
-fn beside(base: &Path, system: &str) -> PathBuf {
+fn system_directory(base: &Path, system: &str) -> PathBuf {
     let mut path = base.as_os_str().to_owned();
     path.push("-");
     path.push(system);
     path.into()
 }
 
-/// Finds the only control socket whose node can do what is asked. `serves` says of a system whether its nodes can; `None`
-/// is Lab2.
+/// Finds the only control socket whose node can serve the command. `serves` says whether a system can; `None` is
+/// Lab2.
 ///
 /// # Errors
-/// There is none, or several, or a directory cannot be read.
+/// Fails if there is none or several, or if a directory cannot be read.
 pub(crate) fn only_socket(
     base: &Path,
     serves: impl Fn(Option<&str>) -> bool,
 ) -> Result<PathBuf, Error> {
     let mut running = all_sockets(base)?;
     running.sort();
-    let serving = running.iter().filter(|path| serves(system(base, path)));
+    let serving = running.iter().filter(|path| serves(system_of(base, path)));
     let serving: Vec<&PathBuf> = serving.collect();
     match *serving {
         [] if running.is_empty() => Err(Error::NoneRuns),
         [] => Err(Error::NoneCan {
-            nodes: all_names(&running),
-            start: start_serving(serves),
+            nodes: names_of(&running),
+            start: start_command_for(serves),
         }),
         [only] => Ok(only.clone()),
         ref several => Err(Error::Several {
-            interfaces: all_names(several),
+            interfaces: names_of(several),
         }),
     }
 }
 
-/// Returns the system of a node by the directory of its socket; `None`: Lab2.
-fn system<'a>(base: &Path, socket: &'a Path) -> Option<&'a str> {
-    let start = beside(base, "");
+/// Returns the system of a node from the directory of its socket; `None` is Lab2.
+fn system_of<'a>(base: &Path, socket: &'a Path) -> Option<&'a str> {
+    let start = system_directory(base, "");
     socket.parent()?.to_str()?.strip_prefix(start.to_str()?)
 }
 
-/// The names of all nodes with a control socket, in order.
-pub(crate) fn names(base: &Path) -> Result<Vec<String>, Error> {
-    let mut names = all_names(&all_sockets(base)?);
+/// Returns the sorted names of all nodes that have a control socket.
+pub(crate) fn node_names(base: &Path) -> Result<Vec<String>, Error> {
+    let mut names = names_of(&all_sockets(base)?);
     names.sort();
     Ok(names)
 }
 
-fn all_names(sockets: &[impl AsRef<Path>]) -> Vec<String> {
-    let names = sockets.iter().filter_map(|path| name(path.as_ref()));
+fn names_of(sockets: &[impl AsRef<Path>]) -> Vec<String> {
+    let names = sockets.iter().filter_map(|path| node_name(path.as_ref()));
     names.map(|name| name.to_string()).collect()
 }
 
-/// The sockets in `base`, and those of each other system that have its name.
+/// Returns the sockets in `base`, and those in the directory of each other system if their names match it.
 fn all_sockets(base: &Path) -> Result<Vec<PathBuf>, Error> {
     let mut found = sockets(base)?;
-    let start = beside(base, "");
-    let is_systems = |path: &PathBuf| {
+    let start = system_directory(base, "");
+    let is_system_directory = |path: &PathBuf| {
         let (path, start) = (path.as_os_str(), start.as_os_str());
         path.as_encoded_bytes()
             .starts_with(start.as_encoded_bytes())
     };
-    let beside = base.parent().map(entries).transpose()?.unwrap_or_default();
-    for directory in beside.iter().filter(|path| is_systems(path)) {
-        // Others than systems may have a directory of such a name.
+    let siblings = base.parent().map(entries).transpose()?.unwrap_or_default();
+    for directory in siblings.iter().filter(|path| is_system_directory(path)) {
+        // A directory of such a name may belong to something else, and be unreadable.
         found.extend(sockets(directory).unwrap_or_default());
     }
-    found.retain(|path| name(path).is_some_and(|name| socket(base, &name) == *path));
+    found.retain(|path| node_name(path).is_some_and(|name| socket_path(base, &name) == *path));
     Ok(found)
 }
 
 fn sockets(directory: &Path) -> Result<Vec<PathBuf>, Error> {
-    let is_daemons = |path: &PathBuf| {
+    let has_daemon = |path: &PathBuf| {
         let is_socket = fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket());
-        is_socket && name(path).is_some() && is_listened_at(path)
+        is_socket && node_name(path).is_some() && has_listener(path)
     };
-    Ok(entries(directory)?.into_iter().filter(is_daemons).collect())
+    Ok(entries(directory)?.into_iter().filter(has_daemon).collect())
 }
 
 fn entries(directory: &Path) -> Result<Vec<PathBuf>, Error> {
@@ -127,18 +126,18 @@ fn entries(directory: &Path) -> Result<Vec<PathBuf>, Error> {
     paths.map_err(|error| Error::Directory(directory.to_owned(), error))
 }
 
-/// Whether a daemon listens: a killed one leaves its file behind.
-fn is_listened_at(path: &Path) -> bool {
-    !reach(path).is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
+/// Whether a daemon listens at the socket. A killed daemon leaves its socket file behind.
+fn has_listener(path: &Path) -> bool {
+    !connect_untrusted(path).is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
 }
 
-fn name(path: &Path) -> Option<NodeName> {
+fn node_name(path: &Path) -> Option<NodeName> {
     NodeName::of_socket(path)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::names;
+    use super::node_names;
     use crate::Error;
     use ring_control::NodeName;
     use std::fs;
@@ -148,13 +147,12 @@ mod tests {
 
     use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, bind, socket};
 
-    /// Returns the only socket of any system.
     fn only_socket(base: &Path) -> Result<PathBuf, Error> {
         super::only_socket(base, |_| true)
     }
 
     #[test]
-    fn the_one_that_can_do_what_is_asked_is_chosen_among_several() {
+    fn only_a_node_that_can_serve_the_command_is_chosen() {
         let run = tempfile::tempdir().unwrap();
         let (base, other) = (run.path().join("ringd"), run.path().join("ringd-other"));
         fs::create_dir(&base).unwrap();
@@ -178,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn no_directory_and_no_socket_are_no_daemon() {
+    fn without_a_socket_no_daemon_is_found() {
         let directory = tempfile::tempdir().unwrap();
         fs::write(directory.path().join("eth0.sock"), "no socket").unwrap();
         let _other = UnixListener::bind(directory.path().join("other")).unwrap();
@@ -191,24 +189,16 @@ mod tests {
     }
 
     #[test]
-    fn one_socket_is_the_one() {
+    fn a_socket_without_a_listener_does_not_count() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("eth0.sock");
-        let _daemon = UnixListener::bind(&path).unwrap();
-        assert_eq!(only_socket(directory.path()).unwrap(), path);
-    }
-
-    #[test]
-    fn what_a_killed_daemon_left_does_not_count() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("eth0.sock");
-        // It has never listened: one that had would go on to, for a moment, in a process that
-        // another test starts just now and that has a copy of it.
+        // This socket has never listened. A socket that had listened would listen on for a moment in a child that
+        // another test forks now.
         let flags = SockFlag::SOCK_CLOEXEC;
-        let left = socket(AddressFamily::Unix, SockType::Stream, flags, None).unwrap();
+        let unused = socket(AddressFamily::Unix, SockType::Stream, flags, None).unwrap();
         let address = UnixAddr::new(&directory.path().join("eth1.sock")).unwrap();
-        bind(left.as_raw_fd(), &address).unwrap();
-        drop(left);
+        bind(unused.as_raw_fd(), &address).unwrap();
+        drop(unused);
         let _daemon = UnixListener::bind(&path).unwrap();
         assert_eq!(only_socket(directory.path()).unwrap(), path);
     }
@@ -221,20 +211,20 @@ mod tests {
         fs::create_dir(&board).unwrap();
         for (name, place) in [("board-1", &board), ("br-lan", &base), ("eth0", &base)] {
             let name = NodeName::new(name);
-            assert_eq!(super::socket(&base, &name), name.socket(place));
+            assert_eq!(super::socket_path(&base, &name), name.socket(place));
         }
         let path = board.join("board-1.sock");
         let _daemon = UnixListener::bind(&path).unwrap();
         assert_eq!(only_socket(&base).unwrap(), path);
-        // A process of the board's user pretends to be the ring's daemon.
+        // A process of the board's user must not pass for the ring's daemon.
         let _other = UnixListener::bind(board.join("eth0.sock")).unwrap();
-        assert_eq!(names(&base).unwrap(), ["board-1"]);
+        assert_eq!(node_names(&base).unwrap(), ["board-1"]);
         let _ring = UnixListener::bind(base.join("eth0.sock")).unwrap();
-        assert_eq!(names(&base).unwrap(), ["board-1", "eth0"]);
+        assert_eq!(node_names(&base).unwrap(), ["board-1", "eth0"]);
     }
 
     #[test]
-    fn several_are_listed_to_choose_from() {
+    fn several_nodes_are_listed_to_choose_from() {
         let directory = tempfile::tempdir().unwrap();
         let daemons = ["eth0", "br0"]
             .map(|name| UnixListener::bind(directory.path().join(format!("{name}.sock"))).unwrap());

@@ -1,4 +1,4 @@
-//! `ringctl guard`: a command that runs only if its token is the newest.
+//! `ringctl guard`: runs a command only if its fencing token is the newest.
 
 use std::env;
 use std::ffi::OsString;
@@ -12,22 +12,23 @@ use ring_client::fencing::{FencingToken, Record};
 use super::Error;
 use super::gate::{become_command, cannot_run};
 
-/// The variable with the fencing token. Hooks have it too, but hold no lock.
-pub(super) const TOKEN: &str = "RINGD_TOKEN";
-/// The variable of programs that run under a lock: its fencing token.
-pub(super) const LOCK: &str = "RINGD_LOCK";
-/// The variable with the name of an event, which only hooks have.
-const EVENT: &str = "RINGD_EVENT";
-/// The longest token that anybody spells.
-const LONGEST: usize = 128;
+/// Environment variable with the fencing token. Hooks also get it, but hold no lock.
+pub(super) const TOKEN_VARIABLE: &str = "RINGD_TOKEN";
+/// Environment variable of programs that run under a lock: the lock's fencing token.
+pub(super) const LOCK_VARIABLE: &str = "RINGD_LOCK";
+/// Environment variable with an event's name, which only hooks get.
+const EVENT_VARIABLE: &str = "RINGD_EVENT";
+/// Maximum length of a token's text, in bytes.
+const TOKEN_TEXT_MAX: usize = 128;
 
-const GUARD: &str = "\
-The command runs while FILE is locked as by flock, so nothing newer slips in \
-between. FILE holds the record alone: keep it beside what it protects, where \
-all holders find it.
+const GUARD_HELP: &str = "\
+ringctl keeps FILE locked as flock does while the command runs, so a newer \
+holder waits until it ends. FILE contains only the record of tokens, and no \
+other data. All holders need the same FILE: put it next to the data that it \
+protects.
 
 Exit codes: those of the command, and
-  1    no token, or FILE cannot be used
+  1    there is no token, or FILE cannot be used
   76   the token is stale: FILE records a newer one
   126  the command cannot be run
   127  there is no such command
@@ -35,24 +36,24 @@ Exit codes: those of the command, and
 Example:
   ringctl run -c 'make report && ringctl guard /nfs/report.fence -- mv report /nfs/'";
 
-/// What is to be run, and against which record.
+/// Options of `ringctl guard`.
 #[derive(Debug, Clone, Args)]
-#[command(after_long_help = GUARD)]
-pub struct GuardOptions {
+#[command(after_long_help = GUARD_HELP)]
+pub(crate) struct GuardOptions {
     /// Check this token instead of $RINGD_TOKEN.
     #[arg(long)]
     pub token: Option<FencingToken>,
 
-    /// Go on from the newest token that can still be read in a damaged FILE.
+    /// Repair a damaged FILE from its newest readable token.
     ///
-    /// If a newer one was lost, a holder that is older than that is let through: make sure that none is at
-    /// work. An undamaged FILE stays as it is.
+    /// If the damage destroyed a newer token, an older holder can pass. Make sure that no older holder is at
+    /// work. An undamaged FILE is not changed.
     #[arg(long)]
     pub repair: bool,
 
-    /// The file that records the newest token; made if it is missing.
+    /// The file that records the newest token; created if it is missing.
     ///
-    /// It is refused if it is a symbolic link, if it is empty, or if it is damaged in any way.
+    /// A symbolic link, an empty file and a damaged file are refused.
     pub file: PathBuf,
 
     /// The command and its arguments.
@@ -60,16 +61,12 @@ pub struct GuardOptions {
     pub command: Vec<OsString>,
 }
 
-/// Becomes the command, which inherits the record's lock: the lock lasts as long as the command and all that it
-/// has started, and no process stands between the command and its caller. Returns an exit code only if there
-/// is no such command.
-///
-/// # Errors
-/// The token is missing or stale, or the record cannot be kept.
+/// Replaces this process by the command, which inherits the lock on the record. So the lock lasts as long as the
+/// command and all processes that it starts. Returns an exit code only if the command cannot be run.
 pub(super) fn guard(options: &GuardOptions) -> Result<u8, Error> {
     let token = match options.token {
         Some(token) => token,
-        None => token_in(TOKEN)?.ok_or(Error::NoToken)?,
+        None => token_from(TOKEN_VARIABLE)?.ok_or(Error::NoToken)?,
     };
     let mut record: Record = if options.repair {
         Record::repair(&options.file)?
@@ -77,13 +74,13 @@ pub(super) fn guard(options: &GuardOptions) -> Result<u8, Error> {
         Record::lock(&options.file)?
     };
     if record.was_damaged() {
-        let left = record.newest().map(|token| token.to_string());
-        // Nobody may be there to read it.
+        let readable = record.newest().map(|token| token.to_string());
+        // Standard error may be closed; the repair is done anyway.
         let _ = writeln!(
             io::stderr(),
-            "ringctl: {} was damaged, and is whole again; the newest token that could still be read in it: {}",
+            "ringctl: {} was damaged and is repaired; its newest readable token is {}",
             options.file.display(),
-            left.as_deref().unwrap_or("none")
+            readable.as_deref().unwrap_or("none")
         );
     }
     record.admit(token)?;
@@ -96,20 +93,24 @@ pub(super) fn guard(options: &GuardOptions) -> Result<u8, Error> {
     Ok(cannot_run(program, &error))
 }
 
-/// Returns the fencing token of the lock under which this program was started, if it was.
-pub(super) fn lock_of_caller() -> Result<Option<FencingToken>, Error> {
-    token_in(LOCK)
+pub(super) fn caller_lock() -> Result<Option<FencingToken>, Error> {
+    token_from(LOCK_VARIABLE)
 }
 
-/// Returns the fencing token in this program's environment, as whoever granted it spells it. A hook has the token of the
-/// ring's owner there, and no lock.
-pub(super) fn token_of_caller() -> Option<String> {
-    // No ringctl that holds a lock sets anything but a token.
-    let token = |variable| env::var(variable).ok().filter(|text| text.len() <= LONGEST);
-    token(LOCK).or_else(|| token(TOKEN).filter(|_| env::var_os(EVENT).is_none()))
+/// Returns the fencing token in this program's environment, as its granter spells it. Returns `None` in a hook: a
+/// hook has the token of the ring's owner, but no lock.
+pub(super) fn caller_token() -> Option<String> {
+    // ringctl never sets a longer value, so a longer one comes from another program.
+    let token = |variable| {
+        env::var(variable)
+            .ok()
+            .filter(|text| text.len() <= TOKEN_TEXT_MAX)
+    };
+    token(LOCK_VARIABLE)
+        .or_else(|| token(TOKEN_VARIABLE).filter(|_| env::var_os(EVENT_VARIABLE).is_none()))
 }
 
-fn token_in(variable: &str) -> Result<Option<FencingToken>, Error> {
+fn token_from(variable: &str) -> Result<Option<FencingToken>, Error> {
     match env::var(variable) {
         Ok(text) => Ok(Some(text.parse()?)),
         Err(_) => Ok(None),

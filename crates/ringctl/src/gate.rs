@@ -1,8 +1,8 @@
-//! The gate: a process that will become a command, and waits until it may.
+//! The gate: a process that waits for permission, and then becomes a command.
 //!
-//! The process that ends the command on loss must know it before it runs anything, and the terminal must be the
-//! command's before it reads from there. So the process starts first, as this program again, and becomes the
-//! command when it is told to. It ends if no process is left to tell it.
+//! The keeper, which ends the command on a loss, must know the command's process before it runs anything. And the
+//! terminal must be the command's before the command reads from it. So the process starts first, as another
+//! `ringctl`, and becomes the command when the gate opens. If no process is left to open the gate, it ends.
 
 use std::convert::Infallible;
 use std::ffi::{OsStr, OsString};
@@ -15,16 +15,15 @@ use std::process::Command;
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::sys::socket::{MsgFlags, recv};
 use nix::unistd::Pid;
-use ring_process::{broken_pipe, inherited};
+use ring_process::{broken_pipe, inherited_socket};
 
 use super::keeper::THIS_PROGRAM;
 
 /// A shell's exit code for a command that exists but cannot be run.
-const CANNOT_RUN: u8 = 126;
+const CANNOT_RUN_CODE: u8 = 126;
 /// A shell's exit code for a command that does not exist.
-const NOT_FOUND: u8 = 127;
+const NOT_FOUND_CODE: u8 = 127;
 
-/// A process that waits to become a command.
 pub(super) struct Gate {
     opener: UnixStream,
     pid: Pid,
@@ -32,10 +31,9 @@ pub(super) struct Gate {
 }
 
 impl Gate {
-    /// Starts the process, in a process group of its own.
-    pub(super) fn shut(command: &[OsString], environment: &[(&str, String)]) -> io::Result<Self> {
+    pub(super) fn start(command: &[OsString], environment: &[(&str, String)]) -> io::Result<Self> {
         let (opener, gate) = UnixStream::pair()?;
-        // Only this end is for the new process; it closes when the command begins.
+        // The new process inherits only this end, and closes it when it becomes the command.
         fcntl(&gate, FcntlArg::F_SETFD(FdFlag::empty()))?;
         let mut program = Command::new(THIS_PROGRAM);
         broken_pipe::pass_on(&mut program);
@@ -55,63 +53,61 @@ impl Gate {
         })
     }
 
-    /// Returns the process: first the one that waits, later the command.
+    /// Returns the number of the process, which stays the same when it becomes the command.
     pub(super) const fn pid(&self) -> Pid {
         self.pid
     }
 
-    /// Whether the gate was opened, so that the command may have begun.
     pub(super) const fn is_open(&self) -> bool {
         self.is_open
     }
 
-    /// Whether the process, which has ended, could not become the command after the gate was opened. The exit code
-    /// does not tell: a command that did begin may end with the same.
-    pub(super) fn is_shut_again(&self) -> bool {
+    /// Whether the process, which has ended, failed to become the command after the gate opened. Its exit code does
+    /// not show that: a command that did begin may end with the same code.
+    pub(super) fn failed_to_exec(&self) -> bool {
         let flags = MsgFlags::MSG_DONTWAIT;
         self.is_open && recv(self.opener.as_raw_fd(), &mut [0], flags) == Ok(1)
     }
 
-    /// Opens the gate. A process that was killed there does not notice.
+    /// Opens the gate. If its process was killed, nothing happens.
     pub(super) fn open(&mut self) {
         self.is_open = true;
         let _ = self.opener.write_all(b"!");
     }
 }
 
-/// Waits at the gate and becomes the command. Returns an exit code if that fails.
-pub(crate) fn wait_and_become(gate: RawFd, command: &[OsString]) -> u8 {
+/// Waits until the gate opens, then becomes the command. Returns an exit code if that fails.
+pub(crate) fn become_when_opened(gate: RawFd, command: &[OsString]) -> u8 {
     let Some((program, arguments)) = command.split_first() else {
-        return CANNOT_RUN;
+        return CANNOT_RUN_CODE;
     };
-    let Ok(mut gate) = inherited::take_over(gate).map(UnixStream::from) else {
-        return CANNOT_RUN;
+    let Ok(mut gate) = inherited_socket::take_over(gate).map(UnixStream::from) else {
+        return CANNOT_RUN_CODE;
     };
     if gate.read_exact(&mut [0]).is_err() {
         // No process is left that could open it.
-        return CANNOT_RUN;
+        return CANNOT_RUN_CODE;
     }
     let Err(error) = become_command(program, arguments);
-    // If the process that opened it is gone, nobody needs the message.
+    // If the process that opened the gate has ended, no process needs the message.
     let _ = gate.write_all(b"!");
     cannot_run(program, &error)
 }
 
-/// Prints that a command cannot be run, and returns a shell's exit code for that.
+/// Prints that a command cannot be run, and returns the exit code that shells use.
 pub(super) fn cannot_run(program: &OsStr, error: &io::Error) -> u8 {
-    // If standard error is closed, the exit code still tells.
+    // If standard error is closed, the exit code still reports the failure.
     let program = program.display();
     let _ = writeln!(io::stderr(), "ringctl: cannot run {program}: {error}");
     match error.kind() {
-        ErrorKind::NotFound => NOT_FOUND,
-        _ => CANNOT_RUN,
+        ErrorKind::NotFound => NOT_FOUND_CODE,
+        _ => CANNOT_RUN_CODE,
     }
 }
 
-/// Replaces this process by a command.
+/// Replaces this process by a command. Returns only an error.
 ///
 /// # Errors
-/// Always, if it returns.
 pub(super) fn become_command(
     program: &OsStr,
     arguments: &[OsString],

@@ -1,15 +1,13 @@
-//! Long texts of `--help` that are made of those of several systems.
+//! Long help texts that consist of parts from several systems.
 
-use super::jitterbug::help as of_jitterbug;
-use super::lab2::help as of_rings;
+use super::jitterbug::help as jitterbug_help;
+use super::lab2::help as ring_help;
 
-/// What `ringctl run --help` says at length.
 pub(super) fn run_help() -> String {
-    [of_rings::RUN, of_jitterbug::RUN, of_rings::RUN_CODES].join("\n\n")
+    [ring_help::RUN, jitterbug_help::RUN, ring_help::RUN_CODES].join("\n\n")
 }
 
-/// What `ringctl lock --help` says at length.
 pub(super) fn lock_help() -> String {
-    let promise = [of_rings::LOCK, of_jitterbug::LOCK].join(" ");
-    [&promise, of_rings::LOCK_CODES].join("\n\n")
+    let about = [ring_help::LOCK, jitterbug_help::LOCK].join(" ");
+    [&about, ring_help::LOCK_CODES].join("\n\n")
 }

@@ -1,5 +1,6 @@
-//! Ends the keeper at the end of its lease if nothing else does: the kernel's clock goes on where all processes
-//! of a machine stand still. The command ends with the keeper, see [`Lifeline`](ring_process::Lifeline).
+//! A kernel timer that kills the keeper at the end of its lease. It works even if every process of the machine is
+//! stopped, because the kernel's clock continues. The command is killed with the keeper (see
+//! [`Lifeline`](ring_process::Lifeline)).
 
 use std::time::Duration;
 
@@ -9,12 +10,11 @@ use nix::sys::timer::{Expiration, Timer, TimerSetTimeFlags};
 use nix::time::ClockId;
 use ring_proto::time::Instant;
 
-/// A kernel timer that kills this process, unless it is dropped before.
+/// A kernel timer that kills this process. Dropping it disarms it.
 #[derive(Debug)]
 pub(super) struct KillTimer(Timer);
 
 impl KillTimer {
-    /// Makes a timer that is not armed.
     pub(super) fn new() -> nix::Result<Self> {
         let notify = SigevNotify::SigevSignal {
             signal: Signal::SIGKILL,
@@ -23,10 +23,10 @@ impl KillTimer {
         Timer::new(ClockId::CLOCK_BOOTTIME, SigEvent::new(notify)).map(Self)
     }
 
-    /// Arms the timer for `at`, in place of any earlier time.
+    /// Arms the timer for `at`, instead of any earlier time.
     pub(super) fn set(&mut self, at: Instant) {
         let at = TimeSpec::from_duration(Duration::from_nanos(at.as_nanos().max(1)));
-        // The kernel refuses only invalid times.
+        // It fails only for invalid times.
         let _ = self.0.set(
             Expiration::OneShot(at),
             TimerSetTimeFlags::TFD_TIMER_ABSTIME,

@@ -1,7 +1,8 @@
-//! `ringctl`: finds the daemon, asks it, and shows the answer.
+//! `ringctl`: finds a daemon, sends it a request and prints the answer.
 //!
-//! What all systems have in common is here, and names none of them; what is a system's own is in a folder of its
-//! name, here and in `render/`. `systems.rs` knows which there are.
+//! Code that all systems share is in this folder and names no system. Code for one system is in a folder of its name,
+//! here and in `render/`. `systems.rs` lists the systems. `ringctl` holds no lock itself: a keeper process does
+//! (`keeper/mod.rs`). Start with `options.rs` (the command line) and [`run_process`].
 
 #![forbid(unsafe_code)]
 
@@ -30,73 +31,100 @@ mod usage;
 mod values;
 mod watch;
 
-use std::io::Write;
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use clap::CommandFactory;
 use clap_complete::CompleteEnv;
-
-pub use error::Error;
-pub use fence::GuardOptions;
-pub use options::{Command, Options};
-pub use systems::SystemCommand;
-
 use ring_control::CONTROL_DIR;
-use status::Shown;
+use ring_process::stand_in_as_process_1;
 
-/// What a shell sets to ask. Its own name: what is set for another program is not to keep this one from its work.
-const ASKS: &str = "RINGCTL_COMPLETE";
+use error::Error;
+use options::{Command, Options};
+use status::Format;
 
-/// Answers a shell that asks what can be completed, and ends the process; nothing if none asks.
-pub fn complete_if_asked() {
-    CompleteEnv::with_factory(Options::command)
-        .var(ASKS)
-        .complete();
+/// Environment variable that a shell sets to request completions. No other program uses this name, so a variable that
+/// is set for another program never makes `ringctl` print completions.
+const COMPLETION_VARIABLE: &str = "RINGCTL_COMPLETE";
+
+/// Returns the command line's declaration, from which manual pages are generated.
+pub fn command() -> clap::Command {
+    Options::command()
 }
 
-/// Does what the options say, prints to `output`, and returns the process's exit code.
-///
-/// # Errors
-/// An [`Error`], or that `output` takes nothing.
-pub fn carry_out(options: &Options, output: &mut impl Write) -> anyhow::Result<u8> {
+/// Runs `ringctl` with the command line of this process, and returns the exit code.
+pub fn run_process() -> ExitCode {
+    // Ends the process if a shell requests completions.
+    CompleteEnv::with_factory(command)
+        .var(COMPLETION_VARIABLE)
+        .complete();
+    let mut output = io::BufWriter::new(io::stdout().lock());
+    let options = Options::of_process();
+    if !options.depends_on_caller()
+        && let Some(code) = stand_in_as_process_1()
+    {
+        return ExitCode::from(code);
+    }
+    match execute(&options, &mut output) {
+        Ok(code) => ExitCode::from(code),
+        Err(error) if is_closed_by_reader(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            let known: Option<&Error> = error.downcast_ref();
+            if !(options.quiet && known.is_some_and(Error::is_answer)) {
+                // If standard error is closed, the exit code still reports the failure.
+                let _ = writeln!(io::stderr(), "ringctl: {}", error_text(&options, &error));
+            }
+            ExitCode::from(known.map_or(1, Error::exit_code))
+        }
+    }
+}
+
+/// Whether the error means only that the reader closed the output, as `head` does.
+fn is_closed_by_reader(error: &anyhow::Error) -> bool {
+    let io: Option<&io::Error> = error.downcast_ref();
+    io.is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
+}
+
+fn execute(options: &Options, output: &mut impl Write) -> anyhow::Result<u8> {
     match &options.command {
-        Command::Status { check: true, .. } => status::check(socket(options), output),
+        Command::Status { check: true, .. } => status::check(socket_path(options), output),
         Command::Status { json, check: false } => {
             let shown = match json {
-                _ if options.quiet => Shown::No,
-                true => Shown::Json,
-                false => Shown::Page,
+                _ if options.quiet => Format::Nothing,
+                true => Format::Json,
+                false => Format::Page,
             };
-            status::status(&socket(options)?, shown, output)
+            status::status(&socket_path(options)?, shown, output)
         }
-        Command::System(command) => command.carry_out(socket(options), options.quiet, output),
+        Command::System(command) => command.execute(socket_path(options), options.quiet, output),
         Command::Watch { json, from, turns } => {
-            watch::watch(&socket(options)?, *json, *from, *turns, output)?;
+            watch::watch(&socket_path(options)?, *json, *from, *turns, output)?;
             Ok(0)
         }
         Command::Guard(guard) => Ok(fence::guard(guard)?),
         Command::Keep => {
-            keeper::keep()?;
+            keeper::run_keeper()?;
             Ok(0)
         }
-        Command::Become { gate, command } => Ok(gate::wait_and_become(*gate, command)),
+        Command::Become { gate, command } => Ok(gate::become_when_opened(*gate, command)),
     }
 }
 
-/// Returns what an error says to people, with the names of the machines that it names by MAC.
-pub fn message(options: &Options, error: &anyhow::Error) -> String {
+/// Returns an error's text for people, with the machine's name after each MAC address.
+fn error_text(options: &Options, error: &anyhow::Error) -> String {
     let text = format!("{error:#}");
-    match (&options.command, socket(options)) {
-        (Command::System(command), Ok(socket)) => command.named(&socket, text),
+    match (&options.command, socket_path(options)) {
+        (Command::System(command), Ok(socket)) => command.add_names(&socket, text),
         _ => text,
     }
 }
 
-fn socket(options: &Options) -> Result<PathBuf, Error> {
+fn socket_path(options: &Options) -> Result<PathBuf, Error> {
     let base = Path::new(CONTROL_DIR);
     match (&options.socket, &options.interface) {
         (Some(path), _) => Ok(path.clone()),
-        (None, Some(name)) => Ok(discover::socket(base, name)),
+        (None, Some(name)) => Ok(discover::socket_path(base, name)),
         (None, None) => discover::only_socket(base, |system| options.command.is_served_by(system)),
     }
 }

@@ -1,17 +1,16 @@
-//! What is known of the nodes of each system before one is asked: their names, their states, and the command that starts
-//! one.
+//! Facts about the nodes of each system: names, states and the command that starts one.
 
 use ring_control::NodeName;
 use ring_control::ftn::SYSTEM as FTN;
 use ring_control::jitterbug::{LEADER, ORPHAN, SYSTEM as JITTERBUG, WAITER};
 use ring_control::lab2::parse_ring_name;
 
-/// The list of servers of the token service, unless the command line or the environment names another one.
+/// The default list of servers of the token service.
 pub(super) const SERVERS: &str = "/etc/ringd/ftn.servers";
 
-/// What can be waited for at a node of a system: its states, as its status and its events have them in `state`, and `held`.
-/// `None` is Lab2.
-pub(super) fn waited_for(system: Option<&str>) -> &'static [&'static str] {
+/// Returns the states that `ringctl wait` can wait for at a node of a system; `None` is Lab2. They are values of
+/// `state` in its status and events, and `held`.
+pub(super) fn waitable_states(system: Option<&str>) -> &'static [&'static str] {
     match system {
         None => &["OWNER", "WAITER", "LOOSER", "GENERATING", "held"],
         Some(JITTERBUG) => &[LEADER, WAITER, ORPHAN],
@@ -19,13 +18,12 @@ pub(super) fn waited_for(system: Option<&str>) -> &'static [&'static str] {
     }
 }
 
-/// Whether a node of a system can be in a state that is waited for.
-pub(super) fn can_be(system: Option<&str>, state: &str) -> bool {
-    let known = waited_for(system);
+pub(super) fn has_waitable_state(system: Option<&str>, state: &str) -> bool {
+    let known = waitable_states(system);
     known.iter().any(|name| name.eq_ignore_ascii_case(state))
 }
 
-/// Returns the command that starts a node of this name, or any node of a ring.
+/// Returns the command that starts the node of this name, or any node of a ring.
 pub(super) fn start_command(name: Option<&NodeName>) -> String {
     let Some(name) = name.map(NodeName::to_string) else {
         return "sudo ringd IFACE".to_owned();
@@ -45,8 +43,8 @@ pub(super) fn start_command(name: Option<&NodeName>) -> String {
     }
 }
 
-/// Returns the command that starts a node of a system that can do what is asked.
-pub(super) fn start_serving(serves: impl Fn(Option<&str>) -> bool) -> &'static str {
+/// Returns the command that starts a node whose system can serve the command.
+pub(super) fn start_command_for(serves: impl Fn(Option<&str>) -> bool) -> &'static str {
     if serves(None) {
         "sudo ringd IFACE"
     } else {
@@ -54,12 +52,12 @@ pub(super) fn start_serving(serves: impl Fn(Option<&str>) -> bool) -> &'static s
     }
 }
 
-/// The node that a user means by a name, be it a ring's or `SYSTEM-PLACE`.
+/// Parses the name of a node: a ring's, or `SYSTEM-PLACE`.
 ///
 /// # Errors
-/// It is no name: why, as a sentence.
+/// Returns the reason as a sentence.
 pub(super) fn parse_name(name: &str) -> Result<NodeName, String> {
-    // A ring's name may be spelled in several ways; all others are as they are, and so is what has no colon.
+    // Only a ring's name can be spelled in several ways, and only after a colon. Other names stay unchanged.
     parse_ring_name(name)
 }
 
@@ -69,7 +67,7 @@ mod tests {
     use ring_control::NodeName;
 
     #[test]
-    fn a_node_that_does_not_run_is_started_by_the_command_of_its_system() {
+    fn each_system_has_its_start_command() {
         for (name, command) in [
             ("eth0", "sudo ringd eth0"),
             ("br-lan", "sudo ringd br-lan"),

@@ -1,4 +1,4 @@
-//! The command line of `ringctl`: what is common to all systems.
+//! The command line of `ringctl`: the part that all systems share.
 
 use std::env;
 use std::ffi::OsString;
@@ -9,139 +9,138 @@ use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::ArgValueCandidates;
 use ring_control::NodeName;
 
-use super::completion::nodes;
+use super::completion::node_candidates;
 use super::fence::GuardOptions;
 use super::nodes::parse_name;
 use super::systems::SystemCommand;
 use super::usage;
-use super::values::event;
+use super::values::parse_event_number;
 
-const EXAMPLES: &str = "\
-ringctl asks the only ringd on this machine that can do what is asked, unless \
---socket or -i names one. \
-If ringd does not answer, ringctl says so after 2 s and gives up after 5 s plus \
-the time of -w. watch, and commands that wait without -w or -n, keep waiting. \
-The last of an option given twice counts.
+const LONG_HELP: &str = "\
+ringctl asks the ringd of this machine. If several ringd can serve the command, \
+name one with -i or --socket. \
+If ringd does not answer, ringctl reports that after 2 s, and gives up after 5 s \
+plus the time of -w. watch, and commands that wait without -w or -n, keep \
+waiting. If an option is given twice, the last one counts.
 
 Examples:
-  ringctl status                     the ring as the only ringd here sees it
-  ringctl status -i eth0             as the ringd on eth0 sees it
-  ringctl status --json | jq .owner  for programs; times are in nanoseconds
+  ringctl status                     show the ring as the ringd here sees it
+  ringctl status -i eth0             show the ring of the ringd on eth0
+  ringctl status --json | jq .owner  print JSON; times are in nanoseconds
   ringctl status --check             one line for a monitor; exit code 0, 1 or 2
-  ringctl run -- backup /srv         run a command on one node at a time
-  ringctl run -n -- backup /srv      the same, but do not wait for the token
-  ringctl run -nq -- backup /srv     nor say so if it is held, for cron
+  ringctl run -- backup /srv         run a command on one machine at a time
+  ringctl run -n -- backup /srv      the same, without waiting for the token
+  ringctl run -nq -- backup /srv     the same, without a message, for cron
   ringctl once nightly --every 20h -- backup /srv
-                                     on one node of the ring, once a night
+                                     run a command once a night on one machine
 
-bash completes commands, options, nodes and names of tokens after
+For completion of commands, options, nodes and names of tokens in bash:
   source <(RINGCTL_COMPLETE=bash ringctl)
-and zsh and fish with their names in its place.
+For zsh and fish, replace bash by zsh or fish.
 
 Exit codes:
   0  done
   1  ringd answered with an error, or a system call failed
   2  wrong usage
-  3  no ringd runs here, none is reached at the socket, or it does not answer
-  4  several run here: choose one with -i
-  5  status: the node's health is critical, and the status says why
+  3  no ringd runs here, or it cannot be reached or does not answer
+  4  several ringd run here: choose one with -i
+  5  status: the node's health is critical; the status contains the reason
 
-The help of each command lists codes of its own.";
+The help of each command lists its other exit codes.";
 
-const WATCH: &str = "\
-Shows owners elected and lost, members, grades, and the locks of this machine. \
-An owner that hands the token on is shown if it has had it for 10 seconds; \
---turns shows each.
+const WATCH_HELP: &str = "\
+Shows changes of owners, members and grades, and the locks of this machine. \
+A handover of the token is shown only if the owner had the token for 10 seconds \
+or longer; --turns shows every handover.
 
-Events have numbers, turns of the token included. ringd remembers the latest \
-1,024 events, and the latest 1,024 that are neither turns nor locks granted or \
-refused. If those from N on are not all remembered, the state of all things comes \
-first, with the number of the last event before it.
+Each event has a number, also each handover. ringd keeps the last 1,024 events. \
+It also keeps the last 1,024 events that are neither handovers nor granted or \
+refused locks. If ringd no longer has all events from N on, watch first prints \
+the whole state with the number of the event before it.
 
-Exit codes: 3 when ringd ends; the message says with which --from to go on.";
+Exit codes: 3 when ringd ends; the message contains the --from to continue with.";
 
-/// Show a ring, and run commands while this machine holds its token.
+/// Show a ring, and run commands under its token.
 #[derive(Debug, Clone, Parser)]
 #[command(
     name = "ringctl",
     version,
     args_override_self = true,
-    after_long_help = EXAMPLES,
-    after_help = "--help says more."
+    after_long_help = LONG_HELP,
+    after_help = "Use --help for more."
 )]
-pub struct Options {
-    /// What to do.
+pub(crate) struct Options {
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
 
-    /// The control socket of the ringd to ask, which runs as root, as this user or as the user ringd.
+    /// The control socket of the ringd to ask. That ringd must run as root, as you or as the user ringd.
     #[arg(long, value_name = "PATH", global = true, conflicts_with = "interface")]
     pub socket: Option<PathBuf>,
 
-    /// Print no status and no refusal: the exit code says it. Errors are still printed.
+    /// Print neither a status nor a refusal: use the exit code. Errors are still printed.
     #[arg(short, long, global = true)]
     pub quiet: bool,
 
-    /// The interface of the ringd to ask: /run/ringd/IFACE.sock. IFACE:TYPE if it has an --ethertype. A node of
-    /// another system is SYSTEM-PLACE: /run/ringd-SYSTEM/SYSTEM-PLACE.sock.
-    #[arg(short, long, value_name = "IFACE", global = true, value_parser = parse_name, add = ArgValueCandidates::new(nodes))]
+    /// The interface of the ringd to ask, at /run/ringd/IFACE.sock. With --ethertype TYPE, give IFACE:TYPE. For a node
+    /// of another system, give SYSTEM-PLACE, at /run/ringd-SYSTEM/SYSTEM-PLACE.sock.
+    #[arg(short, long, value_name = "IFACE", global = true, value_parser = parse_name, add = ArgValueCandidates::new(node_candidates))]
     pub interface: Option<NodeName>,
 }
 
 impl Options {
-    /// What the command line of this process says. Ends the process if that is wrong, or help is
-    /// asked for.
-    pub fn of_process() -> Self {
+    /// Parses the command line of this process. Prints help or an error, and ends the process, if that is all to do.
+    pub(crate) fn of_process() -> Self {
         let given: Vec<_> = env::args_os().collect();
         let parsed = Self::try_parse_from(&given);
-        parsed.unwrap_or_else(|error| usage::explained(error, Self::command(), &given).exit())
+        parsed.unwrap_or_else(|error| usage::explain(error, Self::command(), &given).exit())
     }
 
-    /// Whether the process that has called this one matters, so that no other may take its place.
-    pub const fn is_for_its_caller(&self) -> bool {
+    /// Whether the command needs the calling process, so that no other process may stand between the two.
+    pub(crate) const fn depends_on_caller(&self) -> bool {
         match &self.command {
-            Command::System(command) => command.is_for_its_caller(),
+            Command::System(command) => command.depends_on_caller(),
             _ => false,
         }
     }
 }
 
-/// What `ringctl` can do.
+/// A command of `ringctl`.
 #[derive(Debug, Clone, Subcommand)]
-pub enum Command {
-    /// Show health, state, token, owner, members, locks, constants and counters.
+pub(crate) enum Command {
+    /// Show health, state, token, members, locks and counters.
     ///
-    /// The exit code is 5 while the node's health is critical: the node, or its ring, does not do its job.
+    /// The exit code is 5 while the node's health is critical: the node or its ring does not work.
     Status {
-        /// Print one line for a monitoring system: OK (exit code 0), WARNING (1) or CRITICAL (2), and why.
+        /// Print one line for a monitoring system: OK (exit code 0), WARNING (1) or CRITICAL (2), and the reason.
         #[arg(long, conflicts_with_all = ["json", "quiet"])]
         check: bool,
         /// Print JSON for programs: one object, times in nanoseconds.
         #[arg(long)]
         json: bool,
     },
-    /// What can be done with nodes of one system only.
+    /// A command that is specific to one system.
     #[command(flatten)]
     System(SystemCommand),
-    /// Print the state of the ring, then each event as it happens.
-    #[command(after_long_help = WATCH)]
+    /// Print the state of the ring, then each event.
+    #[command(after_long_help = WATCH_HELP)]
     Watch {
-        /// Print JSON for programs: one object a line.
+        /// Print JSON for programs: one object per line.
         #[arg(long)]
         json: bool,
-        /// Begin with event N if it is still retained.
-        #[arg(long, value_name = "N", value_parser = event, allow_negative_numbers = true)]
+        /// Begin with event N if ringd still has it.
+        #[arg(long, value_name = "N", value_parser = parse_event_number, allow_negative_numbers = true)]
         from: Option<u64>,
-        /// Print every turn of the token too, ten and more a second.
+        /// Print every handover of the token too, ten or more per second.
         #[arg(long)]
         turns: bool,
     },
-    /// Run CMD only if FILE records no newer token than $RINGD_TOKEN.
+    /// Run CMD unless FILE records a newer token than $RINGD_TOKEN.
     Guard(GuardOptions),
-    /// What `ringctl` starts to hold a lock.
+    /// The keeper process, which `ringctl` starts to hold a lock.
     #[command(hide = true)]
     Keep,
-    /// What `ringctl run` starts to become the command.
+    /// The process that `ringctl run` starts to become the command.
     #[command(hide = true)]
     Become {
         /// The file descriptor to wait at.
@@ -154,7 +153,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// Whether nodes of a system can do it; `None` is Lab2.
+    /// Whether nodes of a system can serve the command; `None` is Lab2.
     pub(super) fn is_served_by(&self, system: Option<&str>) -> bool {
         match self {
             Self::System(command) => command.is_served_by(system),
@@ -171,16 +170,16 @@ mod tests {
     use super::{Options, OsString, Parser, usage};
 
     #[test]
-    fn the_declaration_is_sound() {
+    fn the_command_line_is_consistent() {
         Options::command().debug_assert();
     }
 
     #[test]
-    fn an_error_says_what_to_type_instead() {
-        for (given, said) in [
+    fn a_usage_error_names_the_right_command() {
+        for (given, expected) in [
             (
                 &["once", "nightly", "/bin/true", "-x", "--every", "20h"][..],
-                "put options before the command, as in ringctl once nightly --every 20h -- /bin/true -x",
+                "put options before the command: ringctl once nightly --every 20h -- /bin/true -x",
             ),
             (
                 &["once", "nightly", "true", "--every=20h", "-x"],
@@ -188,15 +187,15 @@ mod tests {
             ),
             (
                 &["once", "--every", "20h", "--", "true"],
-                "<CMD> is missing, since 'true' is read as <NAME>: put the NAME before it",
+                "<CMD> is missing: 'true' is read as <NAME>; put the NAME before it",
             ),
             (
                 &["token", "--servers", "list", "run", "--", "true"],
-                "<CMD> is missing, since 'true' is read as <NAME>",
+                "<CMD> is missing: 'true' is read as <NAME>",
             ),
             (
                 &["guard", "--", "true"],
-                "<CMD> is missing, since 'true' is read as <FILE>: put the FILE before it",
+                "<CMD> is missing: 'true' is read as <FILE>; put the FILE before it",
             ),
             (&["run"], "the following required arguments"),
             (&["once", "nightly", "true"], "--every <DURATION>"),
@@ -204,8 +203,8 @@ mod tests {
             let given = ["ringctl"].iter().chain(given);
             let given: Vec<OsString> = given.map(OsString::from).collect();
             let error = Options::try_parse_from(&given).expect_err("it is wrong");
-            let text = usage::explained(error, Options::command(), &given).to_string();
-            assert!(text.contains(said), "{given:?}: {text}");
+            let text = usage::explain(error, Options::command(), &given).to_string();
+            assert!(text.contains(expected), "{given:?}: {text}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `ringctl lock --pipe`: a lock that lasts as long as a descriptor.
+//! `ringctl lock --pipe`: holds a lock while another process has the other end of a pipe open.
 
 use std::io::{self, Write};
 use std::os::fd::AsFd;
@@ -11,19 +11,19 @@ use super::connection::Connection;
 use super::keeper::NotAcquired;
 use super::kill_timer::KillTimer;
 use super::{Error, client};
-use ring_client::held::{HeldLock, Said};
-use ring_client::lease::{Margins, OVERDUE};
+use ring_client::held_lock::{HeldLock, LockMessage};
+use ring_client::lease::{Margins, OVERDUE_TEXT};
 
 const DAEMON: u64 = 0;
 const READER: u64 = 1;
 const ALARM: u64 = 2;
 
-/// Asks the daemon for the lock on a new connection, waits `wait_ms` for it, and prints its fencing token. Then holds it for
-/// as long as any process has the other end of standard output open.
+/// Requests the lock, waits `wait_ms` for it, and prints its fencing token. Then holds the lock while any process has
+/// the other end of standard output open.
 ///
 /// # Errors
-/// The lock is not granted, for which `not_acquired` has the error, or it is lost.
-pub(super) fn while_read(
+/// Fails with the error of `not_acquired` if the lock is not granted. Fails also if the lock is lost.
+pub(super) fn hold_while_read(
     connection: Connection<'_>,
     request: &OwnJson,
     wait_ms: Option<u64>,
@@ -31,23 +31,23 @@ pub(super) fn while_read(
     not_acquired: impl Fn(NotAcquired) -> Error,
     output: &mut impl Write,
 ) -> anyhow::Result<()> {
-    let answers_by = client::answers_by(wait_ms);
+    let answer_deadline = client::answer_deadline(wait_ms);
     let mut poller = Poller::new()?;
     let mut alarm = Alarm::new()?;
-    // Ends this process, and so closes the descriptor, at the end of the lease at the latest.
+    // At the end of the lease, the timer kills this process, and so closes the pipe.
     let mut kill_timer = KillTimer::new().map_err(io::Error::from)?;
     poller.add(&connection, DAEMON, Interest::Read)?;
     poller.add(&alarm, ALARM, Interest::Read)?;
-    // The write end of a pipe: the poller reports only its closing.
+    // For the write end of a pipe, the poller reports that the read end was closed.
     let stdout = io::stdout();
     poller
         .add(stdout.as_fd(), READER, Interest::Nothing)
         .map_err(|_| Error::NoPipe)?;
     let (lines, mut prober) = connection.into_parts();
-    let mut lock = HeldLock::ask(lines, request, answers_by, margins);
+    let mut lock = HeldLock::request(lines, request, answer_deadline, margins);
     loop {
         if lock.is_overdue(clock::now().monotonic) {
-            return Err(Error::Lost(OVERDUE.to_owned()).into());
+            return Err(Error::Lost(OVERDUE_TEXT.to_owned()).into());
         }
         alarm.by(lock.deadline())?;
         if lock.lease().is_none() {
@@ -57,7 +57,7 @@ pub(super) fn while_read(
         let ready: Vec<u64> = poller.ready().map(|ready| ready.key).collect();
         if ready.contains(&READER) {
             drop(kill_timer);
-            return Ok(lock.give_back(None, None)?);
+            return Ok(lock.release(None, None)?);
         }
         if ready.contains(&ALARM) {
             alarm.went_off();
@@ -65,28 +65,28 @@ pub(super) fn while_read(
         if ready.contains(&DAEMON) {
             lock.fill();
         }
-        while let Some(said) = lock.next_said() {
+        while let Some(message) = lock.next_message() {
             if let Some(lease) = lock.lease() {
                 kill_timer.set(lease.until());
             }
-            match said {
-                Said::Granted(grant) => {
+            match message {
+                LockMessage::Granted(grant) => {
                     writeln!(output, "{}", grant.fencing)?;
                     output.flush()?;
                 }
-                Said::Renewed | Said::Done | Said::Failed(_) => {}
-                Said::Refused(refusal) => {
+                LockMessage::Renewed | LockMessage::Done | LockMessage::Failed(_) => {}
+                LockMessage::Refused(refusal) => {
                     return Err(not_acquired(NotAcquired::Refused(refusal)).into());
                 }
-                Said::Lost(loss) => return Err(Error::Lost(loss.text).into()),
-                Said::Error(why) => return Err(Error::Refused(why).into()),
+                LockMessage::Lost(loss) => return Err(Error::Lost(loss.text).into()),
+                LockMessage::Error(why) => return Err(Error::Refused(why).into()),
             }
         }
         if lock.is_unanswered(clock::now().monotonic) {
-            return Err(Error::Gone(client::silent()).into());
+            return Err(Error::Gone(client::no_answer_text()).into());
         }
         if lock.has_ended() {
-            return Err(Error::Gone("ringd has ended, and the lock with it".to_owned()).into());
+            return Err(Error::Gone("ringd has ended, and so has the lock".to_owned()).into());
         }
     }
 }

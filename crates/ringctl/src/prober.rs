@@ -1,4 +1,4 @@
-//! Probes a silent daemon, so that its user learns that it is stopped or hangs.
+//! Probes a daemon that does not answer, and tells the user why a wait lasts.
 
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -12,114 +12,111 @@ use ring_control::Reply;
 use ring_proto::time::Instant;
 use ring_runtime::clock;
 
-use super::client::{self, Plain};
+use super::client::{self, CommonRequest};
 use super::render::{self, Obstacle};
 
-/// Maximum silence before the daemon is probed.
-const QUIET: Duration = Duration::from_secs(1);
-/// Maximum time for the answer to a probe before the user is told.
-const PATIENCE: Duration = Duration::from_secs(1);
-/// The time from such an answer to the next probe, and from one look at what the token waits for to the next.
-const AGAIN: Duration = Duration::from_secs(1);
-/// How long the user waits for the token before being told why.
-const PATIENT: Duration = Duration::from_secs(2);
+/// Time without a message until the daemon is probed.
+const PROBE_AFTER: Duration = Duration::from_secs(1);
+/// Time without an answer to a probe until a warning is printed.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
+/// Time from an answer to the next probe, and between two checks of the obstacle.
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
+/// Time that the user waits for the token without an explanation.
+const EXPLAIN_AFTER: Duration = Duration::from_secs(2);
 
-/// What the user is told of a wait for the token.
+/// The reasons for a wait that are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reasons {
-    /// Each reason, also that another program has the token.
+    /// Each reason, even that another program holds the token.
     All,
-    /// Only what does not pass by itself.
-    Lasting {
-        /// Whether the token is of use only with a quorum.
-        requires_quorum: bool,
-    },
+    /// Only reasons that do not pass by themselves.
+    Lasting { requires_quorum: bool },
 }
 
-/// When the user is told why the token does not come, and what was told last.
-struct Explanations {
+/// The time of the next explanation, and the last one.
+struct ExplanationSchedule {
     at: Instant,
-    of: Reasons,
-    told: Option<String>,
+    reasons: Reasons,
+    last_text: Option<String>,
 }
 
-/// Waits for one daemon, and probes it.
+/// A wait for one daemon, with probes.
 pub(super) struct Prober<'a> {
     socket: &'a Path,
     phase: Phase,
-    /// `None`: the user is not told why the token does not come.
-    explanations: Option<Explanations>,
+    /// `None` if the user is not told why the token does not come.
+    explanations: Option<ExplanationSchedule>,
 }
 
 enum Phase {
-    /// The next probe is at this time.
-    Quiet(Instant),
-    /// It was probed, if it accepted, and has until then for an answer.
-    Asked(Option<UnixStream>, Instant),
-    /// It has not answered, and the user knows.
-    Told(Option<UnixStream>),
+    /// The next probe starts at this time.
+    Idle(Instant),
+    /// A probe waits for an answer until this time. There is no stream if the daemon did not accept it.
+    Probing(Option<UnixStream>, Instant),
+    /// The probe was not answered, and the user was told.
+    Reported(Option<UnixStream>),
 }
 
 impl<'a> Prober<'a> {
-    /// Makes a prober for the daemon at `socket`, which was asked for something now.
+    /// Creates a prober for the daemon at `socket`, which got a request now.
     pub(super) fn new(socket: &'a Path) -> Self {
         Self {
             socket,
-            phase: Phase::Quiet(clock::now().monotonic + QUIET),
+            phase: Phase::Idle(clock::now().monotonic + PROBE_AFTER),
             explanations: None,
         }
     }
 
-    /// Makes a prober for the daemon at `socket`, which was asked for the token: it also tells the user what the
-    /// token waits for, and again when that changes.
-    pub(super) fn explaining(socket: &'a Path, of: Reasons) -> Self {
+    /// Creates a prober for a request for the token. It also tells the user what the token waits for, and tells it
+    /// again when that changes.
+    pub(super) fn new_explaining(socket: &'a Path, reasons: Reasons) -> Self {
         Self {
-            explanations: Some(Explanations {
-                at: clock::now().monotonic + PATIENT,
-                of,
-                told: None,
+            explanations: Some(ExplanationSchedule {
+                at: clock::now().monotonic + EXPLAIN_AFTER,
+                reasons,
+                last_text: None,
             }),
             ..Self::new(socket)
         }
     }
 
-    /// The token has come: from now on the prober looks only into the daemon's silence.
+    /// Stops explaining after the grant. From now on it only probes.
     pub(super) fn stop_explaining(&mut self) {
         *self = Self::new(self.socket);
     }
 
-    /// Waits until `fd` is readable, until `by` at most. Returns whether it is.
+    /// Waits until `fd` is readable, but not beyond `by`. Returns whether it is readable.
     pub(super) fn wait(&mut self, fd: impl AsFd, by: Option<Instant>) -> io::Result<bool> {
         loop {
             let now = clock::now().monotonic;
-            let until = [by, self.phase.ends(), self.explains()];
+            let until = [by, self.phase.ends_at(), self.explain_at()];
             let until = until.into_iter().flatten().min();
             let (is_readable, has_answered) = self.phase.poll(fd.as_fd(), until, now)?;
             if is_readable {
-                self.phase.heard();
+                self.phase.on_message();
                 return Ok(true);
             }
             let now = clock::now().monotonic;
             if has_answered {
-                self.phase = Phase::Quiet(now + AGAIN);
+                self.phase = Phase::Idle(now + RETRY_INTERVAL);
             }
             if by.is_some_and(|by| by <= now) {
                 return Ok(false);
             }
-            if self.phase.ends().is_some_and(|at| at <= now) {
-                self.go_on(now);
+            if self.phase.ends_at().is_some_and(|at| at <= now) {
+                self.advance(now);
             }
-            if self.explains().is_some_and(|at| at <= now) {
+            if self.explain_at().is_some_and(|at| at <= now) {
                 self.explain();
             }
         }
     }
 
-    /// When to tell the user why the token does not come: not while a probe is unanswered, since a daemon that may
-    /// be stopped explains nothing, and at once when it is answered late.
-    fn explains(&self) -> Option<Instant> {
-        let is_quiet = matches!(self.phase, Phase::Quiet(_));
-        let explanations = self.explanations.as_ref().filter(|_| is_quiet);
+    /// Returns when to explain next. There is no explanation while a probe is unanswered, because the daemon would
+    /// not answer the question either. A late answer is followed by an explanation at once.
+    fn explain_at(&self) -> Option<Instant> {
+        let is_idle = matches!(self.phase, Phase::Idle(_));
+        let explanations = self.explanations.as_ref().filter(|_| is_idle);
         explanations.map(|explanations| explanations.at)
     }
 
@@ -127,53 +124,52 @@ impl<'a> Prober<'a> {
         let Some(explanations) = &mut self.explanations else {
             return;
         };
-        let obstacle = obstacle(self.socket, explanations.of);
+        let obstacle = ask_obstacle(self.socket, explanations.reasons);
         let (reason, since) = obstacle.map(|it| (it.text, it.since)).unzip();
-        if let Some(reason) = reason.as_ref().filter(|_| reason != explanations.told) {
+        if let Some(reason) = reason.as_ref().filter(|_| reason != explanations.last_text) {
             let since = since.unwrap_or_default();
-            // Where nobody can be told it waits all the same.
+            // If standard error is closed, it still waits.
             let _ = writeln!(
                 io::stderr(),
                 "ringctl: waiting for the token: {reason}{since}"
             );
         }
-        explanations.told = reason;
-        explanations.at = clock::now().monotonic + AGAIN;
+        explanations.last_text = reason;
+        explanations.at = clock::now().monotonic + RETRY_INTERVAL;
     }
 
-    fn go_on(&mut self, now: Instant) {
+    fn advance(&mut self, now: Instant) {
         let next = match &mut self.phase {
-            Phase::Quiet(_) => match client::probe(self.socket) {
-                Ok(probe) => Phase::Asked(Some(probe), now + PATIENCE),
-                // It does not accept connections.
+            Phase::Idle(_) => match client::probe(self.socket) {
+                Ok(probe) => Phase::Probing(Some(probe), now + ANSWER_TIMEOUT),
+                // The daemon does not accept connections.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    Phase::Asked(None, now + PATIENCE)
+                    Phase::Probing(None, now + ANSWER_TIMEOUT)
                 }
-                // Its socket's file is gone, which says nothing about an open connection.
-                Err(_) => Phase::Quiet(now + AGAIN),
+                // The socket's file is gone. The open connection may still work.
+                Err(_) => Phase::Idle(now + RETRY_INTERVAL),
             },
-            Phase::Asked(probe, _) => {
-                // Where nobody can be told it waits all the same.
+            Phase::Probing(probe, _) => {
+                // If standard error is closed, it still waits.
                 let _ = writeln!(
                     io::stderr(),
                     "ringctl: waiting for ringd at {}, which does not answer: it is stopped, or hangs",
                     self.socket.display()
                 );
-                Phase::Told(probe.take())
+                Phase::Reported(probe.take())
             }
-            Phase::Told(_) => return,
+            Phase::Reported(_) => return,
         };
         self.phase = next;
     }
 }
 
-/// Asks the daemon what the token waits for.
-fn obstacle(socket: &Path, of: Reasons) -> Option<Obstacle> {
-    let Ok(Reply::Status(status)) = client::ask(socket, &Plain::Status) else {
+fn ask_obstacle(socket: &Path, reasons: Reasons) -> Option<Obstacle> {
+    let Ok(Reply::Status(status)) = client::ask(socket, &CommonRequest::Status) else {
         return None;
     };
     let view = render::view(status).ok()?;
-    match of {
+    match reasons {
         Reasons::All => view.obstacle(false),
         Reasons::Lasting { requires_quorum } => {
             view.obstacle(requires_quorum).filter(|it| it.is_lasting)
@@ -182,21 +178,21 @@ fn obstacle(socket: &Path, of: Reasons) -> Option<Obstacle> {
 }
 
 impl Phase {
-    /// The daemon has said something on another connection.
-    fn heard(&mut self) {
-        if let Self::Quiet(at) = self {
-            *at = clock::now().monotonic + QUIET;
+    /// Delays the next probe after a message on the other connection.
+    fn on_message(&mut self) {
+        if let Self::Idle(at) = self {
+            *at = clock::now().monotonic + PROBE_AFTER;
         }
     }
 
-    const fn ends(&self) -> Option<Instant> {
+    const fn ends_at(&self) -> Option<Instant> {
         match self {
-            Self::Quiet(at) | Self::Asked(_, at) => Some(*at),
-            Self::Told(_) => None,
+            Self::Idle(at) | Self::Probing(_, at) => Some(*at),
+            Self::Reported(_) => None,
         }
     }
 
-    /// Waits until then, and returns whether `fd` is readable and whether the probe was answered.
+    /// Waits until that time. Returns whether `fd` is readable and whether the probe was answered.
     fn poll(
         &self,
         fd: BorrowedFd<'_>,
@@ -204,11 +200,11 @@ impl Phase {
         now: Instant,
     ) -> io::Result<(bool, bool)> {
         let mut waiting = vec![PollFd::new(fd, PollFlags::POLLIN)];
-        if let Self::Asked(Some(probe), _) | Self::Told(Some(probe)) = self {
+        if let Self::Probing(Some(probe), _) | Self::Reported(Some(probe)) = self {
             waiting.push(PollFd::new(probe.as_fd(), PollFlags::POLLIN));
         }
         let timeout = until.map_or(PollTimeout::NONE, |until| {
-            // Rounded up to whole milliseconds.
+            // Rounded up: a shorter wait would end before the deadline.
             let left = until.since(now).as_nanos().div_ceil(1_000_000);
             PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX)
         });

@@ -7,45 +7,34 @@ use anyhow::Context;
 use ring_control::{Health, Reply, Verdict, harmless};
 
 use super::Error;
-use super::client::{self, Plain};
+use super::client::{self, CommonRequest};
 use super::render::{self, View};
 
-/// The exit code for a node whose health is critical.
 const CRITICAL: u8 = 5;
 
-/// How a status is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shown {
-    /// Not at all.
-    No,
-    /// As a page for people.
+pub(super) enum Format {
+    Nothing,
     Page,
-    /// As JSON.
     Json,
 }
 
-/// Shows a node's status, and returns an exit code by the node's health.
-///
-/// # Errors
-/// An [`Error`], or that `output` takes nothing.
-pub(super) fn status(socket: &Path, shown: Shown, output: &mut impl Write) -> anyhow::Result<u8> {
-    let view = ask(socket)?;
-    show(&*view, shown, output).context("cannot write the answer")?;
-    let is_critical = view.verdict().health == Health::Critical;
+/// Prints a node's status. Returns exit code 5 if the node's health is critical.
+pub(super) fn status(socket: &Path, format: Format, output: &mut impl Write) -> anyhow::Result<u8> {
+    let view = fetch_view(socket)?;
+    write_view(&*view, format, output).context("cannot write the answer")?;
+    let is_critical = view.node().verdict().health == Health::Critical;
     Ok(if is_critical { CRITICAL } else { 0 })
 }
 
-/// Prints a line for a monitor, and returns the exit code that monitoring plugins have for it.
-///
-/// # Errors
-/// `output` takes nothing.
+/// Prints one line for a monitor. Returns the exit code that monitoring plugins use for it.
 pub(super) fn check(socket: Result<PathBuf, Error>, output: &mut impl Write) -> anyhow::Result<u8> {
-    let (health, text) = match socket.and_then(|socket| ask(&socket)) {
+    let (health, text) = match socket.and_then(|socket| fetch_view(&socket)) {
         Ok(view) => {
-            let Verdict { health, troubles } = view.verdict();
+            let Verdict { health, troubles } = view.node().verdict();
             let troubles: Vec<String> = troubles.iter().map(|it| harmless(it)).collect();
             let text = match troubles.as_slice() {
-                [] => view.line(),
+                [] => view.summary(),
                 troubles => troubles.join("; "),
             };
             (health, text)
@@ -70,8 +59,8 @@ fn one_line(error: &Error) -> String {
     lines.join(" ")
 }
 
-fn ask(socket: &Path) -> Result<Box<dyn View>, Error> {
-    match client::ask(socket, &Plain::Status)? {
+fn fetch_view(socket: &Path) -> Result<Box<dyn View>, Error> {
+    match client::ask(socket, &CommonRequest::Status)? {
         Reply::Status(status) => render::view(status).map_err(|reason| Error::Reply {
             path: socket.to_owned(),
             reason,
@@ -80,11 +69,11 @@ fn ask(socket: &Path) -> Result<Box<dyn View>, Error> {
     }
 }
 
-fn show(view: &dyn View, shown: Shown, output: &mut impl Write) -> io::Result<()> {
-    match shown {
-        Shown::No => return Ok(()),
-        Shown::Page => view.show(output)?,
-        Shown::Json => render::json(view.json().json(), output)?,
+fn write_view(view: &dyn View, format: Format, output: &mut impl Write) -> io::Result<()> {
+    match format {
+        Format::Nothing => return Ok(()),
+        Format::Page => view.write_page(output)?,
+        Format::Json => render::write_json(view.node().json(), output)?,
     }
     output.flush()
 }

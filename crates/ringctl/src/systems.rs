@@ -9,37 +9,34 @@ use ring_control::jitterbug::SYSTEM as JITTERBUG;
 use super::Error;
 use super::ftn::{self, TokenOptions};
 use super::lab2::{self, RingCommand};
-use super::nodes::can_be;
+use super::nodes::has_waitable_state;
 
-/// What can be done with nodes of one system only.
+/// A command that is specific to one system.
 #[derive(Debug, Clone, Subcommand)]
-pub enum SystemCommand {
-    /// Of a Lab2 ring.
+pub(crate) enum SystemCommand {
+    /// A command for a node of a ring.
     #[command(flatten)]
     Ring(RingCommand),
-    /// Hold tokens of the FTN token service, and get and set their data.
+    /// Hold tokens of the token service; get and set their data.
     Token(TokenOptions),
-    /// What a keeper starts to hold a token for it.
+    /// The granter process, which a keeper starts to hold a token.
     #[command(hide = true)]
     GrantToken,
 }
 
 impl SystemCommand {
-    /// Carries it out at the node of a socket, if it needs one, prints to `output`, and returns the process's exit code.
-    ///
-    /// # Errors
-    /// An [`Error`], or that `output` takes nothing.
-    pub(super) fn carry_out(
+    /// Executes the command at the node of `socket`, if it needs one. Prints to `output` and returns the exit code.
+    pub(super) fn execute(
         &self,
         socket: Result<PathBuf, Error>,
         quiet: bool,
         output: &mut impl Write,
     ) -> anyhow::Result<u8> {
         match self {
-            Self::Ring(command) => lab2::carry_out(command, &socket?, quiet, output),
-            Self::Token(token) => ftn::carry_out(token, output),
+            Self::Ring(command) => lab2::execute(command, &socket?, quiet, output),
+            Self::Token(token) => ftn::execute(token, output),
             Self::GrantToken => {
-                ftn::grant()?;
+                ftn::run_granter()?;
                 Ok(0)
             }
         }
@@ -47,31 +44,29 @@ impl SystemCommand {
 }
 
 impl SystemCommand {
-    /// Whether nodes of a system can do it; `None` is Lab2.
+    /// Whether nodes of a system can serve the command; `None` is Lab2.
     pub(super) fn is_served_by(&self, system: Option<&str>) -> bool {
         match (self, system) {
             (Self::Ring(RingCommand::Wait { target, .. }), system) => {
-                can_be(system, &target.name())
+                has_waitable_state(system, &target.name())
             }
             (Self::Ring(_), None) => true,
-            (Self::Ring(command), Some(JITTERBUG)) => !command.is_for_rings_only(),
+            (Self::Ring(command), Some(JITTERBUG)) => !command.is_lab2_only(),
             (Self::Ring(_), Some(_)) | (Self::Token(_) | Self::GrantToken, _) => false,
         }
     }
 
-    /// Returns a text in which each MAC address has the name of its machine behind it, as far as the node at `socket` knows
-    /// the machines.
-    pub(super) fn named(&self, socket: &Path, text: String) -> String {
+    /// Returns a text with the machine's name after each MAC address that the node at `socket` knows.
+    pub(super) fn add_names(&self, socket: &Path, text: String) -> String {
         match self {
-            Self::Ring(_) => lab2::named_by(socket, text),
+            Self::Ring(_) => lab2::add_names(socket, text),
             Self::Token(_) | Self::GrantToken => text,
         }
     }
 
-    /// Whether the process that has called `ringctl` matters.
-    pub(super) const fn is_for_its_caller(&self) -> bool {
+    pub(super) const fn depends_on_caller(&self) -> bool {
         match self {
-            Self::Ring(command) => command.is_for_its_caller(),
+            Self::Ring(command) => command.depends_on_caller(),
             Self::Token(_) | Self::GrantToken => false,
         }
     }
@@ -82,10 +77,10 @@ mod tests {
     use clap::Parser;
 
     use crate::Options;
-    use crate::nodes::start_serving;
+    use crate::nodes::start_command_for;
 
     #[test]
-    fn a_command_goes_to_the_systems_that_can_do_it() {
+    fn each_command_is_served_by_the_right_systems() {
         let served = |words: &str| -> Vec<&str> {
             let given = ["ringctl"].into_iter().chain(words.split(' '));
             let command = Options::try_parse_from(given).expect("it is right").command;
@@ -116,14 +111,14 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_on_which_no_node_can_do_it_is_told_what_to_start() {
+    fn the_start_command_is_for_a_system_that_can_serve() {
         for (words, start) in [
             ("yield node3", "sudo ringd IFACE"),
             ("wait leader", "sudo ringd jitterbug IFACE"),
         ] {
             let given = ["ringctl"].into_iter().chain(words.split(' '));
             let command = Options::try_parse_from(given).expect("it is right").command;
-            assert_eq!(start_serving(|it| command.is_served_by(it)), start);
+            assert_eq!(start_command_for(|it| command.is_served_by(it)), start);
         }
     }
 }

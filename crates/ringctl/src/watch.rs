@@ -1,4 +1,4 @@
-//! `ringctl watch`: events as they happen.
+//! `ringctl watch`: prints events as they happen.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -8,14 +8,14 @@ use ring_control::{EventHead, EventMessage, Reply};
 use ring_proto::time::Instant;
 
 use super::Error;
-use super::client::Plain;
-use super::connection::{Connection, Heard};
+use super::client::CommonRequest;
+use super::connection::{Connection, Received};
 use super::render::{self, View};
 
-/// Prints events, with or without turns of the token, until the daemon ends.
+/// Prints events until the daemon ends. `turns` includes the handovers of the token.
 ///
 /// # Errors
-/// An [`Error`], at the latest when the daemon ends, or that `output` takes nothing.
+/// Always fails in the end: with an [`Error`] when the daemon ends, or if `output` cannot be written.
 pub(super) fn watch(
     socket: &Path,
     json: bool,
@@ -23,27 +23,27 @@ pub(super) fn watch(
     turns: bool,
     output: &mut impl Write,
 ) -> anyhow::Result<()> {
-    let mut news = News::from(socket, from, turns)?;
+    let mut events = EventStream::open(socket, from, turns)?;
     let mut next = from;
-    // Has the names of the members.
+    // The view of the snapshot has the names of the members.
     let mut view = None;
-    while let Next::Reply(line, reply) = news.next(None)? {
+    while let WatchInput::Reply(line, reply) = events.next(None)? {
         match reply {
             Reply::Snapshot(snapshot) => {
                 next = Some(snapshot.number + 1);
                 if !json {
                     let number = snapshot.number;
-                    let shown =
-                        render::view(snapshot.status).map_err(|reason| unreadable(&reason))?;
-                    writeln!(output, "{number} now {}", shown.line())?;
+                    let shown = render::view(snapshot.status)
+                        .map_err(|reason| unexpected_reply(&reason))?;
+                    writeln!(output, "{number} now {}", shown.summary())?;
                     view = Some(shown);
                 }
             }
             Reply::Event(event) => {
-                let head = event.head().map_err(|reason| unreadable(&reason))?;
+                let head = event.head().map_err(|reason| unexpected_reply(&reason))?;
                 next = Some(head.number + 1);
                 if !json {
-                    show_event(&event, &head, view.as_deref(), output)?;
+                    write_event(&event, &head, view.as_deref(), output)?;
                 }
             }
             Reply::Error(why) => return Err(Error::Refused(why).into()),
@@ -58,49 +58,45 @@ pub(super) fn watch(
     let from = next.map_or_else(String::new, |next| format!(" --from {next}"));
     let turns = if turns { " --turns" } else { "" };
     Err(Error::Gone(format!(
-        "ringd has closed the connection; once it runs again, go on with ringctl watch{from}{turns}"
+        "ringd has closed the connection; when it runs again, continue with ringctl watch{from}{turns}"
     ))
     .into())
 }
 
-/// What a watch has received.
-pub(super) enum Next {
-    /// A message: its line, and the line decoded.
+pub(super) enum WatchInput {
+    /// A message: its line, and the decoded line.
     Reply(Vec<u8>, Reply),
-    /// Nothing before the deadline.
-    Late,
-    /// The connection has ended.
-    End,
+    TimedOut,
+    Closed,
 }
 
-/// The messages of a daemon.
-pub(super) struct News<'a>(Connection<'a>);
+pub(super) struct EventStream<'a>(Connection<'a>);
 
-impl<'a> News<'a> {
-    /// Watches from now on, or from the event of a number on.
-    pub(super) fn from(socket: &'a Path, from: Option<u64>, turns: bool) -> Result<Self, Error> {
+impl<'a> EventStream<'a> {
+    /// Starts a watch, from the event of number `from` if there is one.
+    pub(super) fn open(socket: &'a Path, from: Option<u64>, turns: bool) -> Result<Self, Error> {
         let mut daemon = Connection::open(socket)?;
-        // If it has no room for one more client, it still says so.
-        let _ = daemon.say(&Plain::Watch { from, turns });
+        // A daemon without room for another client answers although sending failed.
+        let _ = daemon.send(&CommonRequest::Watch { from, turns });
         Ok(Self(daemon))
     }
 
-    /// Returns the next message that this version knows, if it comes before the deadline.
-    pub(super) fn next(&mut self, deadline: Option<Instant>) -> Result<Next, Error> {
+    /// Returns the next message before the deadline. Skips messages that this version does not know.
+    pub(super) fn next(&mut self, deadline: Option<Instant>) -> Result<WatchInput, Error> {
         loop {
-            let line = match self.0.hear(|| deadline).map_err(Error::System)? {
-                Heard::Line(line) => line,
-                Heard::Late => return Ok(Next::Late),
-                Heard::End => return Ok(Next::End),
+            let line = match self.0.receive(|| deadline).map_err(Error::System)? {
+                Received::Line(line) => line,
+                Received::TimedOut => return Ok(WatchInput::TimedOut),
+                Received::Closed => return Ok(WatchInput::Closed),
             };
             if let Ok(reply) = serde_json::from_slice(&line) {
-                return Ok(Next::Reply(line, reply));
+                return Ok(WatchInput::Reply(line, reply));
             }
         }
     }
 }
 
-fn show_event(
+fn write_event(
     event: &EventMessage,
     head: &EventHead,
     view: Option<&dyn View>,
@@ -110,12 +106,12 @@ fn show_event(
     let time = humantime::format_rfc3339_millis(time);
     let text = render::event_text(event, head);
     let text = match view {
-        Some(view) => view.named(text),
+        Some(view) => view.add_names(text),
         None => text,
     };
     writeln!(output, "{} {time} {} {text}", head.number, head.event)
 }
 
-fn unreadable(reason: &serde_json::Error) -> Error {
+fn unexpected_reply(reason: &serde_json::Error) -> Error {
     Error::Unexpected(reason.to_string())
 }

@@ -3,14 +3,11 @@
 #[path = "../../../tests/man/pages.rs"]
 mod pages;
 
-use clap::CommandFactory;
-use ringctl::Options;
-
 use pages::{check, check_lines, pages};
 
 #[test]
 fn manual_pages_say_what_help_says() {
-    let made = pages(Options::command());
+    let made = pages(ringctl::command());
     let names_aliases = made["ringctl-run.8"].contains(r"\-\-wait]");
     assert!(names_aliases, "--timeout has another name");
     let is_own = |name: &str| name.starts_with("ringctl");
@@ -19,5 +16,5 @@ fn manual_pages_say_what_help_says() {
 
 #[test]
 fn no_line_of_help_is_broken_twice() {
-    check_lines(&Options::command());
+    check_lines(&ringctl::command());
 }

@@ -1,6 +1,5 @@
-//! Numbers of bytes as options and sentences have them.
+//! Numbers of bytes in options and in sentences.
 
-/// What a number of bytes is given in.
 const UNITS: [(&str, usize); 3] = [("KiB", 10), ("MiB", 20), ("GiB", 30)];
 
 /// Formats a number of bytes for a sentence: `1 byte`, `1,100 bytes`.
@@ -15,7 +14,7 @@ pub fn format_bytes(count: usize) -> String {
 /// Parses a number of bytes, as in `256MiB`.
 ///
 /// # Errors
-/// What is wrong with the text, and which units there are.
+/// Returns the cause and the units.
 pub fn parse_bytes(text: &str) -> Result<usize, String> {
     let wrong =
         || "not a size: give a whole number and one of KiB, MiB, GiB, as in 256MiB".to_owned();
@@ -26,12 +25,12 @@ pub fn parse_bytes(text: &str) -> Result<usize, String> {
     let number: usize = number.parse().map_err(|_| wrong())?;
     number
         .checked_mul(1 << shift)
-        .ok_or_else(|| "larger than any memory".to_owned())
+        .ok_or_else(|| "too large: it is larger than any memory".to_owned())
 }
 
-/// Returns as much of a text as fits into `most` bytes.
-pub fn first_bytes(text: &str, most: usize) -> &str {
-    let ends = (0..=most.min(text.len())).rev();
+/// Returns as much of a text as fits into `max` bytes.
+pub fn first_bytes(text: &str, max: usize) -> &str {
+    let ends = (0..=max.min(text.len())).rev();
     let end = { ends }.find(|&end| text.is_char_boundary(end));
     &text[..end.unwrap_or(0)]
 }
@@ -41,7 +40,7 @@ mod tests {
     use super::{format_bytes, parse_bytes};
 
     #[test]
-    fn thousands_are_set_apart() {
+    fn thousands_are_separated() {
         let formatted = [0, 1, 999, 1_000, 1_024].map(format_bytes);
         let expected = [
             "0 bytes",

@@ -1,16 +1,15 @@
-//! Durations as people write them, `100ms`, `1500us`, `0ms`, `1m30s`, `2w`, and as sentences have them, `5.5 ms`.
+//! Durations in options (`100ms`, `1500us`, `0ms`, `1m30s`, `2w`) and in sentences (`5.5 ms`).
 
 use std::time::Duration;
 
-/// The units, as the error spells them.
 const UNITS: &str = "ns, us, ms, s, m, h, d, w";
 
-/// Parses a duration with its unit. Months and years, which have no fixed length, are none of them.
+/// Parses a duration with a unit. Months and years have no fixed length, so they are no units.
 ///
-/// The options of daemons are parsed so: most are a few milliseconds, and `--heartbeat 100` would be 100 s.
+/// The daemons' options need the unit: most are a few milliseconds, and `--heartbeat 100` would be 100 s.
 ///
 /// # Errors
-/// What is wrong with the text, and which units there are.
+/// Returns the cause and the units.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let digit = |c: char| c.is_ascii_digit();
     if text
@@ -18,7 +17,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
         .is_some_and(|rest| rest.starts_with(digit))
     {
         return Err(format!(
-            "not a duration, which cannot be negative: give a number and one of {UNITS}, as in 100ms"
+            "not a duration: it cannot be negative; give a number and one of {UNITS}, as in 100ms"
         ));
     }
     for unit in text.split(|c: char| !c.is_alphabetic()) {
@@ -37,10 +36,10 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
     })
 }
 
-/// Parses a duration with its unit, or a number of seconds, as flock(1), sleep(1) and systemd take it.
+/// Parses a duration with a unit, or a number of seconds, which flock(1), sleep(1) and systemd accept too.
 ///
 /// # Errors
-/// What is wrong with the text, and which units there are.
+/// Returns the cause and the units.
 pub fn parse_duration_or_seconds(text: &str) -> Result<Duration, String> {
     let Ok(seconds) = text.parse::<f64>() else {
         return parse_duration(text).map_err(|why| format!("{why}, or seconds, as in 0.5"));
@@ -80,7 +79,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn every_unit_is_taken() {
+    fn every_unit_is_accepted() {
         let cases = [
             ("0ms", Duration::ZERO),
             ("7ns", Duration::from_nanos(7)),
@@ -102,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_duration_is_refused_with_the_units() {
+    fn an_error_lists_the_units() {
         for text in [
             "", "5", "0", "ms", "-5ms", "-1", "5days", "5M", "5 sec", "5µs", "1y", "5ms?",
         ] {
@@ -115,14 +114,14 @@ mod tests {
     }
 
     #[test]
-    fn what_no_clock_can_count_is_refused() {
+    fn a_too_large_or_too_fine_duration_is_refused() {
         for text in ["99999999999999999999s", "99999999999999999h", "0.5ns"] {
             assert!(parse_duration(text).is_err(), "{text}");
         }
     }
 
     #[test]
-    fn durations_are_formatted_in_their_largest_unit() {
+    fn durations_are_formatted_in_the_largest_unit() {
         for (micros, expected) in [
             (0, "0 s"),
             (5_500, "5.5 ms"),

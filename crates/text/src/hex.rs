@@ -1,17 +1,17 @@
-//! Bytes as hexadecimal digits, as they are in a line of JSON.
+//! Bytes as hexadecimal digits, for JSON.
 
 use std::fmt::Write;
 
-/// The digits of `bytes`.
+/// Encodes bytes as hexadecimal digits.
 pub fn encode(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
-        // A string takes all that is written to it.
+        // Writing to a string cannot fail.
         let _ = write!(text, "{byte:02x}");
         text
     })
 }
 
-/// The bytes of `digits`; `None`: there is something else among them.
+/// Decodes hexadecimal digits; `None` if they are invalid.
 pub fn decode(digits: &str) -> Option<Vec<u8>> {
     let pairs = digits.as_bytes().chunks(2);
     pairs
@@ -28,14 +28,14 @@ mod tests {
     use super::{decode, encode};
 
     #[test]
-    fn all_bytes_survive() {
+    fn all_bytes_are_decoded_again() {
         let bytes: Vec<u8> = (0..=255).collect();
         assert_eq!(decode(&encode(&bytes)), Some(bytes));
         assert_eq!(encode(&[0, 0xab]), "00ab");
     }
 
     #[test]
-    fn what_is_not_hexadecimal_is_refused() {
+    fn other_digits_are_refused() {
         for wrong in ["0", "0g", "+1", "é"] {
             assert_eq!(decode(wrong), None, "{wrong}");
         }

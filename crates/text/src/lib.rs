@@ -1,4 +1,4 @@
-//! Values as text: as people write them in options, and as sentences have them.
+//! Values as text: parsers for options, and formats for sentences.
 
 #![forbid(unsafe_code)]
 

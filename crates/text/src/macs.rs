@@ -2,22 +2,22 @@
 
 use std::fmt::Write as _;
 
-/// How long an address is, as six pairs of digits.
-const LEN: usize = 17;
+/// The length of an address: six pairs of digits with colons.
+const MAC_LEN: usize = 17;
 
-/// Puts a name in parentheses behind each MAC address of a text that `name_of` has one for. The address in a fencing token,
-/// which stands between two hyphens, is no address to a reader, and gets none.
+/// Adds a name in parentheses after each MAC address of a text, if `name_of` returns one. The address in a fencing
+/// token, between two hyphens, gets no name, because readers do not see it as an address.
 pub fn name_macs(text: &str, name_of: impl Fn([u8; 6]) -> Option<String>) -> String {
     let mut named = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((at, mac)) = first_mac(rest) {
         let (before, from) = rest.split_at(at);
-        let (address, behind) = from.split_at(LEN);
+        let (address, behind) = from.split_at(MAC_LEN);
         named.push_str(before);
         named.push_str(address);
         let is_of_token = before.ends_with('-') && behind.starts_with('-');
         if let Some(name) = name_of(mac).filter(|_| !is_of_token) {
-            // A string takes all that is written to it.
+            // Writing to a string cannot fail.
             let _ = write!(named, " ({name})");
         }
         rest = behind;
@@ -26,26 +26,26 @@ pub fn name_macs(text: &str, name_of: impl Fn([u8; 6]) -> Option<String>) -> Str
     named
 }
 
-/// Returns whether a text has a MAC address.
+/// Whether a text contains a MAC address.
 pub fn has_mac(text: &str) -> bool {
     first_mac(text).is_some()
 }
 
-/// Returns the first address of a text, and where it begins.
+/// Returns the first address of a text and its position.
 fn first_mac(text: &str) -> Option<(usize, [u8; 6])> {
     let bytes = text.as_bytes();
     let is_of_address =
         |byte: Option<&u8>| byte.is_some_and(|it| it.is_ascii_hexdigit() || *it == b':');
-    let begins = (0..bytes.len().saturating_sub(LEN - 1))
+    let begins = (0..bytes.len().saturating_sub(MAC_LEN - 1))
         .filter(|&at| at == 0 || !is_of_address(bytes.get(at - 1)));
     let mut found = begins.filter_map(|at| {
-        let mac = mac(&bytes[at..at + LEN])?;
-        (!is_of_address(bytes.get(at + LEN))).then_some((at, mac))
+        let mac = parse_colon_mac(&bytes[at..at + MAC_LEN])?;
+        (!is_of_address(bytes.get(at + MAC_LEN))).then_some((at, mac))
     });
     found.next()
 }
 
-fn mac(text: &[u8]) -> Option<[u8; 6]> {
+fn parse_colon_mac(text: &[u8]) -> Option<[u8; 6]> {
     let mut mac = [0; 6];
     for (byte, pair) in mac.iter_mut().zip(text.chunks(3)) {
         if pair.get(2).is_some_and(|&it| it != b':') {
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn each_address_with_a_name_has_it_beside_it() {
+    fn each_address_is_followed_by_its_name() {
         for (text, expected) in [
             ("", ""),
             ("02:00:00:00:00:ab", "02:00:00:00:00:ab (beta)"),
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_like_an_address_has_none() {
+    fn texts_that_look_like_an_address_get_no_name() {
         for text in [
             "token 17-02:00:00:00:00:ab-3",
             "02:00:00:00:00:ab:cd",

@@ -1,10 +1,10 @@
-//! Names of machines: `/etc/ethers` has names by MAC, `/etc/hosts` by ip. No other source is asked, so that nobody ever waits
-//! for a name server.
+//! Names of machines: `/etc/ethers` has names by MAC address, and `/etc/hosts` by IP address. It reads no other
+//! source, so that it never waits for a name server.
 
 use std::fs;
 use std::net::{IpAddr, Ipv6Addr};
 
-/// The names in both files.
+/// The names from both files.
 #[derive(Debug, Default)]
 pub struct Names {
     by_mac: Vec<([u8; 6], String)>,
@@ -12,7 +12,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// Reads the names that this machine has; a file that cannot be read has none.
+    /// Reads both files. A file that cannot be read has no names.
     pub fn read() -> Self {
         let read = |path| fs::read_to_string(path).unwrap_or_default();
         Self::parse(&read("/etc/ethers"), &read("/etc/hosts"))
@@ -30,7 +30,7 @@ impl Names {
         }
     }
 
-    /// Returns the name of a machine with this MAC and this ip.
+    /// Returns the name of a machine with this MAC address or this IP address.
     pub fn of(&self, mac: [u8; 6], ip: Option<IpAddr>) -> Option<&str> {
         let by_mac = self.by_mac.iter().find(|(known, _)| *known == mac);
         by_mac
@@ -38,7 +38,7 @@ impl Names {
             .or_else(|| self.of_ip(ip?))
     }
 
-    /// Returns the name of a machine with this ip.
+    /// Returns the name of a machine with this IP address.
     pub fn of_ip(&self, ip: IpAddr) -> Option<&str> {
         let ip = mapped(ip);
         let by_ip = self.by_ip.iter().find(|(known, _)| *known == ip);
@@ -46,7 +46,7 @@ impl Names {
     }
 }
 
-/// Parses six numbers of one or two hexadecimal digits, as both files and people write them.
+/// Parses a MAC address: six numbers of one or two hexadecimal digits.
 pub fn parse_mac(text: &str) -> Option<[u8; 6]> {
     let mut mac = [0; 6];
     let mut parts = text.split([':', '-']);
@@ -77,7 +77,7 @@ mod tests {
     use super::{Names, parse_mac};
 
     #[test]
-    fn a_machine_is_called_as_ethers_has_it_or_else_hosts() {
+    fn names_in_ethers_come_before_those_in_hosts() {
         let ethers = "2:0:0:0:0:1 left # by the door\n02:00:00:00:00:02 10.0.0.2\nx y\n";
         let hosts = "127.0.0.1 localhost\n10.0.0.2\tmiddle.lab middle\nfe80::3 right\n#10.0.0.4 no";
         let names = Names::parse(ethers, hosts);

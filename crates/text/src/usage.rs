@@ -1,20 +1,20 @@
-//! Command lines that are wrong: the parts that were understood, for an error that says what to type instead.
+//! The valid part of a wrong command line, for an error that says what to type instead.
 
 use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{ArgMatches, Command, Error};
 
-/// The understood part of a wrong command line.
+/// The parsed part of a wrong command line.
 pub struct Understood {
-    /// The innermost sub-command that was chosen.
+    /// The innermost subcommand.
     pub command: Command,
-    /// Its arguments.
+    /// The subcommand's arguments.
     pub read: ArgMatches,
 }
 
 impl Understood {
-    /// Reads the words of a command line, the program's name first, and skips the wrong ones; `None`: all are.
+    /// Parses a command line, including the program's name, and skips wrong words; `None` if all are wrong.
     pub fn of(command: Command, given: &[OsString]) -> Option<Self> {
         let mut command = command.ignore_errors(true);
         let mut read = command.try_get_matches_from_mut(given).ok()?;
@@ -25,12 +25,12 @@ impl Understood {
         Some(Self { command, read })
     }
 
-    /// Returns the command as a user types it.
+    /// Returns the command as users type it.
     pub fn name(&self) -> &str {
         self.command.get_bin_name().unwrap_or_default()
     }
 
-    /// Returns an error with another text, and the usage of the command.
+    /// Returns the error with another text and the command's usage.
     pub fn error(mut self, error: &Error, text: String) -> Error {
         self.command.error(error.kind(), text)
     }

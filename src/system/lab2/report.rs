@@ -147,10 +147,10 @@ mod tests {
             number: 3,
         };
         let text = node(&status, Some(token));
-        let begin = "eth0 is up, MAC 02:00:00:00:00:01; WAITER, paused: owns nothing, \
-                     no member takes the token from it: owns nothing, \
-                     its times are too far from the ring's: owns nothing, hears nobody, \
-                     cannot write its state file: owns nothing; owner 02:00:00:00:00:02, token 17";
+        let begin = "eth0 is up, MAC 02:00:00:00:00:01; WAITER, paused: does not own the token, \
+                     no member takes the token from it: must not own the token, \
+                     its times differ too much from the ring's: must not own the token, hears no other member, \
+                     cannot write its state file: must not own the token; owner 02:00:00:00:00:02, token 17";
         assert!(text.starts_with(begin), "{text}");
         assert!(text.ends_with(", heard of 60.0ms ago"), "{text}");
     }

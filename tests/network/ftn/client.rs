@@ -195,7 +195,7 @@ fn all_tokens_of_all_servers_are_listed() -> Result<()> {
     );
     let output = stand.token(&["list"]).output()?;
     let said = String::from_utf8_lossy(&output.stderr);
-    let doubt = "ringctl: with --quorum 1 of 3 servers both sides of a cut may grant the same token: --quorum majority";
+    let doubt = "ringctl: with --quorum 1 of 3 servers, both sides of a split network may grant the same token";
     ensure!(
         output.status.success() && said.starts_with(doubt),
         "{output:?}"

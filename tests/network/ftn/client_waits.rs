@@ -94,7 +94,7 @@ fn a_client_with_another_list_is_told_to_compare_the_lists() -> Result<()> {
     let said = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.code() == Some(3), "{output:?}");
     ensure!(
-        said.contains("their list is the same") && said.contains("signature"),
+        said.contains("their list has the same lines") && said.contains("signature"),
         "{said}"
     );
     Ok(())

@@ -128,7 +128,7 @@ fn a_set_that_is_not_confirmed_ends_in_time_and_by_a_signal() -> Result<()> {
             let said = String::from_utf8_lossy(&output.stderr);
             ensure!(output.status.code() == Some(9), "{output:?}");
             ensure!(
-                said.contains("whether the data were set is not known"),
+                said.contains("it is unknown whether the data were set"),
                 "{said}"
             );
             ensure!(

@@ -225,7 +225,7 @@ fn a_server_that_cannot_start_prints_the_reason() -> Result<()> {
     check_refused(
         missing,
         3,
-        "cannot read /nowhere/servers, which is to list the servers",
+        "cannot read the list of servers /nowhere/servers",
     )?;
     let unnamed = stand.folder().join("unnamed");
     fs::write(

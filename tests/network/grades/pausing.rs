@@ -80,7 +80,10 @@ fn a_paused_node_owns_nothing_and_the_others_go_on() -> Result<()> {
         ensure!(row.contains(" paused "), "{row}");
     }
     let text = String::from_utf8(ringctl(daemon, &["status"])?.stdout)?;
-    ensure!(text.contains("WAITER, paused: owns nothing"), "{text}");
+    ensure!(
+        text.contains("WAITER, paused: does not own the token"),
+        "{text}"
+    );
     let refused = ringctl(daemon, &["run", "-n", "true"])?;
     let why = String::from_utf8_lossy(&refused.stderr);
     ensure!(refused.status.code() == Some(1), "{refused:?}");

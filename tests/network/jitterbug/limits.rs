@@ -72,7 +72,7 @@ fn a_list_of_five_thousand_strangers_adds_few_nodes_and_delays_no_pass() -> Resu
     let page = stand.node(0).ringctl(&["status"])?;
     let page = String::from_utf8(page.stdout)?;
     ensure!(
-        page.contains("more: ringctl status --json lists them all"),
+        page.contains("more: ringctl status --json lists all"),
         "{page}"
     );
     Ok(())

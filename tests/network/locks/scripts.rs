@@ -77,7 +77,7 @@ fn a_lock_is_seen_and_checked_and_freed_by_the_death_of_its_process() -> Result<
     check.expect_code(0)?;
     let mut second = start_for_script(&script, daemon, &["lock"])?;
     let said = second.errors();
-    ensure!(said.contains("has a lock already"), "{said}");
+    ensure!(said.contains("already has a lock"), "{said}");
     second.expect_code(1)?;
     let next = scene.start_next()?;
     script.signal(Signal::SIGKILL)?;
@@ -276,7 +276,7 @@ fn a_call_from_outside_a_container_must_name_a_process() -> Result<()> {
         let mut lock = Running::start(command.stdin(Stdio::null()))?;
         let said = lock.errors();
         ensure!(
-            said.contains("in another PID namespace: give --pid PID"),
+            said.contains("in another PID namespace; name a process with --pid PID"),
             "{said}"
         );
         lock.expect_code(1)?;

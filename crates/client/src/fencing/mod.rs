@@ -1,10 +1,9 @@
-//! Fencing: to refuse what is done under a token that is no longer the newest.
+//! Fencing: refuses the work of a holder whose token is not the newest.
 //!
-//! A holder can be late: paused, swapped out, cut off, and act when another one has the token
-//! already. No lock service can prevent that; only what is acted upon can, by remembering the
-//! newest token that it has seen and refusing all older ones. [`FencingToken`] is the token as
-//! holders in a Lab2 ring are given it (`RINGD_TOKEN`) and how two compare; [`Record`] is the memory as a file, of
-//! these or of any other token that can be ordered, displayed and parsed.
+//! A holder can be late. After a pause, or after it was cut off, it may act when another holder already has the
+//! token. No lock service can prevent that. Only the resource can: it stores the newest token that it has seen, and
+//! refuses older ones. [`FencingToken`] is the token of a Lab2 ring (`RINGD_TOKEN`) with its order. [`Record`] is a
+//! file that stores the newest token, of this type or of any other that is [`Fence`].
 //!
 //! ```
 //! use ring_client::fencing::{FencingToken, Record};
@@ -30,8 +29,18 @@ pub use token::{FencingToken, ParseTokenError};
 use std::fmt::Display;
 use std::str::FromStr;
 
-/// A token that a [`Record`] can remember: the greater is the newer, and its text, of at most 78 bytes and
-/// without a space, is read back as the same token.
+/// A token that a [`Record`] can store. The greater token is the newer. Its text has at most 78 bytes and no space,
+/// and parses to the same token.
 pub trait Fence: Copy + Ord + Display + FromStr {}
 
 impl<T: Copy + Ord + Display + FromStr> Fence for T {}
+
+#[cfg(test)]
+mod tests {
+    use super::FencingToken;
+
+    pub(super) fn token(progress: u64) -> FencingToken {
+        let text = format!("{progress}-02:00:00:00:00:01-7");
+        text.parse().expect("a token")
+    }
+}

@@ -1,4 +1,4 @@
-//! The newest token that a file has seen.
+//! The record: a file that stores the newest token.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, Permissions};
@@ -14,57 +14,56 @@ use thiserror::Error;
 use super::slots::{self, Slots};
 use super::{Fence, FencingToken};
 
-/// The length of a record in bytes.
-const LEN: usize = 2 * slots::SLOT;
+const RECORD_LEN: usize = 2 * slots::SLOT_LEN;
 
-/// Why nothing is to be done under a token. The text has all of the reason: no error has a source
-/// that would tell it again.
+/// The reason why a token is refused. The text contains the cause, so no error has a `source`: it would be printed
+/// twice.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum FencingError {
-    /// A newer token was seen already.
+    /// The record has a newer token.
     #[error(
-        "the token {offered} is stale: {} records the newer {newest}, so another holder came since",
+        "the token {offered} is stale: {} records the newer {newest} of another holder",
         path.display()
     )]
     Stale {
         /// The record.
         path: PathBuf,
-        /// The token that was shown.
+        /// The refused token.
         offered: String,
-        /// The newest that the record has seen.
+        /// The newest token of the record.
         newest: String,
     },
-    /// The file is none that this module has written, or is damaged.
+    /// The file is not a record, or it is damaged.
     #[error(
-        "{} is not a record of fencing tokens, or it is damaged: choose another file; or, if it is the record \
-         and no holder of an older token is at work, let ringctl guard --repair go on from what is left of it",
+        "{} is not a record of fencing tokens, or it is damaged: choose another file; if it is the record and no \
+         older holder is at work, repair it with ringctl guard --repair",
         path.display()
     )]
     Damaged {
         /// The record.
         path: PathBuf,
     },
-    /// There is no such directory.
+    /// The directory does not exist.
     #[error("cannot create {}: no such directory", path.display())]
     NoDirectory {
         /// The record.
         path: PathBuf,
     },
     /// The file cannot be read or written.
-    #[error("cannot keep the newest token in {}: {reason}", path.display())]
+    #[error("cannot store the newest token in {}: {reason}", path.display())]
     Io {
         /// The record.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         reason: io::Error,
     },
 }
 
-/// A file that remembers the newest token, locked for as long as this value lives.
+/// A file that stores the newest token. It is locked while this value lives.
 ///
-/// The lock is that of `flock`: one holder at a time in all processes, and on NFS on all
-/// machines. It is on the open file, and so also held by every process that inherits it.
+/// The lock is a `flock` lock: it has one holder among all processes, and on NFS among all machines. It belongs to
+/// the open file, so every process that inherits the file holds it too.
 #[derive(Debug)]
 pub struct Record<T = FencingToken> {
     path: PathBuf,
@@ -75,20 +74,20 @@ pub struct Record<T = FencingToken> {
 }
 
 impl<T: Fence> Record<T> {
-    /// Waits for the lock on the file at `path`, and makes the file if it is not there.
+    /// Waits for the lock on the file at `path`, and creates the file if it is missing.
     ///
     /// # Errors
-    /// [`FencingError::Damaged`] if the file holds something else, be it nothing; [`FencingError::Io`].
+    /// [`FencingError::Damaged`] if the file is not a record, even if it is empty; [`FencingError::Io`].
     pub fn lock(path: &Path) -> Result<Self, FencingError> {
         Self::open(path, false)
     }
 
-    /// The same, but a damaged record goes on from the newest token that can still be read in it. If a
-    /// newer one was lost, what is older than that passes again: no holder of an older token may be at
-    /// work. A file that is longer than a record is refused all the same.
+    /// Locks the file as [`lock`](Self::lock) does, but repairs a damaged record from its newest readable token. If
+    /// the damage destroyed a newer token, older tokens pass again. So no older holder may be at work. A file that is
+    /// longer than a record is refused all the same.
     ///
     /// # Errors
-    /// As [`lock`](Self::lock).
+    /// The errors of [`lock`](Self::lock).
     pub fn repair(path: &Path) -> Result<Self, FencingError> {
         Self::open(path, true)
     }
@@ -96,21 +95,21 @@ impl<T: Fence> Record<T> {
     fn open(path: &Path, repair: bool) -> Result<Self, FencingError> {
         let fail = |reason: io::Error| {
             let path = path.to_owned();
-            // A file that is missing is made.
+            // A missing file is created, so the directory is missing.
             match reason.kind() {
                 ErrorKind::NotFound => FencingError::NoDirectory { path },
                 _ => FencingError::Io { path, reason },
             }
         };
-        let file = locked(path).map_err(fail)?;
+        let file = open_locked(path).map_err(fail)?;
         let mut bytes = Vec::new();
-        // One more shows that there is more.
-        let most = u64::try_from(LEN + 1).unwrap_or(u64::MAX);
-        (&*file).take(most).read_to_end(&mut bytes).map_err(fail)?;
+        // One more byte shows that the file is longer than a record.
+        let limit = u64::try_from(RECORD_LEN + 1).unwrap_or(u64::MAX);
+        (&*file).take(limit).read_to_end(&mut bytes).map_err(fail)?;
         let (found, was_damaged) = match slots::read(&bytes) {
             Ok(found) => (found, false),
-            Err(damage) if repair && bytes.len() <= LEN => {
-                let found = rewrite(&file, damage.left).map_err(fail)?;
+            Err(damage) if repair && bytes.len() <= RECORD_LEN => {
+                let found = repair_file(&file, damage.readable).map_err(fail)?;
                 (found, true)
             }
             Err(_) => {
@@ -128,21 +127,21 @@ impl<T: Fence> Record<T> {
         })
     }
 
-    /// Whether it was damaged, and was repaired.
+    /// Whether the record was damaged, and was repaired.
     pub const fn was_damaged(&self) -> bool {
         self.was_damaged
     }
 
-    /// The newest token that was seen.
+    /// Returns the newest token that the record has admitted.
     pub const fn newest(&self) -> Option<T> {
         self.newest
     }
 
-    /// Lets `token` pass if none newer was seen, and remembers it, on disk when this returns.
-    /// What is then done under it is to be done while the record is locked.
+    /// Admits `token` if the record has no newer one. The token is on disk when this returns. Work under the token
+    /// while the record is locked.
     ///
     /// # Errors
-    /// [`FencingError::Stale`], or [`FencingError::Io`]; then nothing is to be done.
+    /// [`FencingError::Stale`], or [`FencingError::Io`]. Then do not work under the token.
     pub fn admit(&mut self, token: T) -> Result<(), FencingError> {
         match self.newest {
             Some(newest) if newest > token => Err(FencingError::Stale {
@@ -160,43 +159,42 @@ impl<T: Fence> Record<T> {
 
     fn write(&mut self, token: T) -> io::Result<()> {
         let at = u64::try_from(self.next).map_err(io::Error::other)?;
-        self.file.write_all_at(&slots::slot(Some(token)), at)?;
+        self.file
+            .write_all_at(&slots::slot_bytes(Some(token)), at)?;
         self.file.sync_all()?;
         self.newest = Some(token);
-        self.next = slots::SLOT - self.next;
+        self.next = slots::SLOT_LEN - self.next;
         Ok(())
     }
 }
 
 impl AsFd for Record {
-    /// The locked file.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }
 }
 
-/// The file at `path`, which nobody has put another in the place of while it was waited for.
-fn locked(path: &Path) -> io::Result<Flock<File>> {
+/// Opens and locks the file at `path`. Tries again if another process replaced the file during the wait.
+fn open_locked(path: &Path) -> io::Result<Flock<File>> {
     loop {
         let file = match open(path) {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                make(path)?;
+                create_blank(path)?;
                 continue;
             }
             Err(error) => return Err(error),
         };
-        let file = exclusive(file)?;
+        let file = lock_exclusive(file)?;
         let ours = file.metadata()?;
-        let is_there =
-            |found: &fs::Metadata| (found.dev(), found.ino()) == (ours.dev(), ours.ino());
-        if fs::symlink_metadata(path).is_ok_and(|found| is_there(&found)) {
+        let is_same = |found: &fs::Metadata| (found.dev(), found.ino()) == (ours.dev(), ours.ino());
+        if fs::symlink_metadata(path).is_ok_and(|found| is_same(&found)) {
             return Ok(file);
         }
     }
 }
 
-/// Opens the file itself: who owns a link's directory may point it at any other.
+/// Opens the file, but no link: the owner of a link's directory could point it at any other file.
 fn open(path: &Path) -> io::Result<File> {
     let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
     let mut options = OpenOptions::new();
@@ -205,7 +203,7 @@ fn open(path: &Path) -> io::Result<File> {
         .open(path)
         .map_err(|error| match error.raw_os_error() {
             Some(code) if code == Errno::ELOOP as i32 => {
-                io::Error::other("it is a symbolic link: give the file itself")
+                io::Error::other("it is a symbolic link; give the file itself")
             }
             _ => error,
         })?;
@@ -215,7 +213,7 @@ fn open(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-fn exclusive(mut file: File) -> io::Result<Flock<File>> {
+fn lock_exclusive(mut file: File) -> io::Result<Flock<File>> {
     loop {
         match Flock::lock(file, FlockArg::LockExclusive) {
             Ok(locked) => return Ok(locked),
@@ -225,21 +223,21 @@ fn exclusive(mut file: File) -> io::Result<Flock<File>> {
     }
 }
 
-/// Makes a blank record at `path`, whole or not at all, unless there is a file by now.
-fn make(path: &Path) -> io::Result<()> {
+/// Creates a blank record at `path`, completely or not at all, unless the file exists by now.
+fn create_blank(path: &Path) -> io::Result<()> {
     let directory = match path.parent() {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),
     };
     let mut prefix = OsString::from(".");
     prefix.push(path.file_name().unwrap_or_default());
-    // A name that nobody has: other machines may make the same record at the same moment.
+    // The name is unique, because other machines may create the same record at the same moment.
     let mut new = tempfile::Builder::new()
         .prefix(&prefix)
         .suffix(".new")
         .permissions(Permissions::from_mode(0o666))
         .tempfile_in(directory)?;
-    new.write_all(&slots::empty())?;
+    new.write_all(&slots::blank_record())?;
     new.as_file().sync_all()?;
     match new.persist_noclobber(path) {
         Err(failure) if failure.error.kind() != ErrorKind::AlreadyExists => Err(failure.error),
@@ -247,14 +245,14 @@ fn make(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Makes a damaged record a whole one, with this as its newest token.
-fn rewrite<T: Fence>(file: &File, newest: Option<T>) -> io::Result<Slots<T>> {
-    let bytes = slots::record(newest);
+/// Writes a new record with this newest token over a damaged one.
+fn repair_file<T: Fence>(file: &File, newest: Option<T>) -> io::Result<Slots<T>> {
+    let bytes = slots::record_bytes(newest);
     file.write_all_at(&bytes, 0)?;
     file.sync_all()?;
     Ok(Slots {
         newest,
-        next: slots::SLOT,
+        next: slots::SLOT_LEN,
     })
 }
 
@@ -263,17 +261,11 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::symlink;
 
-    use super::{FencingError, Record, make};
-    use crate::fencing::FencingToken;
-
-    fn token(progress: u64) -> FencingToken {
-        format!("{progress}-02:00:00:00:00:01-7")
-            .parse()
-            .expect("a token")
-    }
+    use super::{FencingError, Record, create_blank};
+    use crate::fencing::{FencingToken, tests::token};
 
     #[test]
-    fn a_record_in_no_directory_is_told_of() {
+    fn an_error_names_a_missing_directory() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("missing/record");
         let error = Record::<FencingToken>::lock(&path).unwrap_err();
@@ -282,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_remembers_the_newest_and_refuses_older_ones() {
+    fn a_record_refuses_tokens_older_than_its_newest() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("record");
         for (progress, passes) in [
@@ -308,7 +300,7 @@ mod tests {
             Some(token(8))
         );
         let files = fs::read_dir(directory.path()).unwrap().count();
-        assert_eq!(files, 1, "nothing else is left behind");
+        assert_eq!(files, 1, "no other file is left behind");
     }
 
     #[test]
@@ -316,7 +308,7 @@ mod tests {
         let whole = |progress| {
             let directory = tempfile::tempdir().unwrap();
             let path = directory.path().join("record");
-            // The second slot is written first, so the first one holds the last of two.
+            // The second slot is written first, so the first slot has the last of two tokens.
             for progress in [progress - 1, progress] {
                 Record::<FencingToken>::lock(&path)
                     .unwrap()
@@ -359,25 +351,25 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_that_makes_the_record_at_the_same_moment_takes_nothing_back() {
+    fn a_record_that_another_machine_creates_at_the_same_moment_is_kept() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("record");
         Record::<FencingToken>::lock(&path)
             .unwrap()
             .admit(token(100))
             .unwrap();
-        // Where another machine's process of the same number is between two steps.
-        let its = directory
+        // Another machine's process of the same number may be between two steps.
+        let other_new = directory
             .path()
             .join(format!("record.{}.new", std::process::id()));
-        fs::hard_link(&path, its).unwrap();
-        make(&path).unwrap();
+        fs::hard_link(&path, other_new).unwrap();
+        create_blank(&path).unwrap();
         let mut record = Record::<FencingToken>::lock(&path).unwrap();
         assert!(record.admit(token(50)).is_err());
     }
 
     #[test]
-    fn a_link_is_refused_wherever_it_leads() {
+    fn a_symbolic_link_is_refused() {
         let directory = tempfile::tempdir().unwrap();
         let at = |name: &str| directory.path().join(name);
         Record::<FencingToken>::lock(&at("record")).unwrap();
@@ -390,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_with_other_contents_is_refused_and_left_alone() {
+    fn a_file_with_other_contents_is_refused_and_unchanged() {
         let file = tempfile::NamedTempFile::new().unwrap();
         fs::write(file.path(), "my thesis").unwrap();
         let error = Record::<FencingToken>::lock(file.path()).unwrap_err();

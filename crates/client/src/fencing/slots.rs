@@ -1,123 +1,112 @@
-//! The bytes of a record: two slots, of which one at a time is written.
+//! The bytes of a record: two slots. Each write changes only one of them.
 //!
-//! Each is one line: a token (or `none`), a checksum, and spaces up to [`SLOT`] bytes. The newer token is
-//! written over the older one of the two, so whatever becomes of a write, the other slot stays as it was.
-//! A slot that is not whole may have held the newest token: it is never known which of both was torn
-//! by a crash, before anybody acted under its token, and which was damaged later. So a record that is not
-//! whole says nothing.
+//! Each slot is one line: a token (or `none`), a checksum, and spaces up to [`SLOT_LEN`] bytes. A newer token
+//! replaces the older of the two tokens, so a failed write leaves the other slot unchanged. A damaged slot may have
+//! contained the newest token. A crash may have torn it before any program acted under that token, or it was damaged
+//! later. Both look the same, so a record with a damaged slot is refused.
 //!
-//! The state files of nodes (`crates/host/src/two_slots.rs`) have two slots as well, and why the two share no code is said
-//! there: those go by a sequence and fall back on the slot before, which here would let a stale holder pass.
+//! The state files of nodes (`crates/host/src/two_slots.rs`, which explains why they share no code with this) have
+//! two slots too. They use a sequence number, and fall back to the older slot. Here a fallback would let a stale
+//! holder pass.
 
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::Fence;
 
-/// The length of a slot in bytes, its newline included.
-pub(super) const SLOT: usize = 96;
+/// The length of a slot in bytes, including its newline.
+pub(super) const SLOT_LEN: usize = 96;
 
-/// How a slot without a token is written.
 const NONE: &str = "none";
 
-/// What a record says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Slots<T> {
-    /// The newest token.
+    /// The newest token, if there is one.
     pub newest: Option<T>,
-    /// Where the next one goes, in bytes from the start.
+    /// The offset of the next write, in bytes.
     pub next: usize,
 }
 
-/// The bytes of a record that has seen this token as its newest, or none.
-pub(super) fn record<T: Fence>(newest: Option<T>) -> Vec<u8> {
-    [slot(newest), slot(newest)].concat()
+/// Returns the bytes of a record whose newest token is this one.
+pub(super) fn record_bytes<T: Fence>(newest: Option<T>) -> Vec<u8> {
+    [slot_bytes(newest), slot_bytes(newest)].concat()
 }
 
-/// The bytes of one slot.
-pub(super) fn slot<T: Fence>(token: Option<T>) -> Vec<u8> {
+pub(super) fn slot_bytes<T: Fence>(token: Option<T>) -> Vec<u8> {
     match token {
         Some(token) => line(&token.to_string()),
         None => line(NONE),
     }
 }
 
-/// The bytes of a record that has seen no token.
-pub(super) fn empty() -> Vec<u8> {
+pub(super) fn blank_record() -> Vec<u8> {
     line(NONE).repeat(2)
 }
 
 fn line(token: &str) -> Vec<u8> {
     let line = format!("{token} {:016x}", xxh3_64(token.as_bytes()));
-    let mut bytes = format!("{line:<width$}", width = SLOT - 1).into_bytes();
+    let mut bytes = format!("{line:<width$}", width = SLOT_LEN - 1).into_bytes();
     bytes.push(b'\n');
     bytes
 }
 
-/// What is left of a record that is not whole.
+/// The readable part of a damaged record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Damage<T> {
-    /// The newest token that can still be read.
-    pub left: Option<T>,
+    /// The newest readable token, if there is one.
+    pub readable: Option<T>,
 }
 
-/// Reads a record.
 pub(super) fn read<T: Fence>(bytes: &[u8]) -> Result<Slots<T>, Damage<T>> {
-    let mut slots = bytes.chunks(SLOT).map(read_slot);
+    let mut slots = bytes.chunks(SLOT_LEN).map(read_slot);
     let (first, second) = (slots.next().flatten(), slots.next().flatten());
     match (first, second) {
-        (Some(first), Some(second)) if bytes.len() == 2 * SLOT => Ok(Slots {
+        (Some(first), Some(second)) if bytes.len() == 2 * SLOT_LEN => Ok(Slots {
             newest: first.max(second).0,
-            next: if second > first { 0 } else { SLOT },
+            next: if second > first { 0 } else { SLOT_LEN },
         }),
         _ => Err(Damage {
-            left: first.max(second).and_then(|slot| slot.0),
+            readable: first.max(second).and_then(|slot| slot.0),
         }),
     }
 }
 
-/// What a whole slot says. No token is less than every token.
+/// The contents of a valid slot. No token is less than every token.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Whole<T>(Option<T>);
+struct SlotContents<T>(Option<T>);
 
-fn read_slot<T: Fence>(bytes: &[u8]) -> Option<Whole<T>> {
+fn read_slot<T: Fence>(bytes: &[u8]) -> Option<SlotContents<T>> {
     let line = str::from_utf8(bytes).ok()?;
     let token = match line.split_once(' ')?.0 {
         NONE => None,
         token => Some(token.parse().ok()?),
     };
-    (bytes == slot(token)).then_some(Whole(token))
+    (bytes == slot_bytes(token)).then_some(SlotContents(token))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Damage, SLOT, Slots, empty, read, record, slot};
-    use crate::fencing::FencingToken;
+    use super::{Damage, SLOT_LEN, Slots, blank_record, read, record_bytes, slot_bytes};
+    use crate::fencing::{FencingToken, tests::token};
 
-    fn token(progress: u64) -> FencingToken {
-        format!("{progress}-02:00:00:00:00:01-7")
-            .parse()
-            .expect("a token")
-    }
-
-    fn of(first: Option<u64>, second: Option<u64>) -> Vec<u8> {
-        [slot(first.map(token)), slot(second.map(token))].concat()
+    fn two_slots(first: Option<u64>, second: Option<u64>) -> Vec<u8> {
+        [slot_bytes(first.map(token)), slot_bytes(second.map(token))].concat()
     }
 
     #[test]
     fn the_longest_token_fits() {
         let longest = "18446744073709551615-fe:ff:ff:ff:ff:ff-4294967295";
         let longest: FencingToken = longest.parse().expect("a token");
-        assert_eq!(slot(Some(longest)).len(), SLOT);
+        assert_eq!(slot_bytes(Some(longest)).len(), SLOT_LEN);
     }
 
     #[test]
-    fn the_newer_of_both_counts_and_the_older_is_written_over() {
+    fn the_newer_token_counts_and_the_older_slot_is_written_next() {
         let cases = [
-            (empty(), None, SLOT),
-            (record(Some(token(5))), Some(5), SLOT),
-            (of(None, Some(5)), Some(5), 0),
-            (of(Some(6), Some(5)), Some(6), SLOT),
-            (of(Some(6), Some(7)), Some(7), 0),
+            (blank_record(), None, SLOT_LEN),
+            (record_bytes(Some(token(5))), Some(5), SLOT_LEN),
+            (two_slots(None, Some(5)), Some(5), 0),
+            (two_slots(Some(6), Some(5)), Some(6), SLOT_LEN),
+            (two_slots(Some(6), Some(7)), Some(7), 0),
         ];
         for (bytes, newest, next) in cases {
             let newest = newest.map(token);
@@ -126,28 +115,28 @@ mod tests {
     }
 
     #[test]
-    fn a_record_that_is_not_whole_says_nothing_whichever_of_its_bytes_is_wrong() {
-        let whole = of(Some(6), Some(7));
+    fn a_record_with_any_wrong_byte_is_damaged() {
+        let whole = two_slots(Some(6), Some(7));
         for at in 0..whole.len() {
             let mut damaged = whole.clone();
             damaged[at] ^= 0x10;
-            let left = if at < SLOT { 7 } else { 6 };
-            let left = Some(token(left));
-            assert_eq!(read(&damaged), Err(Damage { left }), "{at}");
+            let readable = if at < SLOT_LEN { 7 } else { 6 };
+            let readable = Some(token(readable));
+            assert_eq!(read(&damaged), Err(Damage { readable }), "{at}");
         }
         for len in 0..whole.len() {
-            let left = (len >= SLOT).then(|| token(6));
-            assert_eq!(read(&whole[..len]), Err(Damage { left }), "{len}");
+            let readable = (len >= SLOT_LEN).then(|| token(6));
+            assert_eq!(read(&whole[..len]), Err(Damage { readable }), "{len}");
         }
         let longer = [&whole[..], b"\n"].concat();
-        let left = Some(token(7));
-        assert_eq!(read(&longer), Err(Damage { left }));
+        let readable = Some(token(7));
+        assert_eq!(read(&longer), Err(Damage { readable }));
     }
 
     #[test]
-    fn what_is_no_record_leaves_nothing() {
-        for bytes in [&b""[..], b"6-02:00:00:00:00:01-7\n", &empty()[..50]] {
-            assert_eq!(read::<FencingToken>(bytes), Err(Damage { left: None }));
+    fn another_file_has_no_readable_token() {
+        for bytes in [&b""[..], b"6-02:00:00:00:00:01-7\n", &blank_record()[..50]] {
+            assert_eq!(read::<FencingToken>(bytes), Err(Damage { readable: None }));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The token as holders show it.
+//! The fencing token of a ring: its order and its text.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -9,24 +9,21 @@ use ring_codec::lab2::Token;
 use ring_text::parse_mac;
 use thiserror::Error;
 
-/// A token as it is shown to what it protects: progress-author-number, as in
+/// A fencing token, as a holder shows it to a resource. Its text is progress-author-number, as in
 /// `1795-02:00:00:00:00:01-7`.
 ///
-/// The greater is the stronger, by the whole order of tokens (`docs/protocol.md`): by progress,
-/// then the smaller author, then the smaller number. Progress alone would not do: the two sides
-/// of a segment that was cut can reach the same.
+/// The greater token is the newer one, by the order of `docs/protocol.md`: more progress, then the smaller author,
+/// then the smaller number. Progress is not enough, because the two sides of a split can reach the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FencingToken(Token);
 
-/// A text that is not a fencing token.
+/// The error for a text that is not a fencing token.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error(
-    "'{0}' is not a fencing token: one looks like 1795-02:00:00:00:00:01-7, as in $RINGD_TOKEN"
-)]
+#[error("'{0}' is not a fencing token: give one like 1795-02:00:00:00:00:01-7, as in $RINGD_TOKEN")]
 pub struct ParseTokenError(String);
 
 impl FencingToken {
-    /// The token itself.
+    /// Returns the ring's token.
     pub const fn token(self) -> Token {
         self.0
     }
@@ -72,7 +69,7 @@ fn parse(text: &str) -> Option<FencingToken> {
         author: MacAddr(parse_mac(author)?),
         number: number.parse().ok()?,
     });
-    // What is written in two ways could be compared as text somewhere else, with another result.
+    // A second spelling is refused: a program that compares texts would get another result.
     (token.to_string() == text).then_some(token)
 }
 
@@ -85,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_written_as_it_is_read() {
+    fn a_token_has_one_spelling() {
         for text in [
             "0-02:00:00:00:00:01-0",
             "1795-02:00:00:00:00:01-7",
@@ -96,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_token_is_refused() {
+    fn other_texts_are_refused() {
         for text in [
             "",
             "1795",
@@ -117,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn progress_counts_first_as_a_number_then_the_smaller_author_then_the_smaller_number() {
+    fn tokens_are_ordered_by_progress_then_author_then_number() {
         let ascending = [
             "9-02:00:00:00:00:01-1",
             "10-02:00:00:00:00:02-10",

@@ -1,4 +1,4 @@
-//! Why a program does not get what it asks the token service for.
+//! The errors of a client of the token service.
 
 use std::io;
 use std::net::SocketAddr;
@@ -9,22 +9,21 @@ use ring_runtime::wait::Failure;
 use ring_text::format_duration;
 use thiserror::Error;
 
-/// Why a program does not get what it asks the token service for. The text is a sentence: what failed, on what, what
-/// to do.
+/// The reason why a request to the token service failed. The text is a sentence with the cause and the remedy.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// The system refuses what every process may do.
+    /// A system call failed that every program needs.
     #[error(transparent)]
     System(#[from] Failure),
-    /// There is no socket for the session.
-    #[error("cannot make a socket to reach the servers of tokens: {0}")]
+    /// No socket can be created for the session.
+    #[error("cannot create a socket for the token servers: {0}")]
     Socket(#[from] io::Error),
-    /// No session came about in time.
-    #[error("no session with the servers of tokens within {}: {obstacle}", format_duration(*.after))]
+    /// There was no session in time.
+    #[error("no session with the token servers within {}: {obstacle}", format_duration(*.after))]
     NoSession {
-        /// How long it was waited for.
+        /// The time of the wait.
         after: Duration,
-        /// What is in the way.
+        /// The obstacle.
         obstacle: Obstacle,
     },
     /// The token was not granted in time; the request is withdrawn.
@@ -32,34 +31,35 @@ pub enum Error {
         "the token is not granted in time: other clients hold it, or its server does not answer"
     )]
     NotGranted,
-    /// The token's server did not confirm in time that it is given back; it is given up.
+    /// The token's server did not confirm the release in time; the token is withdrawn.
     #[error(
-        "the token's server has not confirmed in time that the token is given back: check that it runs, and that UDP \
-         gets through"
+        "the release of the token is not confirmed in time: check that the token's server runs, and that UDP gets \
+         through"
     )]
     NotConfirmed,
     /// The watched descriptor became readable; the request is withdrawn.
     #[error("the wait for the token was interrupted")]
     Interrupted,
-    /// The session is over, and so is all that was held in it.
-    #[error("the session with the servers of tokens is lost: {}", loss(*.0))]
+    /// The session is lost, and so are all its tokens.
+    #[error("the session with the token servers is lost: {}", loss_text(*.0))]
     Lost(Loss),
-    /// The request cannot be carried out.
-    #[error("{}", refusal(*.0))]
+    /// The client cannot send the request.
+    #[error("{}", refusal_text(*.0))]
     Refused(Refusal),
 }
 
-/// What is in the way of a session.
+/// The obstacle to a session.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Obstacle {
-    /// No name of a server is resolved.
-    #[error("no name of a server is resolved yet: the resolver of this machine does not answer")]
+    /// No server's name is resolved.
+    #[error("no server's name is resolved yet: the resolver of this machine does not answer")]
     NoAddress,
-    /// No server answers. One with another list does not either.
+    /// No server answers. A server with another list does not answer either.
     #[error(
-        "none of the {} answers ({}): check that they run, that UDP gets through, and that their list is the same, \
-         line by line: this one has the signature {signature}, theirs is ssig in ringctl status", servers(.asked.len()),
-        addresses(.asked)
+        "none of the {} answers ({}): check that they run, that UDP gets through, and that their list has the same \
+         lines; the signature of this list is {signature}, and ringctl status shows theirs as ssig",
+        count_text(.asked.len()),
+        address_list(.asked)
     )]
     NoAnswer {
         /// The addresses that were asked.
@@ -69,11 +69,11 @@ pub enum Obstacle {
     },
     /// A server has another list.
     #[error(
-        "{from} has another list of servers: its signature is {theirs}, this one's is {signature}; give all servers \
-         and clients the same file, line by line"
+        "{from} has another list of servers: its signature is {theirs}, and this list's is {signature}; give all \
+         servers and clients the same lines"
     )]
     OtherList {
-        /// Who has it.
+        /// The server's address.
         from: SocketAddr,
         /// Its signature.
         theirs: i32,
@@ -82,7 +82,9 @@ pub enum Obstacle {
     },
     /// A server ends sessions before they are confirmed.
     #[error(
-        "{} ends sessions after {}, before they are confirmed, so it is not used: give it a --client-timeout of 200 ms or more,          and the same as the others", server.map_or_else(|| "a server".to_owned(), |it| it.to_string()), format_duration(*.timeout)
+        "{} is not used, because it ends sessions after {}, before they are confirmed: give all servers the same \
+         --client-timeout of 200 ms or more",
+        server.map_or_else(|| "a server".to_owned(), |it| it.to_string()), format_duration(*.timeout)
     )]
     ShortTimeout {
         /// The server's address.
@@ -90,48 +92,48 @@ pub enum Obstacle {
         /// The client timeout that it announces.
         timeout: Duration,
     },
-    /// Servers answer, but no leader gives a session.
+    /// Servers answer, but no leader starts a session.
     #[error(
-        "servers answer, but give no session: they are electing a leader, this machine does not reach the leader, or \
-         it has as many clients as it may (--max-clients)"
+        "servers answer, but start no session: they are electing a leader, this machine cannot reach the leader, or \
+         the leader has its maximum number of clients (--max-clients)"
     )]
     NoLeader,
     /// The leader does not confirm the session.
     #[error(
-        "the leader gives a session, but does not confirm it: it waits for other servers, or has no quorum of them"
+        "the leader starts a session, but does not confirm it: it waits for other servers, or has no quorum"
     )]
     NotConfirmed,
 }
 
-fn servers(count: usize) -> String {
+fn count_text(count: usize) -> String {
     match count {
         1 => "one server asked".to_owned(),
         count => format!("{count} servers asked"),
     }
 }
 
-fn addresses(asked: &[SocketAddr]) -> String {
+fn address_list(asked: &[SocketAddr]) -> String {
     let asked: Vec<String> = asked.iter().map(ToString::to_string).collect();
     asked.join(", ")
 }
 
-const fn loss(loss: Loss) -> &'static str {
+const fn loss_text(loss: Loss) -> &'static str {
     match loss {
         Loss::LeaseOver => {
-            "no server has confirmed it for the time of the lease: they are stopped, or cut off, or this program was"
+            "no server has confirmed it for the time of the lease: the servers or this program were stopped or cut off"
         }
         Loss::NotProven => "no server has confirmed it",
         Loss::SocketChanged => "its socket has failed",
     }
 }
 
-const fn refusal(refusal: Refusal) -> &'static str {
+const fn refusal_text(refusal: Refusal) -> &'static str {
     match refusal {
-        Refusal::NotLive => "there is no live session with the servers of tokens",
+        Refusal::NotLive => "there is no live session with the token servers",
         Refusal::Name => "a token's name has 1 to 1,024 bytes",
         Refusal::Data => "a token's data have at most 32,768 bytes",
-        Refusal::AlreadyDone => "the token is held this way already, or its request is under way",
-        Refusal::NotHeld => "the token is not held, or on its way back",
+        Refusal::AlreadyDone => "the token is already held in this way, or already requested",
+        Refusal::NotHeld => "the token is not held, or is being released",
     }
 }
 
@@ -142,7 +144,7 @@ mod tests {
     use super::{Error, Obstacle};
 
     #[test]
-    fn who_gets_no_answer_is_told_whom_it_asked_and_what_to_check() {
+    fn an_error_without_an_answer_names_the_servers() {
         let asked = vec![([192, 0, 2, 1], 7300).into(), ([192, 0, 2, 2], 7300).into()];
         let obstacle = Obstacle::NoAnswer {
             asked,
@@ -153,7 +155,7 @@ mod tests {
         for part in [
             "within 10 s",
             "none of the 2 servers asked answers (192.0.2.1:7300, 192.0.2.2:7300)",
-            "the signature -7",
+            "the signature of this list is -7",
         ] {
             assert!(text.contains(part), "{text}");
         }

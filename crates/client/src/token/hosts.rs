@@ -1,4 +1,4 @@
-//! The hosts of a list of servers, and their addresses as resolvers tell them (`docs/ftn.md`, section 1).
+//! The hosts of a list of servers, and their resolved addresses (`docs/ftn.md`, section 1).
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
@@ -6,34 +6,33 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The time between two times that names are resolved.
+/// Time between two resolutions of the names.
 pub const RESOLVED_EVERY: Duration = Duration::from_secs(10);
-/// How many names are resolved at a time: one that no resolver answers for delays no other.
-const AT_A_TIME: usize = 8;
+/// Maximum number of names that are resolved at the same time. A name without an answer does not delay the others.
+const PARALLEL_MAX: usize = 8;
 
 /// The host and port of each server, in the order of the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hosts(Box<[Host]>);
 
-/// The host of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Host {
-    /// The line of the list, without space around it.
+    /// The line of the list, without surrounding space.
     pub line: Box<str>,
-    /// The host: a name or an address.
+    /// The name or address of the host.
     pub name: Box<str>,
-    /// The port.
     pub port: u16,
 }
 
-/// The addresses of the servers.
+/// The addresses of the servers, as they were resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resolution {
-    /// By index; `None`: the server has none, which makes it as good as DOWN.
+    /// The addresses by index; `None` if a server has none, and so counts as DOWN.
     pub addresses: Box<[Option<SocketAddr>]>,
     /// Whether the resolver has answered for each name.
-    pub is_whole: bool,
-    /// Sentences for operators: names without an address, and addresses that other machines cannot reach.
+    pub is_complete: bool,
+    /// Warnings for operators, as sentences: names without an address, and addresses that other machines cannot
+    /// reach.
     pub doubts: Vec<String>,
 }
 
@@ -42,7 +41,7 @@ impl Host {
         self.name.parse::<IpAddr>().is_ok()
     }
 
-    /// Its best address: of IPv4 before IPv6, and of those one that other machines can reach.
+    /// Returns the best address: IPv4 before IPv6, then an address that other machines can reach.
     fn resolve(&self) -> io::Result<SocketAddr> {
         let found: Vec<SocketAddr> = (&*self.name, self.port).to_socket_addrs()?.collect();
         let rank = |address: &&SocketAddr| (address.is_ipv6(), address.ip().is_loopback());
@@ -56,15 +55,15 @@ impl Hosts {
         Self(hosts.into())
     }
 
-    /// Whether a name is among them, which may get another address.
+    /// Whether the list contains a name, whose address may change.
     pub fn has_names(&self) -> bool {
         !self.0.iter().all(Host::is_literal)
     }
 
-    /// Resolves all of them. That may take as long as resolvers do.
+    /// Resolves all hosts, for as long as the resolver needs.
     pub fn resolve(&self) -> Resolution {
         let mut found = Vec::with_capacity(self.0.len());
-        for some in self.0.chunks(AT_A_TIME) {
+        for some in self.0.chunks(PARALLEL_MAX) {
             thread::scope(|scope| {
                 let threads: Vec<_> = some
                     .iter()
@@ -81,19 +80,22 @@ impl Hosts {
                 }));
             });
         }
-        self.judge(found.into_iter().map(Some).collect())
+        self.evaluate(found.into_iter().map(Some).collect())
     }
 
-    /// Resolves all of them for as long as `limit` at most. Names that take longer have no address then.
+    /// Resolves all hosts, but at most for `limit`. Slower names have no address in the result.
     pub fn resolve_within(&self, limit: Duration) -> Resolution {
         self.resolve_by(limit, Host::resolve)
     }
 
-    /// The addresses that each had when they were resolved last; `None`: they are of another number of servers.
-    pub(super) fn resolved(&self, addresses: Box<[Option<SocketAddr>]>) -> Option<Resolution> {
+    /// Returns a resolution with these addresses; `None` if their number does not match.
+    pub(super) fn with_addresses(
+        &self,
+        addresses: Box<[Option<SocketAddr>]>,
+    ) -> Option<Resolution> {
         (addresses.len() == self.0.len()).then_some(Resolution {
             addresses,
-            is_whole: false,
+            is_complete: false,
             doubts: Vec::new(),
         })
     }
@@ -104,33 +106,33 @@ impl Hosts {
         resolve: fn(&Host) -> io::Result<SocketAddr>,
     ) -> Resolution {
         let until = Instant::now() + limit;
-        let (tell, told) = mpsc::channel();
+        let (sender, answers) = mpsc::channel();
         let mut found: Vec<Option<io::Result<SocketAddr>>> = Vec::with_capacity(self.0.len());
         for (index, host) in self.0.iter().enumerate() {
             if host.is_literal() {
                 found.push(Some(host.resolve()));
                 continue;
             }
-            let (tell, host) = (tell.clone(), host.clone());
-            // A resolver that does not answer keeps its thread, which nobody waits for.
+            let (sender, host) = (sender.clone(), host.clone());
+            // If the resolver does not answer, its thread stays, and this function does not wait for it.
             let thread = thread::Builder::new().spawn(move || {
-                let _ = tell.send((index, resolve(&host)));
+                let _ = sender.send((index, resolve(&host)));
             });
             found.push(thread.err().map(Err));
         }
         while found.iter().any(Option::is_none) {
             let left = until.saturating_duration_since(Instant::now());
-            let Ok((index, address)) = told.recv_timeout(left) else {
+            let Ok((index, address)) = answers.recv_timeout(left) else {
                 break;
             };
             found[index] = Some(address);
         }
-        self.judge(found)
+        self.evaluate(found)
     }
 
-    /// `None`: a name was not resolved in time.
-    fn judge(&self, found: Vec<Option<io::Result<SocketAddr>>>) -> Resolution {
-        let is_whole = found.iter().all(Option::is_some);
+    /// Collects addresses and warnings. A `None` is a name that was not resolved in time.
+    fn evaluate(&self, found: Vec<Option<io::Result<SocketAddr>>>) -> Resolution {
+        let is_complete = found.iter().all(Option::is_some);
         let mut doubts = Vec::new();
         let named = |index: usize| format!("server {index} ({})", self.0[index].line);
         let mut addresses: Vec<Option<SocketAddr>> = Vec::with_capacity(found.len());
@@ -138,12 +140,12 @@ impl Hosts {
             match &found {
                 Some(Ok(_)) => {}
                 Some(Err(error)) => doubts.push(format!(
-                    "{} has no address: {error}; it counts as DOWN until its name is resolved, which is tried every {} s",
+                    "{} has no address: {error}; it counts as DOWN until its name is resolved, which is tried again every {} s",
                     named(index),
                     RESOLVED_EVERY.as_secs()
                 )),
                 None => doubts.push(format!(
-                    "{} has no address yet: the resolver has not answered; it counts as DOWN until then",
+                    "{} has no address yet: the resolver has not answered; the server counts as DOWN until then",
                     named(index)
                 )),
             }
@@ -157,19 +159,19 @@ impl Hosts {
                     continue;
                 };
                 let own = source_towards(remote, address).ok();
-                doubts.push(in_place_of(&named(index), address, own));
+                doubts.push(loopback_warning(&named(index), address, own));
                 *place = own;
             }
         }
         Resolution {
             addresses: addresses.into(),
-            is_whole,
+            is_complete,
             doubts,
         }
     }
 }
 
-/// The address of this machine from which it sends to another one, with the port of `own`.
+/// Returns the address of this machine from which it sends to `remote`, with the port of `own`.
 fn source_towards(remote: SocketAddr, own: SocketAddr) -> io::Result<SocketAddr> {
     let any: IpAddr = if remote.is_ipv4() {
         Ipv4Addr::UNSPECIFIED.into()
@@ -177,23 +179,22 @@ fn source_towards(remote: SocketAddr, own: SocketAddr) -> io::Result<SocketAddr>
         Ipv6Addr::UNSPECIFIED.into()
     };
     let socket = UdpSocket::bind((any, 0))?;
-    // It sends nothing.
+    // A connected UDP socket shows the source address without sending a packet.
     socket.connect(remote)?;
     let source = socket.local_addr()?.ip();
     Ok(SocketAddr::new(source, own.port()))
 }
 
-fn in_place_of(server: &str, loopback: SocketAddr, own: Option<SocketAddr>) -> String {
+fn loopback_warning(server: &str, loopback: SocketAddr, own: Option<SocketAddr>) -> String {
     let ip = loopback.ip();
-    let remedy =
-        "take its name off the loopback address in /etc/hosts of this machine, or list its address";
+    let remedy = "remove its name from the loopback address in /etc/hosts of this machine, or list its address";
     match own {
         Some(own) => format!(
-            "{server} is {ip} here, which other machines cannot reach: {} is used in its place; {remedy}",
+            "{server} is {ip} here, which other machines cannot reach; {} is used instead: {remedy}",
             own.ip()
         ),
         None => format!(
-            "{server} is {ip} here, which other machines cannot reach, and counts as DOWN: {remedy}"
+            "{server} is {ip} here, which other machines cannot reach, so it counts as DOWN: {remedy}"
         ),
     }
 }
@@ -219,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_without_an_address_leaves_the_others_theirs() {
+    fn a_name_without_an_address_does_not_affect_the_others() {
         let hosts = hosts(&["192.0.2.1:7301", "no-such-host.invalid:7301"]);
         assert!(hosts.has_names());
         let found = hosts.resolve();
@@ -233,9 +234,8 @@ mod tests {
         );
     }
 
-    /// With a resolver that does not answer, `-w 1` waited for as long as that takes.
     #[test]
-    fn a_name_whose_resolver_does_not_answer_delays_the_others_for_a_moment_only() {
+    fn a_resolver_that_does_not_answer_delays_only_until_the_limit() {
         let hosts = hosts(&["slow:7301", "192.0.2.1:7301", "quick:7301"]);
         let began = Instant::now();
         let found = hosts.resolve_by(Duration::from_millis(100), |host| {
@@ -250,12 +250,12 @@ mod tests {
         assert!(found.doubts[0].contains("has no address yet"), "{found:?}");
     }
 
-    /// The list of the page on Debian: the local name is 127.0.1.1.
+    /// On Debian the machine's own name has the address 127.0.1.1.
     #[test]
-    fn loopback_next_to_other_addresses_is_replaced_and_told_of() {
+    fn a_loopback_address_among_others_is_replaced_with_a_warning() {
         let hosts = hosts(&["a:7301", "b:7301", "c:7301"]);
         let address = |ip: [u8; 4]| Some(io::Result::Ok((ip, 7301).into()));
-        let found = hosts.judge(vec![
+        let found = hosts.evaluate(vec![
             address([127, 0, 1, 1]),
             address([192, 0, 2, 2]),
             Some(Err(ErrorKind::NotFound.into())),
@@ -264,14 +264,14 @@ mod tests {
             found.addresses[0].is_none_or(|it| !it.ip().is_loopback() && it.port() == 7301),
             "{found:?}"
         );
-        let told = |it: &String| {
+        let is_warning = |it: &String| {
             it.contains("server 0 (a:7301) is 127.0.1.1 here") && it.contains("/etc/hosts")
         };
-        assert!(found.doubts.iter().any(told), "{found:?}");
+        assert!(found.doubts.iter().any(is_warning), "{found:?}");
     }
 
     #[test]
-    fn a_list_of_loopback_addresses_alone_is_for_this_machine_alone() {
+    fn a_list_of_only_loopback_addresses_is_accepted() {
         let hosts = hosts(&["127.0.0.1:7301", "127.0.0.2:7301"]);
         assert!(!hosts.has_names());
         let found = hosts.resolve();

@@ -1,8 +1,8 @@
-//! The token service from a program's side: its servers, and a session with them (`docs/ftn.md`).
+//! A client of the token service: its servers, and a session with them (`docs/ftn.md`).
 //!
-//! A [`Session`] is driven by who has it: nothing happens between two calls, so a program that works under a token
-//! calls [`Session::next`] at least every tenth of the client timeout, or has a thread that does. Who stops calling
-//! loses its tokens when the [lease](Session::lease) is over, as if it had been stopped.
+//! A [`Session`] works only within its methods. So a program that works under a token calls [`Session::next`] at
+//! least every tenth of the client timeout, or has a thread that does. Without these calls it loses its tokens at the
+//! end of the [lease](Session::lease).
 //!
 //! ```no_run
 //! use std::path::Path;
@@ -16,7 +16,7 @@
 //! let limits = WaitLimits::limited(Duration::from_secs(5));
 //! let grant = session.acquire(b"counter", Access::Exclusive, limits)?;
 //! let count: u64 = String::from_utf8(grant.data)?.parse().unwrap_or(0);
-//! // Set and given back together: another client sees both or neither.
+//! // One call sets the data and releases the token, so another client sees both or neither.
 //! let data = (count + 1).to_string();
 //! session.release(b"counter", Some(data.as_bytes()))?;
 //! session.log_out()?;
@@ -24,23 +24,23 @@
 //! # }
 //! ```
 
-mod acquiring;
+mod calls;
 mod error;
 mod hosts;
-mod seen;
+mod observer;
 mod servers;
 mod session;
 mod wait_limits;
 
-pub use acquiring::Grant;
+pub use calls::Grant;
 pub use error::{Error, Obstacle};
 pub use hosts::{Hosts, RESOLVED_EVERY, Resolution};
 pub use ring_codec::ftn::Access;
 pub use ring_proto::ftn::client::{Command, Event, Holding, Loss, Refusal, Standing};
 pub use ring_proto::ftn::{MAX_DATA, MAX_INTRODUCTION, MAX_NAME, MIN_CLIENT_TIMEOUT, Servers};
 pub use servers::{
-    ServerList, ServersError, read_list, read_servers, resolve_list, resolve_list_within,
-    resolved_list,
+    ServerList, ServersError, list_with_addresses, read_list, read_servers, resolve_list,
+    resolve_list_within,
 };
 pub use session::{Session, Wake};
 pub use wait_limits::WaitLimits;

@@ -1,4 +1,4 @@
-//! The list of servers, as the file that all of them and all clients are given (`docs/ftn.md`, section 1).
+//! The list of servers: a file that all servers and clients share (`docs/ftn.md`, section 1).
 
 use std::fs;
 use std::io;
@@ -11,43 +11,43 @@ use thiserror::Error;
 
 use super::hosts::{Host, Hosts, Resolution};
 
-/// Why a list of servers is of no use. The text is a sentence: what failed, on what, what to do.
+/// The reason why a list of servers cannot be used. The text is a sentence with the cause and the remedy.
 #[derive(Debug, Error)]
 pub enum ServersError {
     /// The file cannot be read.
-    #[error("cannot read {}, which is to list the servers: {source}", path.display())]
+    #[error("cannot read the list of servers {}: {source}", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// There is no server in it, or too many.
+    /// The file lists no server, or too many.
     #[error(
         "{} lists {count} servers: give 1 to {MAX_SERVERS}, each on a line HOST:PORT", path.display()
     )]
     Count {
         /// The file.
         path: PathBuf,
-        /// How many there are.
+        /// The number of servers.
         count: usize,
     },
-    /// A line names no server.
+    /// A line is not a server.
     #[error("{}, line {line}: '{text}' is not HOST:PORT", path.display())]
     Line {
         /// The file.
         path: PathBuf,
         /// The number of the line, from 1.
         line: usize,
-        /// The line.
+        /// The line's text.
         text: String,
     },
-    /// No host has an address.
+    /// No server has an address.
     #[error("no server in {} has an address: {}", path.display(), doubts.join("; "))]
     Unresolved {
         /// The file.
         path: PathBuf,
-        /// What is wrong with each.
+        /// The warning about each server.
         doubts: Vec<String>,
     },
     /// This server has no address.
@@ -55,11 +55,11 @@ pub enum ServersError {
     OwnUnresolved {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The warning about it.
         doubt: String,
     },
-    /// Two servers have one address.
-    #[error("{}, line {line}: {address} is the address of a server before it", path.display())]
+    /// Two servers have the same address.
+    #[error("{}, line {line}: {address} is also the address of an earlier server", path.display())]
     Twice {
         /// The file.
         path: PathBuf,
@@ -68,17 +68,17 @@ pub enum ServersError {
         /// The address.
         address: SocketAddr,
     },
-    /// One socket cannot reach them all.
+    /// The list mixes IPv4 and IPv6, so one socket cannot reach all servers.
     #[error(
-        "{}: {v4} is IPv4, {v6} is IPv6: one socket reaches all servers, so give all of them addresses \
-         of one kind", path.display()
+        "{}: {v4} is IPv4, {v6} is IPv6; give all servers addresses of one kind, because one socket must reach them all",
+        path.display()
     )]
     Mixed {
         /// The file.
         path: PathBuf,
-        /// A server's address.
+        /// A server's IPv4 address.
         v4: SocketAddr,
-        /// Another's.
+        /// Another server's IPv6 address.
         v6: SocketAddr,
     },
 }
@@ -86,29 +86,29 @@ pub enum ServersError {
 /// A list of servers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerList {
-    /// Each server as its line names it, without space around it.
+    /// The servers' lines, without surrounding space.
     pub names: Box<[Box<str>]>,
-    /// The servers.
+    /// The servers for a session.
     pub servers: Servers,
-    /// Their hosts, to be resolved again.
+    /// The hosts, for later resolutions.
     pub hosts: Hosts,
-    /// What operators should know of their addresses, as sentences.
+    /// Warnings about the addresses for operators, as sentences.
     pub doubts: Vec<String>,
 }
 
-/// Reads a list of servers, and resolves each, as [`read_list`] does.
+/// Reads a list of servers and resolves each, as [`read_list`] does.
 ///
 /// # Errors
-/// What is wrong with the list.
+/// A [`ServersError`].
 pub fn read_servers(path: &Path) -> Result<Servers, ServersError> {
     Ok(read_list(path)?.servers)
 }
 
-/// Reads a list of servers, and resolves each: to its first IPv4 address, or to its first one if it has none of those. A
-/// name that has no address is no error, unless all have none: its server counts as DOWN.
+/// Reads a list of servers and resolves each to its best address, IPv4 before IPv6. A name without an address is an
+/// error only if no server has one. Otherwise its server counts as DOWN.
 ///
 /// # Errors
-/// What is wrong with the list.
+/// A [`ServersError`].
 pub fn read_list(path: &Path) -> Result<ServerList, ServersError> {
     let text = fs::read_to_string(path).map_err(|source| ServersError::Unreadable {
         path: path.to_owned(),
@@ -117,40 +117,41 @@ pub fn read_list(path: &Path) -> Result<ServerList, ServersError> {
     resolve_list(path, &text)
 }
 
-/// Resolves each server of a list that was read already. Messages name `path` as the list's file.
+/// Resolves the servers of a list whose text was read before. Error messages name `path`.
 ///
 /// # Errors
-/// What is wrong with the list.
+/// A [`ServersError`].
 pub fn resolve_list(path: &Path, text: &str) -> Result<ServerList, ServersError> {
-    list(path, text, |hosts| Some(hosts.resolve()))
+    parse_list(path, text, |hosts| Some(hosts.resolve()))
 }
 
-/// Resolves the servers of a list that was read already, for as long as `limit` at most. Names that take longer have no address yet.
+/// Resolves the servers of a list as [`resolve_list`] does, but at most for `limit`. Slower names have no address
+/// yet.
 ///
 /// # Errors
-/// What is wrong with the list.
+/// A [`ServersError`].
 pub fn resolve_list_within(
     path: &Path,
     text: &str,
     limit: Duration,
 ) -> Result<ServerList, ServersError> {
-    list(path, text, |hosts| Some(hosts.resolve_within(limit)))
+    parse_list(path, text, |hosts| Some(hosts.resolve_within(limit)))
 }
 
-/// Reads a list whose servers were resolved already: these are their addresses.
+/// Parses a list as [`resolve_list`] does, but uses addresses that were resolved before.
 ///
 /// # Errors
-/// What is wrong with the list.
-pub fn resolved_list(
+/// A [`ServersError`].
+pub fn list_with_addresses(
     path: &Path,
     text: &str,
     addresses: Box<[Option<SocketAddr>]>,
 ) -> Result<ServerList, ServersError> {
-    list(path, text, |hosts| hosts.resolved(addresses))
+    parse_list(path, text, |hosts| hosts.with_addresses(addresses))
 }
 
-/// `resolve`: `None` if it is for another number of servers.
-fn list(
+/// Parses a list. `resolve` returns `None` if its addresses do not match the number of servers.
+fn parse_list(
     path: &Path,
     text: &str,
     resolve: impl FnOnce(&Hosts) -> Option<Resolution>,
@@ -168,13 +169,13 @@ fn list(
     }
     let hosts: Result<Vec<Host>, _> = lines
         .iter()
-        .map(|(line, text)| host(path, *line, text))
+        .map(|(line, text)| parse_host(path, *line, text))
         .collect();
     let hosts = Hosts::new(hosts?);
     let Some(Resolution {
         addresses,
         doubts,
-        is_whole,
+        is_complete,
     }) = resolve(&hosts)
     else {
         return Err(count);
@@ -202,7 +203,7 @@ fn list(
             v6,
         });
     }
-    if known().next().is_none() && !lines.is_empty() && is_whole {
+    if known().next().is_none() && !lines.is_empty() && is_complete {
         return Err(ServersError::Unresolved {
             path: path.to_owned(),
             doubts,
@@ -219,7 +220,7 @@ fn list(
     })
 }
 
-fn host(path: &Path, line: usize, text: &str) -> Result<Host, ServersError> {
+fn parse_host(path: &Path, line: usize, text: &str) -> Result<Host, ServersError> {
     let wrong = || ServersError::Line {
         path: path.to_owned(),
         line,
@@ -253,7 +254,7 @@ mod tests {
 
     use super::{ServersError, resolve_list as resolve};
 
-    fn said(text: &str) -> String {
+    fn error_text(text: &str) -> String {
         let error: ServersError = resolve(Path::new("lab"), text).expect_err(text);
         error.to_string()
     }
@@ -281,10 +282,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_its_line() {
-        assert!(said("\n\n").contains("lab lists 0 servers: give 1 to 32"));
+    fn an_error_names_the_line() {
+        assert!(error_text("\n\n").contains("lab lists 0 servers: give 1 to 32"));
         let many: Vec<_> = (1..=33).map(|n| format!("127.0.0.{n}:1")).collect();
-        assert!(said(&many.join("\n")).contains("lists 33 servers"));
+        assert!(error_text(&many.join("\n")).contains("lists 33 servers"));
         for wrong in [
             "127.0.0.1",
             "127.0.0.1:",
@@ -294,16 +295,16 @@ mod tests {
         ] {
             let text = format!("127.0.0.1:1\n{wrong}\n");
             assert_eq!(
-                said(&text),
+                error_text(&text),
                 format!("lab, line 2: '{wrong}' is not HOST:PORT")
             );
         }
-        let twice = said("127.0.0.1:1\n\n127.0.0.1:1\n");
+        let twice = error_text("127.0.0.1:1\n\n127.0.0.1:1\n");
         assert_eq!(
             twice,
-            "lab, line 3: 127.0.0.1:1 is the address of a server before it"
+            "lab, line 3: 127.0.0.1:1 is also the address of an earlier server"
         );
-        let mixed = said("127.0.0.1:1\n[::1]:1\n");
+        let mixed = error_text("127.0.0.1:1\n[::1]:1\n");
         assert!(
             mixed.starts_with("lab: 127.0.0.1:1 is IPv4, [::1]:1 is IPv6"),
             "{mixed}"

@@ -1,4 +1,4 @@
-//! A session with the servers.
+//! A session with the token servers.
 
 use std::mem;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -18,55 +18,54 @@ use ring_runtime::worker::Repeated;
 use ring_text::first_bytes;
 
 use super::hosts::{Hosts, RESOLVED_EVERY, Resolution};
-use super::seen::Seen;
+use super::observer::SessionObserver;
 use super::{Error, Obstacle};
 
-/// The key of the descriptor that ends waits.
+/// The poller's key of the watched descriptor.
 const WATCHED: u8 = 0;
 
-/// What has ended a wait.
+/// The reason for the end of a wait.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Wake {
-    /// Something happened. A [grant](Event::Granted) is told only while the lease lasts.
+    /// An event. A [grant](Event::Granted) is returned only while the lease lasts.
     Event(Event),
     /// The [lease](Session::lease) lasts longer.
     Renewed,
     /// The [watched](Session::watch) descriptor is readable.
     Ready,
-    /// It is as late as the wait may last.
-    Late,
+    /// The time of the wait is over.
+    TimedOut,
 }
 
-/// One client of the service: a socket and at most one session, in which it holds and awaits as many tokens as it
-/// likes. A session that is lost is followed by another by itself; its tokens are not.
+/// A client of the service. It has a socket and at most one session, in which it can hold and request many tokens. A
+/// lost session is replaced automatically, but its tokens are lost.
 ///
 /// Dropping it sends LOGOUT once, without waiting; [`log_out`](Self::log_out) waits for the answer.
 #[derive(Debug)]
 pub struct Session {
-    runs: Errand<Client, UdpLink, NoStore, Seen>,
+    machine_runner: Errand<Client, UdpLink, NoStore, SessionObserver>,
     watched: Option<OwnedFd>,
-    /// The end of the lease that was told last.
-    told: Option<Instant>,
+    /// The end of the lease that was reported last.
+    reported_lease: Option<Instant>,
     resolver: Option<Resolver>,
-    /// Whether the socket is one of IPv4.
     socket_is_v4: bool,
 }
 
-/// What resolves the names of the servers again.
+/// The resolution of the servers' names during the session.
 #[derive(Debug)]
 enum Resolver {
-    /// It starts then: most sessions are over before.
+    /// The resolution starts at this time. Most sessions end before, and need no thread.
     Starts(Instant, Hosts),
-    Runs(Repeated<Resolution>),
+    Running(Repeated<Resolution>),
 }
 
 impl Session {
-    /// Opens a socket and asks the servers for a session, without waiting for it. With a
-    /// `client_timeout` below 0.2 s the session ends before it is confirmed. `introduction` says in a list of tokens what holds
-    /// them; of a longer one the first [`MAX_INTRODUCTION`] bytes.
+    /// Opens a socket and requests a session, without waiting for it. With a `client_timeout` below 0.2 s the session
+    /// ends before it is confirmed. Lists of tokens show the first [`MAX_INTRODUCTION`] bytes of `introduction`, so
+    /// it should describe the program.
     ///
     /// # Errors
-    /// The system has no room for another socket.
+    /// Fails if no socket can be created.
     pub fn open(
         servers: Servers,
         client_timeout: Duration,
@@ -83,66 +82,66 @@ impl Session {
             datagrams::transmit_batch(LONGEST),
         );
         let mut session = Self {
-            runs: Errand::new(driver, NoStore, Seen::default())?,
+            machine_runner: Errand::new(driver, NoStore, SessionObserver::default())?,
             watched: None,
-            told: None,
+            reported_lease: None,
             resolver: None,
             socket_is_v4: true,
         };
-        session.use_new_socket()?;
-        session.follow()?;
+        session.replace_socket()?;
+        session.apply_socket_requests()?;
         Ok(session)
     }
 
-    /// Resolves the names of the servers again for as long as the session lasts, so that it follows one that moves. A server that
-    /// has no address yet gets one as soon as its name is resolved.
+    /// Resolves the servers' names again and again during the session, so that the session follows a server whose
+    /// address changes. A server without an address gets one as soon as its name is resolved.
     pub fn resolving(mut self, hosts: Hosts) -> Self {
         let servers = self.servers();
         let has_all = (0..servers.len()).all(|index| servers.address(index).is_some());
-        let rest = if has_all {
+        let delay = if has_all {
             RESOLVED_EVERY
         } else {
             Duration::ZERO
         };
-        let at = clock::now().monotonic + rest;
+        let at = clock::now().monotonic + delay;
         self.resolver = hosts.has_names().then_some(Resolver::Starts(at, hosts));
         self
     }
 
-    /// Takes over what names were resolved to.
+    /// Applies newly resolved addresses.
     ///
     /// # Errors
-    /// There is no socket for addresses of another kind.
-    fn follow_names(&mut self) -> Result<(), Error> {
+    /// Fails if no socket can be created for addresses of another kind.
+    fn apply_resolved_names(&mut self) -> Result<(), Error> {
         self.resolver = match self.resolver.take() {
             Some(Resolver::Starts(at, hosts)) if at <= clock::now().monotonic => {
                 let resolve = move || hosts.resolve();
                 let run = Repeated::start("names", Duration::ZERO, RESOLVED_EVERY, resolve);
-                // Without a thread the addresses stay as they are.
-                run.ok().map(Resolver::Runs)
+                // If no thread can be started, the addresses stay as they are.
+                run.ok().map(Resolver::Running)
             }
             other => other,
         };
-        if let Some(Resolver::Runs(resolver)) = &self.resolver
+        if let Some(Resolver::Running(resolver)) = &self.resolver
             && let Some(Resolution { addresses, .. }) = resolver.take()
         {
-            self.runs.command(Command::Addresses(addresses));
+            self.machine_runner.command(Command::Addresses(addresses));
             if self.is_v4() != self.socket_is_v4 {
-                self.use_new_socket()?;
+                self.replace_socket()?;
             }
         }
         Ok(())
     }
 
-    /// Whether the servers have addresses of IPv4, or none yet.
+    /// Whether the servers have IPv4 addresses, or none yet.
     fn is_v4(&self) -> bool {
         let servers = self.servers();
         let mut known = (0..servers.len()).filter_map(|index| servers.address(index));
         known.next().is_none_or(|to| to.is_ipv4())
     }
 
-    /// The new one is bound before the old one is closed, so that the ports differ.
-    fn use_new_socket(&mut self) -> Result<(), Error> {
+    /// Replaces the socket. The new one is bound before the old one is closed, so that the ports differ.
+    fn replace_socket(&mut self) -> Result<(), Error> {
         self.socket_is_v4 = self.is_v4();
         let any: SocketAddr = if self.socket_is_v4 {
             (Ipv4Addr::UNSPECIFIED, 0).into()
@@ -153,60 +152,61 @@ impl Session {
         let port = link.address()?.port();
         let register =
             |link: &UdpLink, waiting: &ring_runtime::wait::Waiting| waiting.add(link, LINK);
-        self.runs.set_link(link, Net::Up { port }, register)?;
+        self.machine_runner
+            .set_link(link, Net::Up { port }, register)?;
         Ok(())
     }
 
-    /// Does what the machine has asked for.
-    fn follow(&mut self) -> Result<(), Error> {
-        while mem::take(&mut self.runs.observer().needs_socket) {
-            self.use_new_socket()?;
+    /// Replaces the socket as often as the state machine has requested.
+    fn apply_socket_requests(&mut self) -> Result<(), Error> {
+        while mem::take(&mut self.machine_runner.observer().needs_socket) {
+            self.replace_socket()?;
         }
         Ok(())
     }
 
-    /// Ends waits when a descriptor is readable, in place of any other.
+    /// Watches a descriptor: it ends waits when it is readable. It replaces any other watched descriptor.
     ///
     /// # Errors
-    /// Too many files are open.
+    /// Fails if too many files are open.
     pub fn watch(&mut self, fd: impl AsFd) -> Result<(), Error> {
         self.unwatch()?;
         let fd = fd.as_fd().try_clone_to_owned().map_err(Error::Socket)?;
-        self.runs.add(&fd, WATCHED)?;
+        self.machine_runner.add(&fd, WATCHED)?;
         self.watched = Some(fd);
         Ok(())
     }
 
-    /// Watches no descriptor.
+    /// Stops watching the descriptor.
     ///
     /// # Errors
-    /// The system refuses.
+    /// Fails only if a system call fails.
     pub fn unwatch(&mut self) -> Result<(), Error> {
-        self.lend_watched().map(drop)
+        self.take_watched().map(drop)
     }
 
-    /// Watches nothing until it is given back.
-    pub(super) fn lend_watched(&mut self) -> Result<Option<OwnedFd>, Error> {
+    /// Stops watching, and returns the descriptor so that the caller can watch it again.
+    pub(super) fn take_watched(&mut self) -> Result<Option<OwnedFd>, Error> {
         let fd = self.watched.take();
         if let Some(fd) = &fd {
-            self.runs.remove(fd)?;
+            self.machine_runner.remove(fd)?;
         }
         Ok(fd)
     }
 
-    /// Passes a command to the client. Its outcome is an [event](Self::next), [`Event::Refused`] among others.
+    /// Passes a command to the state machine. The outcome is an [event](Self::next), such as [`Event::Refused`].
     ///
     /// # Errors
-    /// There is no new socket in place of one whose session is lost.
+    /// Fails if no new socket can be created after the loss of a session.
     pub fn command(&mut self, command: Command) -> Result<(), Error> {
-        self.runs.command(command);
-        self.follow()
+        self.machine_runner.command(command);
+        self.apply_socket_requests()
     }
 
     /// Requests a token, with a fencing number.
     ///
     /// # Errors
-    /// As [`command`](Self::command).
+    /// The errors of [`command`](Self::command).
     pub fn request(&mut self, name: &[u8], access: Access) -> Result<(), Error> {
         self.command(Command::Request {
             name: name.into(),
@@ -215,10 +215,10 @@ impl Session {
         })
     }
 
-    /// Returns the next event, or what else has ended the wait, which lasts until `until` at most.
+    /// Waits for the next event until `until` at most. Returns the event, or another reason for the end of the wait.
     ///
     /// # Errors
-    /// The system refuses, or there is no new socket in place of one whose session is lost.
+    /// Fails if a system call fails, or if no new socket can be created after the loss of a session.
     pub fn next(&mut self, until: Option<Instant>) -> Result<Wake, Error> {
         loop {
             if let Some(event) = self.take(|_| true) {
@@ -226,64 +226,68 @@ impl Session {
             }
             match self.step(until)? {
                 None => {}
-                // What it has brought comes first.
-                Some(Wake::Ready | Wake::Late) if !self.runs.observer().events.is_empty() => {}
+                // Events that the step has brought come first.
+                Some(Wake::Ready | Wake::TimedOut)
+                    if !self.machine_runner.observer().events.is_empty() => {}
                 Some(wake) => return Ok(wake),
             }
         }
     }
 
-    /// Takes the first event that is wanted, of those that were not taken yet.
+    /// Takes the first event that `is_wanted` accepts from the queue.
     pub(super) fn take(&mut self, is_wanted: impl FnMut(&Event) -> bool) -> Option<Event> {
         if self.lease().is_none() {
-            // The machine may not know yet that time has passed.
-            self.runs.observer().lose();
+            // The state machine may not know yet that the lease has ended.
+            self.machine_runner.observer().drop_grants();
         }
-        let events = &mut self.runs.observer().events;
+        let events = &mut self.machine_runner.observer().events;
         let place = events.iter().position(is_wanted)?;
         events.remove(place)
     }
 
-    /// Waits once, until `until` at most. `None`: something happened, or nothing that a program is to know.
+    /// Waits once, until `until` at most. Returns `None` if nothing happened that ends a wait.
     pub(super) fn step(&mut self, until: Option<Instant>) -> Result<Option<Wake>, Error> {
-        self.follow_names()?;
-        let step = self.runs.step(until)?;
+        self.apply_resolved_names()?;
+        let step = self.machine_runner.step(until)?;
         if step.link_failed.is_some() {
-            self.use_new_socket()?;
+            self.replace_socket()?;
         }
-        self.follow()?;
-        let lease = self.runs.machine().lease();
-        if lease > self.told {
-            self.told = lease;
+        self.apply_socket_requests()?;
+        let lease = self.machine_runner.machine().lease();
+        if lease > self.reported_lease {
+            self.reported_lease = lease;
             return Ok(Some(Wake::Renewed));
         }
         if step.is_ready(WATCHED) {
             return Ok(Some(Wake::Ready));
         }
         let is_late = until.is_some_and(|until| until <= step.now.monotonic);
-        Ok(is_late.then_some(Wake::Late))
+        Ok(is_late.then_some(Wake::TimedOut))
     }
 
-    /// Returns until when all that is held is safe, unless the lease is renewed, on `CLOCK_BOOTTIME`: work under a token ends before. `None`: there
-    /// is no live session, and nothing is held.
+    /// Returns the end of the lease on `CLOCK_BOOTTIME`. Until then all held tokens are safe, and work under them
+    /// must end before. Returns `None` without a live session.
     pub fn lease(&self) -> Option<Instant> {
         let now = clock::now().monotonic;
-        self.runs.machine().lease().filter(|&end| now < end)
+        self.machine_runner
+            .machine()
+            .lease()
+            .filter(|&end| now < end)
     }
 
-    /// Returns a token that is held and not on its way back; `None`: it is not, or the lease is over.
+    /// Returns a token that is held and not being released; `None` otherwise, or after the lease.
     pub fn holding(&self, name: &[u8]) -> Option<Holding<'_>> {
         self.lease()?;
-        self.runs.machine().holding(name)
+        self.machine_runner.machine().holding(name)
     }
 
-    /// Returns since when the session is live; `None`: it is not.
+    /// Returns since when the session is live; `None` if it is not.
     pub fn live_since(&self) -> Option<Instant> {
         self.lease()?;
-        self.runs.machine().live_since()
+        self.machine_runner.machine().live_since()
     }
 
-    /// Returns the session's id, as servers show it; `None`: there is no live session.
+    /// Returns the session's id, as servers show it; `None` without a live session.
     pub fn id(&self) -> Option<i32> {
         match self.standing() {
             Standing::Live { session } => Some(session),
@@ -291,25 +295,25 @@ impl Session {
         }
     }
 
-    /// Returns what the client is doing.
+    /// Returns the state of the client.
     pub fn standing(&self) -> Standing {
-        self.runs.machine().standing()
+        self.machine_runner.machine().standing()
     }
 
-    /// Returns who leads and which servers are up, as the session knows it.
+    /// Returns the leader and the servers that are up, as the session knows them.
     pub fn configuration(&self) -> Option<&Configuration> {
-        self.runs.machine().configuration()
+        self.machine_runner.machine().configuration()
     }
 
     /// Returns the list of servers.
     pub fn servers(&self) -> &Servers {
-        &self.runs.machine().options().servers
+        &self.machine_runner.machine().options().servers
     }
 
-    /// Returns what is in the way of a session.
+    /// Returns the obstacle to a session.
     pub fn obstacle(&mut self) -> Obstacle {
         let (trouble, other, short) = {
-            let seen = self.runs.observer();
+            let seen = self.machine_runner.observer();
             (seen.trouble, seen.other_list, seen.short_timeout)
         };
         let signature = self.servers().signature();
@@ -347,7 +351,7 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         if self.standing() != Standing::Ended {
-            self.runs.command(Command::Logout);
+            self.machine_runner.command(Command::Logout);
         }
     }
 }

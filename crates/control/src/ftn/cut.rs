@@ -1,14 +1,14 @@
-//! What a quorum of fewer than a majority means, said in the same words by servers and by their clients.
+//! The warning about a quorum of less than a majority, which servers and clients share.
 
 use ring_proto::ftn::server::majority;
 
-/// That both sides of a cut may grant the same token, and what prevents it; `None`: with such a quorum of so many
-/// servers they do not.
+/// Returns a warning if both sides of a split network can grant the same token; `None` if `quorum` of `servers` is a
+/// majority.
 pub fn cut_doubt(quorum: usize, servers: usize) -> Option<String> {
     (quorum < majority(servers)).then(|| {
         format!(
-            "with --quorum {quorum} of {servers} servers both sides of a cut may grant the same token: --quorum \
-             majority, on all servers, prevents that"
+            "with --quorum {quorum} of {servers} servers, both sides of a split network may grant the same token; \
+             prevent that with --quorum majority on all servers"
         )
     })
 }
@@ -18,7 +18,7 @@ mod tests {
     use super::cut_doubt;
 
     #[test]
-    fn less_than_a_majority_of_several_servers_is_told_of_with_what_prevents_it() {
+    fn a_quorum_without_a_majority_causes_a_warning() {
         for (quorum, servers, is_doubtful) in
             [(1, 1, false), (1, 2, true), (2, 3, false), (2, 4, true)]
         {

@@ -1,4 +1,4 @@
-//! What is particular to the token service: the status of a server, and what its quorum means.
+//! The messages of the token service: a server's status, and the warning about its quorum.
 
 mod cut;
 mod status;

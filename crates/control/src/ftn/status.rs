@@ -1,4 +1,4 @@
-//! The status of a server (`docs/ftn.md`, section 9).
+//! The status of a server of the token service (`docs/ftn.md`, section 9).
 
 use std::collections::BTreeMap;
 
@@ -6,87 +6,87 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Health, NodeStatus};
 
-/// The name of the system in its status.
+/// The system's name in its status.
 pub const SYSTEM: &str = "ftn";
-/// The state of a server that serves its tokens.
 const READY: &str = "READY";
 
-/// What a server shows of itself.
+/// The status of a server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
-    /// The version of the program.
+    /// The program's version.
     pub ringd: String,
-    /// How long it has run.
+    /// Time since the start, in nanoseconds.
     pub up_ns: u64,
-    /// Its place in the list.
+    /// The server's index in the list.
     pub index: usize,
     /// All servers, in the order of the list.
     pub servers: Vec<ServerStatus>,
     /// The signature of the list.
     pub ssig: i32,
-    /// The servers, itself included, without which a leader has no authority.
+    /// The number of servers, including itself, that a leader needs for its authority.
     pub quorum: usize,
     /// `electing`, `follower` or `leader`.
     pub role: String,
-    /// What it says to be: `DOWN`, `BOOTING` or `READY`.
+    /// The server's own state: `DOWN`, `BOOTING` or `READY`.
     pub state: String,
-    /// The place of the server that leads, if it knows one.
+    /// The index of the leader, if the server knows one.
     pub leader: Option<usize>,
-    /// The number of the configuration, 0 while it knows none.
+    /// The number of the configuration; 0 if the server knows none.
     pub configuration: u64,
-    /// The round of the last STATE that it has sent or followed, as its seq has it.
+    /// The round of the last STATE that the server has sent or followed, from its sequence number.
     pub round: u32,
-    /// Whether it may serve and change: as a leader with its quorum, or a follower that hears its leader.
+    /// Whether the server may serve and change tokens: as a leader with its quorum, or as a follower that hears its
+    /// leader.
     pub authority: bool,
-    /// What is left of the time in which sessions of an earlier run may come back.
+    /// The rest of the time in which sessions of an earlier run may come back, in nanoseconds.
     pub grace_ns: u64,
-    /// The sessions that a survey waits for; `null`: there is no survey.
+    /// The sessions that a survey waits for; `null` if there is no survey.
     pub survey: Option<Vec<i32>>,
-    /// The sessions.
+    /// The sessions of all clients.
     pub sessions: Vec<SessionStatus>,
-    /// Tokens that it knows.
+    /// The number of known tokens.
     pub tokens: usize,
-    /// Those of them that are held.
+    /// The number of held tokens.
     pub held: usize,
-    /// Requests that wait.
+    /// The number of waiting requests.
     pub waiting: usize,
-    /// What the tokens take of `max_memory_bytes`.
+    /// The memory that the tokens use, of `max_memory_bytes`.
     pub memory_bytes: usize,
-    /// What messages in parts take that are under way.
+    /// The memory of incomplete messages in parts.
     #[serde(default)]
     pub parts_bytes: usize,
-    /// What the tokens may take.
+    /// The memory that the tokens may use.
     pub max_memory_bytes: usize,
-    /// How well the server does what it is for.
-    #[serde(default = "Health::untold")]
+    /// The server's health.
+    #[serde(default = "Health::unreported")]
     pub health: Health,
-    /// What is wrong and what to do, as sentences, the worst first.
+    /// The problems and the remedies, as sentences, the worst first.
     #[serde(default)]
     pub troubles: Vec<String>,
-    /// What has happened since its start, by name. What is not there is 0.
+    /// Counters since the start, by name. A missing one is 0.
     pub counters: BTreeMap<String, u64>,
 }
 
 /// A server of the list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerStatus {
-    /// Its line in the list.
+    /// The server's line in the list.
     pub name: String,
-    /// `DOWN`, `BOOTING` or `READY`, as the configuration has it.
+    /// The server's state in the configuration: `DOWN`, `BOOTING` or `READY`.
     pub state: String,
 }
 
 /// A session of a client.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionStatus {
-    /// Its number.
+    /// The session's number.
     pub id: i32,
-    /// Where its client is.
+    /// The address of its client.
     pub address: String,
 }
 
 impl Status {
-    /// Whether it serves its tokens now.
+    /// Whether the server serves its tokens.
     pub fn is_serving(&self) -> bool {
         self.authority && self.state == READY
     }

@@ -1,52 +1,52 @@
-//! Why a lock of a Jitterbug ring is refused or ends.
+//! The reasons for refusals and losses of a Jitterbug ring's locks.
 
 use strum::IntoStaticStr;
 
-/// Why a lock was not granted.
+/// The reason for a refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum RefusalReason {
-    /// It was waited for as long as was asked.
+    /// The wait of the request is over.
     Timeout,
-    /// A client of this machine has it, and it was not to be waited for.
+    /// A client of this machine holds the lock, and the request does not wait.
     Busy,
     /// Too many clients wait already.
     Crowded,
-    /// The client runs under the lock that it asks for.
+    /// The client runs under the lock that it requests.
     Nested,
     /// The daemon shuts down.
     Leaving,
 }
 
 impl RefusalReason {
-    /// As programs are told it.
+    /// Returns the name for programs.
     pub fn name(self) -> &'static str {
         self.into()
     }
 }
 
-/// Why a lock ended.
+/// The reason for a loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum LossReason {
-    /// Somebody has asked this node to hand the token over.
+    /// A request told this node to pass the token on.
     Yield,
-    /// It was held for as long as it was to be.
+    /// The maximum time to hold the lock is over.
     MaxHold,
     /// The daemon shuts down.
     Shutdown,
     /// Another leader has a stronger token.
     StrongerToken,
-    /// The daemon stood still for so long that another node may lead.
+    /// The daemon was stalled for so long that another node may lead.
     Lease,
-    /// The interface has no address, or another one.
+    /// The interface lost or changed its address.
     Link,
-    /// The client is gone, and has not given it back. Nobody is left who could be told.
+    /// The client ended without a release, so it gets no message.
     Gone,
 }
 
 impl LossReason {
-    /// As programs are told it.
+    /// Returns the name for programs.
     pub fn name(self) -> &'static str {
         self.into()
     }

@@ -1,4 +1,4 @@
-//! What a node of a Jitterbug ring is asked, and what it shows.
+//! The messages of Jitterbug: requests, reasons and a node's status.
 
 mod lock;
 mod request;
@@ -8,15 +8,15 @@ pub use lock::{LossReason, RefusalReason};
 pub use request::JitterbugRequest;
 pub use status::{CountersStatus, EntryStatus, NodeEntry, Penalty, Status};
 
-/// What `protocol` is in the status of such a node.
+/// The value of `protocol` in the status of such a node.
 pub const SYSTEM: &str = "jitterbug";
 
-/// A node's state while it holds the token.
+/// The state of a node that holds the token.
 pub const LEADER: &str = "leader";
-/// A node's state while it waits for the token.
+/// The state of a node that waits for the token.
 pub const WAITER: &str = "waiter";
-/// A node's state while it has no ring.
+/// The state of a node without a ring.
 pub const ORPHAN: &str = "orphan";
 
-/// A request for a lock. A grade that it requires is kept as it came, to be refused.
+/// A request for a lock. A required grade is kept as a text, so that the node can refuse it.
 pub type LockRequest = super::LockRequest<String>;

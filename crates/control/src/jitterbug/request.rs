@@ -1,4 +1,5 @@
-//! What only a node of a Jitterbug ring is asked; and what it is asked by mistake, to be refused in words.
+//! The requests that are specific to a node of a Jitterbug ring. Some are a Lab2 ring's: the node parses them so that
+//! it can refuse them with a clear text.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,19 +9,19 @@ use crate::OwnRequest;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "request", rename_all = "snake_case")]
 pub enum JitterbugRequest {
-    /// The token is to go to the next node now.
+    /// Passes the token on to the next node at once.
     Yield {
-        /// To which. The order of the list says that, so nobody can.
+        /// The target node. A request with one is refused, because the list defines the order.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         to: Option<String>,
     },
-    /// A job that is to run once in a period. There are none.
+    /// A job that runs once in a period. It is refused: Jitterbug has no such jobs.
     Once {},
-    /// Take part, but never lead. That cannot be.
+    /// A pause. It is refused: a node cannot take part without leading.
     Pause {},
-    /// The end of that.
+    /// The end of a pause, which is refused.
     Resume,
-    /// A node is to leave all lists. Nothing leaves a list.
+    /// The removal of a node. It is refused: a node never leaves the list.
     Forget {},
 }
 
@@ -39,7 +40,7 @@ mod tests {
     use crate::lab2::{OnceRequest, PauseRequest, RingRequest};
 
     #[test]
-    fn what_is_meant_for_another_ring_is_understood_well_enough_to_be_refused() {
+    fn requests_of_a_lab2_ring_are_parsed() {
         let yields = |to| JitterbugRequest::Yield { to };
         let to = Some("10.0.0.1".to_owned());
         let cases = [
@@ -61,10 +62,10 @@ mod tests {
                 JitterbugRequest::Forget {},
             ),
         ];
-        for (asked, heard) in cases {
-            let line = serde_json::to_string(&Request::Own(asked)).expect("it is JSON");
+        for (sent, parsed) in cases {
+            let line = serde_json::to_string(&Request::Own(sent)).expect("it is JSON");
             let read: Request<JitterbugRequest> = serde_json::from_str(&line).expect(&line);
-            assert_eq!(read, Request::Own(heard));
+            assert_eq!(read, Request::Own(parsed));
         }
     }
 }

@@ -6,45 +6,45 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Health, NodeStatus};
 
-/// A node's view of its ring.
+/// The status of a node: its view of the ring.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
-    /// [`SYSTEM`](super::SYSTEM).
+    /// The system's name, [`SYSTEM`](super::SYSTEM).
     pub protocol: String,
-    /// The interface's name.
+    /// The name of the interface.
     pub interface: String,
-    /// The own address; `null`: there is none.
+    /// The node's address; `null` if it has none.
     pub address: Option<String>,
     /// The UDP port of all nodes.
     pub udp_port: u16,
-    /// The port of the own TCP listener; `null`: there was no address yet to listen at.
+    /// The port of the node's TCP listener; `null` before the node had an address.
     pub tcp_port: Option<u16>,
     /// `orphan`, `waiter` or `leader`.
     pub state: String,
     /// The absolute `token_id`.
     pub token_id: u32,
-    /// The list, in its order, with the own entry.
+    /// The list in its order, including this node.
     pub nodes: Vec<EntryStatus>,
     /// Nodes that a leader will add to the list.
     pub to_add: Vec<NodeEntry>,
     /// The hash of the list.
     pub node_list_hash: i32,
-    /// Its data as text, the first 256 bytes of them; `null` if they are not all printable ASCII.
+    /// The first 256 bytes of the data as text; `null` if they are not printable ASCII.
     pub data: Option<String>,
-    /// Its first 256 bytes, in hexadecimal digits.
+    /// The first 256 bytes of the data in hexadecimal digits.
     pub data_hex: String,
-    /// Its length in bytes.
+    /// The length of the data in bytes.
     pub data_len: usize,
-    /// How long the loop may stand still before the node no longer leads, in milliseconds.
+    /// Maximum stall of the loop until the node stops leading, in milliseconds.
     #[serde(default)]
     pub lease_ms: u64,
-    /// How well the node and its ring do what they are for.
-    #[serde(default = "Health::untold")]
+    /// The health of the node and its ring.
+    #[serde(default = "Health::unreported")]
     pub health: Health,
-    /// What is wrong and what to do, as sentences, the worst first.
+    /// The problems and the remedies, as sentences, the worst first.
     #[serde(default)]
     pub troubles: Vec<String>,
-    /// What was counted since the start.
+    /// The counters since the start.
     pub counters: CountersStatus,
 }
 
@@ -55,40 +55,40 @@ pub struct EntryStatus {
     pub address: String,
     /// The port of its TCP listener.
     pub port: u16,
-    /// How often it is skipped.
+    /// The penalty, by which the node is skipped.
     pub penalty: Penalty,
 }
 
 /// A node that is not in the list yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeEntry {
-    /// Its address.
+    /// The node's address.
     pub address: String,
     /// The port of its TCP listener.
     pub port: u16,
 }
 
-/// The penalty of a candidate: it is tried once `count` is 2^`threshold` - 1.
+/// The penalty of a candidate. It is tried when `count` is 2^`threshold` - 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Penalty {
-    /// Failures, less successes.
+    /// The number of failures minus successes.
     pub threshold: u32,
-    /// Turns that it was skipped.
+    /// The number of turns in which the node was skipped.
     pub count: u32,
 }
 
-/// What was counted.
+/// The counters of a node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CountersStatus {
-    /// All but what was dropped.
+    /// All counters except those of dropped messages.
     #[serde(flatten)]
     pub plain: BTreeMap<String, u64>,
-    /// What was dropped, by reason.
+    /// Dropped messages by reason.
     pub dropped: BTreeMap<String, u64>,
 }
 
 impl From<&Status> for NodeStatus {
-    /// Its keys are those of its page and no others.
+    /// Creates a status with only the keys that Jitterbug's document defines.
     fn from(status: &Status) -> Self {
         Self::of_keys(status)
     }

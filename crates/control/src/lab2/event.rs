@@ -1,33 +1,33 @@
-//! The keys that the events of a Lab2 ring have of their own.
+//! The keys that are specific to events of a Lab2 ring.
 
 use serde::{Deserialize, Serialize};
 
 use super::TokenStatus;
 
-/// What an event of a ring says beside its number, time and name.
+/// The keys of a ring's event besides its number, time and name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RingEvent {
-    /// The state before, of `state_changed`.
+    /// The previous state, for `state_changed`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// The state since.
+    /// The state after the event.
     pub state: String,
-    /// Why, of `state_changed` and the end of a lock.
+    /// The reason, for `state_changed` and the end of a lock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The token held, or else the strongest known.
+    /// The held token, or else the strongest known one.
     pub token: Option<TokenStatus>,
-    /// Who holds it as far as is known.
+    /// The owner, as far as the node knows.
     pub owner: Option<String>,
-    /// How safe a lock is now.
+    /// The grade of a lock.
     pub grade: String,
-    /// The member that it is about.
+    /// The member that the event concerns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub member: Option<String>,
-    /// To how many other members the same has happened, of `member_silent` and `member_alive`.
+    /// The number of other members with the same event, for `member_silent` and `member_alive`.
     #[serde(default, skip_serializing_if = "is_none")]
     pub others: usize,
-    /// The client whose lock it is about.
+    /// The label of the lock that the event concerns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
 }

@@ -1,9 +1,9 @@
-//! What is particular to a lock of a Lab2 ring: its grade, and why it is refused or ends.
+//! The grades of a Lab2 ring's locks, and the reasons for refusals and losses.
 
 use serde::{Deserialize, Serialize};
 use strum::{EnumString, IntoStaticStr, VariantArray};
 
-/// How safe a lock is (`docs/guarantees.md`), from the least to the most.
+/// The grade of a lock: how safe it is (`docs/guarantees.md`), from the least to the most.
 #[derive(
     Debug,
     Clone,
@@ -21,104 +21,104 @@ use strum::{EnumString, IntoStaticStr, VariantArray};
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Grade {
-    /// Nobody is known to have confirmed it.
+    /// No member is known to have confirmed it.
     Alone,
     /// All members that were heard lately have confirmed it.
     View,
-    /// A majority of the ring has.
+    /// More than half of the ring has confirmed it.
     Quorum,
 }
 
 impl Grade {
-    /// All, from the least to the most.
+    /// All grades, from the least to the most.
     pub const ALL: &'static [Self] = Self::VARIANTS;
 
-    /// Returns who has confirmed the lock, as a short phrase.
+    /// Returns the members that have confirmed the lock, as a short sentence.
     pub const fn meaning(self) -> &'static str {
         match self {
-            Self::Alone => "Nobody is known to have confirmed it",
+            Self::Alone => "No member is known to have confirmed it",
             Self::View => "All members that were heard lately have confirmed it",
-            Self::Quorum => "A majority of the ring has",
+            Self::Quorum => "More than half of the ring has confirmed it",
         }
     }
 
-    /// As programs are told it.
+    /// Returns the name for programs.
     pub fn name(self) -> &'static str {
         self.into()
     }
 }
 
-/// Why a lock was not granted.
+/// The reason for a refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "snake_case")]
 pub enum RefusalReason {
-    /// It was waited for as long as was asked.
+    /// The wait of the request is over.
     Timeout,
-    /// A client of this machine has it, and it was not to be waited for.
+    /// A client of this machine holds the lock, and the request does not wait.
     Busy,
-    /// The token came, but was not as safe as required for as long as was waited.
+    /// The token came, but did not have the required grade before the wait was over.
     Grade,
-    /// The node is paused, and it was not to be waited for.
+    /// The node is paused, and the request does not wait.
     Paused,
-    /// The job has run in its period, or runs.
+    /// The job has run in its period, or runs now.
     Ran,
-    /// No more jobs can be remembered until the period of one is over.
+    /// The table of jobs is full until the period of one is over.
     Names,
-    /// This interface's frames are too short to tell the members of a job.
+    /// The interface's frames are too short for the stamps of jobs.
     Mtu,
     /// Too many clients wait already.
     Crowded,
-    /// The client runs under the lock that it asks for.
+    /// The client runs under the lock that it requests.
     Nested,
     /// The daemon shuts down.
     Leaving,
 }
 
 impl RefusalReason {
-    /// All there are.
+    /// All reasons.
     pub const ALL: &'static [Self] = Self::VARIANTS;
 
-    /// As programs are told it.
+    /// Returns the name for programs.
     pub fn name(self) -> &'static str {
         self.into()
     }
 }
 
-/// Why a lock ended.
+/// The reason for a loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "snake_case")]
 pub enum LossReason {
-    /// Somebody has asked this node to hand the token over.
+    /// A request told this node to hand the token over.
     Yield,
-    /// It was held for as long as it was to be.
+    /// The maximum time to hold the lock is over.
     MaxHold,
     /// The daemon shuts down.
     Shutdown,
     /// Another node has a stronger token.
     StrongerToken,
-    /// No heartbeat could be sent for so long that others may have elected another owner.
+    /// No heartbeat could be sent for so long that other members may have elected another owner.
     Lease,
-    /// What must survive a restart could not be stored.
+    /// The state file could not be written.
     NotStored,
-    /// No other member takes the token from this node, which has let go of it.
+    /// No other member takes the token from this node, so it has given the token up.
     NobodyTakes,
-    /// This node's constants are too far from the ring's for it to own.
+    /// The node's constants differ too much from the ring's.
     Apart,
     /// The interface's link is down.
     Link,
-    /// It is no longer as safe as was required.
+    /// The lock no longer has the required grade.
     Grade,
     /// The node was paused.
     Paused,
-    /// The client is gone, and has not given it back. Nobody is left who could be told.
+    /// The client ended without a release, so it gets no message.
     Gone,
 }
 
 impl LossReason {
-    /// All there are.
+    /// All reasons.
     pub const ALL: &'static [Self] = Self::VARIANTS;
 
-    /// As programs are told it.
+    /// Returns the name for programs.
     pub fn name(self) -> &'static str {
         self.into()
     }

@@ -1,4 +1,4 @@
-//! What is particular to Lab2: requests to a node of a ring, grades and reasons, its status and its events.
+//! The messages of Lab2: requests, grades, reasons, and the status and events of a node.
 
 mod event;
 mod lock;
@@ -15,5 +15,5 @@ pub use status::{
     RunStatus, Status, TokenStatus,
 };
 
-/// How a lock of a ring is wanted.
+/// A request for a ring's lock.
 pub type LockRequest = super::LockRequest<Grade>;

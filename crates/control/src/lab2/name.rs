@@ -1,13 +1,13 @@
-//! What a Lab2 ring is called on a machine: its interface, and its EtherType if that is not the usual one.
+//! The name of a Lab2 ring on a machine: its interface, and its EtherType if it is not the default.
 
 use ring_codec::lab2::ETHERTYPE;
 
 use crate::NodeName;
 
-/// An `EtherType`, in hexadecimal or decimal digits.
+/// Parses an EtherType in hexadecimal or decimal digits.
 ///
 /// # Errors
-/// The text is something else.
+/// Returns the reason as a sentence.
 pub fn parse_ethertype(text: &str) -> Result<u16, String> {
     let lower = text.to_ascii_lowercase();
     let parsed = match lower.strip_prefix("0x") {
@@ -19,8 +19,8 @@ pub fn parse_ethertype(text: &str) -> Result<u16, String> {
     })
 }
 
-/// The name of the ring of that EtherType on `interface`, as in `eth0` and `eth0:0x88b6`. The kernel allows no
-/// colon in the name of an interface, so no two rings have one name.
+/// Returns the name of a ring, as in `eth0` and `eth0:0x88b6`. The kernel allows no colon in an interface's name, so
+/// the names of two rings differ.
 pub fn ring_name(interface: &str, ethertype: u16) -> NodeName {
     match ethertype {
         ETHERTYPE => NodeName::new(interface),
@@ -28,10 +28,10 @@ pub fn ring_name(interface: &str, ethertype: u16) -> NodeName {
     }
 }
 
-/// The ring that a user means by a name, however its `EtherType` is spelled.
+/// Parses a ring's name, in any spelling of its EtherType.
 ///
 /// # Errors
-/// No `EtherType` follows the colon.
+/// Returns the reason as a sentence if no EtherType follows the colon.
 pub fn parse_ring_name(name: &str) -> Result<NodeName, String> {
     let Some((interface, ethertype)) = name.split_once(':') else {
         return Ok(ring_name(name, ETHERTYPE));
@@ -48,7 +48,7 @@ mod tests {
     use crate::NodeName;
 
     #[test]
-    fn the_ethertype_is_in_the_name_unless_it_is_the_usual_one() {
+    fn the_name_contains_an_ethertype_that_is_not_the_default() {
         let directory = Path::new("/run/ringd");
         let cases = [
             (ring_name("eth0", 0x88b5), "eth0"),
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ring_has_one_name_however_its_ethertype_is_spelled() {
+    fn all_spellings_of_an_ethertype_give_one_name() {
         for (given, name) in [
             ("eth0", "eth0"),
             ("eth0:0x88b5", "eth0"),

@@ -1,4 +1,4 @@
-//! What only a node of a Lab2 ring is asked.
+//! The requests that are specific to a node of a Lab2 ring.
 
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
@@ -10,28 +10,28 @@ use crate::OwnRequest;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "request", rename_all = "snake_case")]
 pub enum RingRequest {
-    /// The token, to run a job that has not run in its period.
+    /// Requests the token for a job that has not run in its period.
     Once(OnceRequest),
-    /// The job that this connection was granted the token for has ended.
+    /// Reports that the job of this connection's lock has ended.
     Ran {
-        /// Whether it has succeeded.
+        /// Whether the job has succeeded.
         done: bool,
     },
-    /// The job that this connection was granted the token for was not begun, and never will be.
+    /// Reports that the job of this connection's lock was not begun, and never will be.
     NotRun,
-    /// The token is to go to another member now.
+    /// Hands the token over to another member at once.
     Yield {
-        /// To which, by its MAC or ip; without it to the next.
+        /// The member's MAC or IP address; the next member if it is absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         to: Option<String>,
     },
-    /// Take part, but own nothing: maintenance.
+    /// Pauses the node: it takes part but does not own the token.
     Pause(PauseRequest),
-    /// The end of [`RingRequest::Pause`].
+    /// Ends a pause.
     Resume,
-    /// A member that is silent, or has left, is to leave all tables.
+    /// Removes a silent member, or one that has left, from all tables.
     Forget {
-        /// Its address.
+        /// The member's address.
         member: String,
     },
 }
@@ -51,62 +51,60 @@ impl OwnRequest for RingRequest {
     }
 }
 
-/// A job that is to run once in a period, and how its lock is wanted.
+/// A request for the lock of a job that runs once in a period.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OnceRequest {
-    /// The job: 1 to 32 printable ASCII characters without blanks.
+    /// The job's name: 1 to 32 printable ASCII characters without blanks.
     pub name: String,
-    /// The period: no run within this time after the last one began, in milliseconds.
+    /// The period in milliseconds: no run begins within this time after the last run began.
     pub every_ms: u64,
-    /// A run that has failed or was lost does not count.
+    /// Whether a run that has failed or was lost does not count.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub retry: bool,
-    /// How the lock is wanted.
+    /// The request for the lock.
     #[serde(flatten)]
     pub lock: LockRequest,
 }
 
-/// How a pause is wanted.
+/// A request for a pause.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PauseRequest {
-    /// Who holds the token here ends its work in its own time, and is not told to.
+    /// Whether the holder may end its work by itself. Otherwise it loses the lock.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub drain: bool,
-    /// It lasts beyond the daemon's end.
+    /// Whether the pause survives a restart of the daemon.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub persist: bool,
-    /// How long the answer may wait for its being complete, in milliseconds; without it not at all.
+    /// Maximum time in milliseconds that the answer may wait until the pause is complete; 0 if it is absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_ms: Option<u64>,
-    /// The fencing token of the lock under which the client runs itself, if it would wait for the end of that.
+    /// The fencing token of the lock under which the client runs, if the client would wait for its own end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub under: Option<String>,
 }
 
-/// What a pause waits for.
+/// The condition that a pause waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum PendingReason {
-    /// The end of a client's work.
+    /// A client still uses the token.
     Holder,
-    /// Another member that takes the token.
+    /// No other member has taken the token.
     Token,
 }
 
 impl PendingReason {
-    /// As programs are told it.
+    /// Returns the name for programs.
     pub fn name(self) -> &'static str {
         self.into()
     }
 
-    /// What a person is told.
+    /// Returns the text for people.
     pub const fn text(self) -> &'static str {
         match self {
-            Self::Holder => "a program of this machine still works under the token",
-            Self::Token => {
-                "no other member has taken the token, which stays here unused until one does"
-            }
+            Self::Holder => "a program of this machine still uses the token",
+            Self::Token => "no other member has taken the token, so this node keeps it unused",
         }
     }
 }

@@ -7,85 +7,84 @@ use serde::{Deserialize, Serialize};
 use super::{Grade, PendingReason};
 use crate::{Health, NodeStatus, Percentiles};
 
-/// A daemon's view of its ring.
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "properties that know nothing of each other"
-)]
+/// The status of a node: its view of the ring.
+#[expect(clippy::struct_excessive_bools, reason = "independent properties")]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
     /// The daemon's version.
     #[serde(default)]
     pub ringd: String,
-    /// When it was started: milliseconds since 1970, by the clock of then.
+    /// The time of the start in milliseconds since 1970, by the clock at that time.
     #[serde(default)]
     pub started_ms: u64,
-    /// For how long it has run, in nanoseconds.
+    /// Time since the start, in nanoseconds.
     #[serde(default)]
     pub up_ns: u64,
-    /// The interface's name.
+    /// The name of the interface.
     pub interface: String,
-    /// Its own address.
+    /// The node's MAC address.
     pub mac: String,
-    /// `up`, or why nothing can be sent: `is down`, `has no carrier`, `is gone`, ….
+    /// `up`, or the reason why the node cannot send: `is down`, `has no carrier`, `is gone`, ….
     pub link: String,
     /// OWNER, WAITER, LOOSER or GENERATING.
     pub state: String,
-    /// The token held, or the strongest known; `null` if none is.
+    /// The held token, or the strongest known one; `null` if none is known.
     pub token: Option<TokenStatus>,
-    /// How safe the token is that is held here: `alone`, `view` or `quorum`; `alone` if none is.
+    /// The grade of the held token: `alone`, `view` or `quorum`; `alone` if none is held.
     #[serde(default)]
     pub grade: String,
-    /// The node takes part, but owns nothing.
+    /// Whether the node is paused: it takes part but does not own the token.
     #[serde(default)]
     pub paused: bool,
-    /// The node hears nobody, though it may not be alone: others pay no heed to it as an owner.
+    /// Whether the node hears no other member, though others may exist. Then they ignore it as an owner.
     #[serde(default)]
     pub deaf: bool,
-    /// Nobody takes the token from this node: it owns nothing until frames to it alone arrive.
+    /// Whether no member takes the token from this node. Then it does not own the token until it receives frames to
+    /// its own address.
     #[serde(default)]
     pub unfit: bool,
-    /// Its times are too far from the ring's: it neither elects nor owns.
+    /// Whether its times differ too much from the ring's. Then it neither elects nor owns.
     #[serde(default)]
     pub apart: bool,
-    /// How well the node and its ring do what they are for.
-    #[serde(default = "Health::untold")]
+    /// The health of the node and its ring.
+    #[serde(default = "Health::unreported")]
     pub health: Health,
-    /// What is wrong and what to do, as sentences, the worst first.
+    /// The problems and the remedies, as sentences, the worst first.
     #[serde(default)]
     pub troubles: Vec<String>,
-    /// How many members are there, and how many a quorum has.
+    /// The number of present members, and of members of a quorum.
     #[serde(default)]
     pub quorum: QuorumStatus,
-    /// What must survive a restart can be stored. A node that cannot store it owns nothing.
+    /// Whether the state file can be written. Otherwise the node does not own the token.
     #[serde(default = "yes")]
     pub stored: bool,
-    /// What a pause waits for that is not complete; `null`: there is none, or it is.
+    /// The condition that an incomplete pause waits for; `null` without one.
     #[serde(default)]
     pub pausing: Option<PendingReason>,
-    /// Who holds it as far as is known.
+    /// The owner, as far as the node knows.
     pub owner: Option<String>,
-    /// The program that holds the token on the owner's machine; `null`: none does, or the owner has not told of it.
+    /// The program that holds the token on the owner's machine; `null` if none does, or the owner has not announced
+    /// it.
     #[serde(default)]
     pub holder: Option<HolderStatus>,
-    /// Nanoseconds since the token was heard of; `null`: not yet.
+    /// Nanoseconds since the last frame about the token; `null` before the first.
     pub heard_about_token_ns: Option<u64>,
-    /// The member table in order of MAC, the node itself included.
+    /// The member table, sorted by MAC address, including this node.
     pub members: Vec<MemberStatus>,
-    /// The table's XXH3-64 as 16 hex digits.
+    /// The XXH3-64 hash of the table, as 16 hexadecimal digits.
     pub ring_hash: String,
-    /// Who holds the token on this machine, and who waits for it, in order.
+    /// The clients of this machine that hold the token or wait for it, in order.
     #[serde(default)]
     pub clients: Vec<ClientStatus>,
     /// The last run of each job that runs once in a period.
     #[serde(default)]
     pub runs: Vec<RunStatus>,
-    /// What has become of all locks of this machine since the daemon started.
+    /// The totals of this machine's locks since the start.
     #[serde(default)]
     pub locks: LockTotals,
     /// The constants in force.
     pub constants: ConstantsStatus,
-    /// What has happened since the daemon started.
+    /// The counters since the start.
     pub counters: Counters,
 }
 
@@ -94,21 +93,21 @@ const fn yes() -> bool {
 }
 
 impl From<&Status> for NodeStatus {
-    /// A ring's status was there before there was any other system's: it has no key `system`.
+    /// Creates a status without the key `system`: Lab2 was the first system, and had no such key.
     fn from(status: &Status) -> Self {
         Self::of_keys(status)
     }
 }
 
 impl Status {
-    /// Whether the node is in a ring, be it one of its own: its link is up, it holds the token or
-    /// trusts that it is held, and it is not cut off from members that it knows.
+    /// Whether the node is in a ring, even if it is alone in it. Its link is up, it owns the token or trusts that
+    /// another member does, and it hears the members that it knows.
     pub fn is_in_ring(&self) -> bool {
         let is_member = self.link == "up" && matches!(self.state.as_str(), "OWNER" | "WAITER");
         is_member && !self.is_cut_off()
     }
 
-    /// Whether the node hears nobody, though it knows another member that has not said that it leaves.
+    /// Whether the node hears no other member, though it knows one that has not left.
     pub fn is_cut_off(&self) -> bool {
         self.deaf && self.others().any(|member| member.state != "left")
     }
@@ -118,7 +117,7 @@ impl Status {
         self.members.iter().filter(|member| member.mac != self.mac)
     }
 
-    /// The state, and what is to be known of it, for people.
+    /// Returns the state and its special conditions, for people.
     pub fn standing(&self) -> String {
         let mut text = self.state.clone();
         if self.state == "OWNER" && !self.grade.is_empty() {
@@ -127,70 +126,70 @@ impl Status {
         if let Some(why) = self.pausing {
             text = format!("{text}, pausing: {}", why.text());
         } else if self.paused {
-            text.push_str(", paused: owns nothing");
+            text.push_str(", paused: does not own the token");
         }
         if self.unfit {
-            text.push_str(", no member takes the token from it: owns nothing");
+            text.push_str(", no member takes the token from it: must not own the token");
         }
         if self.apart {
-            text.push_str(", its times are too far from the ring's: owns nothing");
+            text.push_str(", its times differ too much from the ring's: must not own the token");
         }
         if self.is_cut_off() {
-            text.push_str(", hears nobody");
+            text.push_str(", hears no other member");
         }
         if !self.stored {
-            text.push_str(", cannot write its state file: owns nothing");
+            text.push_str(", cannot write its state file: must not own the token");
         }
         text
     }
 }
 
-/// Whether a quorum is possible.
+/// The numbers for a quorum.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QuorumStatus {
-    /// How many members are there, this node included, as far as it can tell.
+    /// The number of present members, including this node, as far as it knows.
     pub present: usize,
-    /// How many a quorum has.
+    /// The number of members of a quorum.
     pub needed: usize,
-    /// How many members the ring has: those that are known, or more if more are expected.
+    /// The number of members of the ring: the known ones, or more if more are expected.
     pub ring: usize,
 }
 
 /// A token's identity.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenStatus {
-    /// Grows with every hand-over.
+    /// The progress, which grows with every handover.
     pub progress: u64,
-    /// The address of the station that made the chain.
+    /// The MAC address of the node that created the token.
     pub author: String,
-    /// That station's number for it.
+    /// The number that the author gave the token.
     pub number: u32,
-    /// The same as a fencing token: progress-author-number.
+    /// The fencing token: progress-author-number.
     #[serde(default)]
     pub fencing: String,
 }
 
-/// The program that holds the token, on whatever machine.
+/// The program that holds the token, on any machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HolderStatus {
-    /// What it says that it is, or its process.
+    /// The program's label, or its process.
     pub program: String,
-    /// Nanoseconds since it has the token.
+    /// Nanoseconds since the grant.
     pub since_ns: u64,
 }
 
-/// A client of this machine that holds the token, or waits for it.
+/// A client of this machine that holds the token or waits for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClientStatus {
-    /// What it says that it is.
+    /// The client's label.
     pub label: String,
-    /// Its process; `null` if that is not known.
+    /// The number of the process; `null` if it is unknown.
     pub pid: Option<i32>,
-    /// Whether it holds the token.
+    /// Whether the client holds the token.
     pub holds: bool,
-    /// Nanoseconds since it has it, or has waited for it.
+    /// Nanoseconds since the grant, or since the request.
     pub since_ns: u64,
-    /// How safe it requires the token to be; absent: it does not mind.
+    /// The required grade; absent if the client requires none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub require: Option<Grade>,
 }
@@ -198,57 +197,57 @@ pub struct ClientStatus {
 /// The last run of a job that runs once in a period.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunStatus {
-    /// The job.
+    /// The job's name.
     pub name: String,
-    /// Who ran it.
+    /// The MAC address of the machine that ran it.
     pub runner: String,
-    /// `begun`: nobody has said that it has ended; `done`, `failed`, or `void`: it never began.
+    /// `begun` (its end is unknown), `done`, `failed`, or `void` (it never began).
     pub outcome: String,
-    /// It was begun, and nobody is at work on it any longer: its runner has lost the token.
+    /// Whether the run was lost: it was begun, and its machine lost the token.
     #[serde(default)]
     pub lost: bool,
-    /// How long ago it began, in nanoseconds.
+    /// Nanoseconds since the run began.
     pub began_ns: u64,
-    /// For how long it counts from then on, in nanoseconds.
+    /// The period in nanoseconds, from the beginning of the run.
     pub every_ns: u64,
 }
 
-/// How often locks were granted, lost and refused. Every key of the maps is always there.
+/// The totals of granted, lost and refused locks. The maps contain every key.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LockTotals {
-    /// Locks that were granted.
+    /// The number of granted locks.
     pub granted: u64,
-    /// Locks that ended before they were given back, by reason (`yield`, …).
+    /// The number of lost locks by reason (`yield`, …).
     pub lost: BTreeMap<String, u64>,
-    /// Requests that were not granted, by reason (`timeout`, …).
+    /// The number of refused requests by reason (`timeout`, …).
     pub refused: BTreeMap<String, u64>,
 }
 
-/// One member.
+/// A member of the ring.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemberStatus {
-    /// Its address on the segment.
+    /// The member's MAC address.
     pub mac: String,
-    /// Its name on the machine of who asks, which `ringctl` adds; absent if it has none.
+    /// The member's name on the user's machine, which `ringctl` adds; absent if it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Its ip (`10.0.0.1`, `fe80::1`); `null` if it has none or none is known yet.
+    /// The member's IP address (`10.0.0.1`, `fe80::1`); `null` if none is known.
     pub ip: Option<String>,
-    /// `alive`, `silent` (not heard for long), `left` (it has said so), `deaf` (it says that it hears nobody)
-    /// or `paused`.
+    /// `alive`, `silent` (not heard for long), `left` (it has announced that), `deaf` (it announces that it hears no
+    /// member) or `paused`.
     #[serde(default)]
     pub state: String,
-    /// For how many more turns it is passed over.
+    /// The number of turns in which the member is skipped.
     pub penalty: u32,
-    /// It takes part, but owns nothing for now.
+    /// Whether the member is paused.
     #[serde(default)]
     pub paused: bool,
-    /// Nanoseconds since its last frame; `null`: only heard of. 0 for the node itself.
+    /// Nanoseconds since its last frame; `null` if only other members know it. 0 for this node.
     pub last_seen_ns: Option<u64>,
-    /// In what it differs from this node although all members must agree; `null`: in nothing.
+    /// A difference from this node that must not exist, as a text; `null` if there is none.
     #[serde(default)]
     pub differs: Option<String>,
-    /// The version of its ringd; `null`: it has not told that.
+    /// The version of the member's ringd; `null` if unknown.
     #[serde(default)]
     pub version: Option<String>,
 }
@@ -268,43 +267,43 @@ pub struct ConstantsStatus {
     pub take_timeout_ns: u64,
     /// TAKE_ATTEMPTS.
     pub take_attempts: u32,
-    /// IDLE_HOLD; `null`: for ever.
+    /// IDLE_HOLD; `null` if it is unlimited.
     pub idle_hold_ns: Option<u64>,
-    /// The frames' EtherType, as `0x88b5`.
+    /// The EtherType of the frames, as in `0x88b5`.
     pub ethertype: String,
-    /// The most members that the table holds.
+    /// Maximum number of members in the table.
     pub max_members: usize,
-    /// How many members the ring is to have; `null`: those that are known.
+    /// The expected number of members; `null` if the known members count.
     #[serde(default)]
     pub expect: Option<usize>,
-    /// For how long a silent member stays in the table; `null`: for good.
+    /// Time that a silent member stays in the table; `null` if it is unlimited.
     #[serde(default)]
     pub forget_after_ns: Option<u64>,
 }
 
-/// Counters since the start. Every key of the maps is always there, be its value 0.
+/// Counters since the start. The maps contain every key, even with the value 0.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
-    /// Valid frames received, by kind (`TAKE_TOKEN`, …).
+    /// Received valid frames by kind (`TAKE_TOKEN`, …).
     pub received: BTreeMap<String, u64>,
-    /// Frames accepted for sending, by kind.
+    /// Sent frames by kind.
     pub sent: BTreeMap<String, u64>,
     /// Frames that could not be sent, by kind.
     pub send_failed: BTreeMap<String, u64>,
-    /// Received frames without effect, by reason (`truncated`, `kernel_queue_full`, …).
+    /// Received frames without effect by reason (`truncated`, `kernel_queue_full`, …).
     pub dropped: BTreeMap<String, u64>,
-    /// State changes (`WAITER->OWNER`, …).
+    /// State changes by kind (`WAITER->OWNER`, …).
     pub state_changes: BTreeMap<String, u64>,
-    /// Why the state changed (`token_taken`, …).
+    /// State changes by reason (`token_taken`, …).
     pub state_change_reasons: BTreeMap<String, u64>,
-    /// Hand-overs to other members that were acknowledged.
+    /// The number of acknowledged handovers.
     pub hand_overs: u64,
-    /// Hand-overs that failed.
+    /// The number of failed handovers.
     pub hand_overs_failed: u64,
-    /// From the first TAKE_TOKEN to the acknowledgement.
+    /// The time from the first TAKE_TOKEN to the acknowledgement.
     pub hand_over_latency: Percentiles,
-    /// Authors that the full table did not take.
+    /// The number of authors that did not fit into the table.
     pub table_full: u64,
-    /// Wake-ups at which the loop found itself late.
+    /// The number of late wake-ups of the event loop.
     pub late_wake_ups: u64,
 }

@@ -1,4 +1,4 @@
-//! A session with the servers, for one command.
+//! A session with the servers for one command.
 
 use std::fs;
 use std::io;
@@ -10,25 +10,25 @@ use ring_client::token::{
 };
 
 use super::super::Error;
-use super::stop::Stop;
+use super::stop_signals::StopSignals;
 
-/// What servers and clients count unless they are told otherwise.
+/// The default client timeout, the same as the servers'.
 pub(super) const CLIENT_TIMEOUT: &str = "15s";
 
-/// The variable that names the list of servers.
+/// The environment variable with the path of the list of servers.
 pub(super) const SERVERS_VARIABLE: &str = "RINGD_SERVERS";
 
-/// How long names may take before the session begins without them: it fills them in. Time limits count from then on.
-const NAMES: Duration = Duration::from_millis(300);
+/// Maximum time for resolving names before the session begins without the missing addresses. It adds them later. Time
+/// limits of the user count from then on.
+const RESOLVE_TIMEOUT: Duration = Duration::from_millis(300);
 
-/// A list of servers, with the text that it was resolved from.
+/// A list of servers, with the text that it was read from.
 pub(super) struct ServerList {
     pub(super) path: PathBuf,
     pub(super) text: String,
     pub(super) resolved: Servers,
     pub(super) hosts: Hosts,
-    /// What is wrong with addresses.
-    pub(super) doubts: Vec<String>,
+    pub(super) warnings: Vec<String>,
 }
 
 impl ServerList {
@@ -47,39 +47,37 @@ impl ServerList {
             source,
         });
         let text = text.map_err(unusable)?;
-        let list = resolve_list_within(path, &text, NAMES).map_err(unusable)?;
+        let list = resolve_list_within(path, &text, RESOLVE_TIMEOUT).map_err(unusable)?;
         Ok(Self {
             path: path.to_owned(),
             text,
             resolved: list.servers,
             hosts: list.hosts,
-            doubts: list.doubts,
+            warnings: list.doubts,
         })
     }
 }
 
-/// Whom a client speaks with, and how.
-pub(super) struct Client {
+pub(super) struct ServiceClient {
     pub(super) servers: ServerList,
     pub(super) timeout: Duration,
 }
 
-/// What the work in a session has come to.
 pub(super) enum Outcome<T> {
     Done(T),
-    /// A signal has come; the process's exit code.
+    /// A signal interrupted the work. Contains the process's exit code.
     Stopped(u8),
 }
 
-impl Client {
-    /// Does some work in a session that a signal interrupts, and ends it whatever comes of that. The session says of itself
-    /// what `introduction` says.
+impl ServiceClient {
+    /// Does some work in a session, and then logs out in any case. A signal interrupts the work. The session shows
+    /// `introduction` to people.
     pub(super) fn with_session<T>(
         &self,
         introduction: &str,
         work: impl FnOnce(&mut Session) -> anyhow::Result<T>,
     ) -> anyhow::Result<Outcome<T>> {
-        let stop = Stop::new()?;
+        let stop = StopSignals::new()?;
         let open = || {
             let servers = &self.servers;
             let session = Session::open(servers.resolved.clone(), self.timeout, introduction)?;
@@ -87,9 +85,9 @@ impl Client {
             session.watch(&stop)?;
             Ok(session)
         };
-        let mut session = open().map_err(failed)?;
+        let mut session = open().map_err(session_error)?;
         let done = work(&mut session);
-        // Who is not heard by the servers is logged out by their clock.
+        // If the logout gets lost, the servers end the session after the client timeout.
         let _ = session.log_out();
         match done {
             Ok(done) => Ok(Outcome::Done(done)),
@@ -99,7 +97,7 @@ impl Client {
     }
 }
 
-/// That a signal has come, as the work in a session says it.
+/// The error of work that a signal interrupted.
 #[derive(Debug, thiserror::Error)]
 #[error("interrupted by a signal")]
 pub(super) struct Interrupted;
@@ -108,8 +106,7 @@ fn is_interruption(error: &anyhow::Error) -> bool {
     error.is::<Interrupted>()
 }
 
-/// The error of a session, as this program tells it.
-pub(super) fn failed(error: token::Error) -> Error {
+pub(super) fn session_error(error: token::Error) -> Error {
     let text = error.to_string();
     match error {
         token::Error::NoSession { .. } => Error::Gone(text),

@@ -1,4 +1,4 @@
-//! Names of tokens, for a shell that completes one.
+//! Completion of names of tokens.
 
 use std::sync::mpsc;
 use std::time::Duration;
@@ -7,53 +7,55 @@ use std::{env, fs, thread};
 use clap_complete::CompletionCandidate;
 use ring_client::token::WaitLimits;
 
-use super::super::completion::given;
+use super::super::completion::value_on_command_line;
 use super::super::nodes::SERVERS;
-use super::super::values::client_timeout;
-use super::client::{CLIENT_TIMEOUT, Client, Outcome, SERVERS_VARIABLE, ServerList};
-use super::list::ask;
+use super::super::values::parse_client_timeout;
+use super::client::{CLIENT_TIMEOUT, Outcome, SERVERS_VARIABLE, ServerList, ServiceClient};
+use super::list::fetch_all;
 
-/// How long a session may take.
-const SESSION: Duration = Duration::from_secs(1);
-/// Maximum time between two pages. Without what a silent server has the names are of use still.
-const SILENCE: Duration = Duration::from_millis(500);
-/// How long all of it may take, names of servers that nobody resolves included: somebody waits at a prompt.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// Maximum time until the session is live.
+const LOGIN_TIMEOUT: Duration = Duration::from_secs(1);
+/// Maximum time between two pages. The names of the other servers are useful without those of a silent one.
+const PAGE_TIMEOUT: Duration = Duration::from_millis(500);
+/// Maximum time for the whole completion, including the resolution of names: a person waits at a prompt.
+const COMPLETION_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The tokens of the servers that `ringctl token` would ask. None if they do not answer in time: a shell has no place
-/// for an error.
-pub(super) fn names() -> Vec<CompletionCandidate> {
+/// Returns the tokens of the servers that `ringctl token` would ask. Returns none if the servers do not answer in
+/// time, because a shell shows no error.
+pub(super) fn token_candidates() -> Vec<CompletionCandidate> {
     let (done, answer) = mpsc::channel();
-    // The process ends once the shell has its answer, and with it what waits still.
-    thread::spawn(move || done.send(listed()));
+    // When the shell has its answer, the process ends, and so does a thread that still waits.
+    thread::spawn(move || done.send(list_candidates()));
     answer
-        .recv_timeout(PATIENCE)
+        .recv_timeout(COMPLETION_TIMEOUT)
         .ok()
         .flatten()
         .unwrap_or_default()
 }
 
-fn listed() -> Option<Vec<CompletionCandidate>> {
-    let named = given("--servers").or_else(|| env::var_os(SERVERS_VARIABLE));
+fn list_candidates() -> Option<Vec<CompletionCandidate>> {
+    let named = value_on_command_line("--servers").or_else(|| env::var_os(SERVERS_VARIABLE));
     let list = named.unwrap_or_else(|| SERVERS.into());
-    // Anything else can be read but once: that is for the command.
+    // A pipe can be read only once, and the command needs its contents.
     if !fs::metadata(&list).ok()?.is_file() {
         return None;
     }
     let servers = ServerList::read(list.as_ref()).ok()?;
-    let timeout = match given("--client-timeout") {
-        Some(given) => client_timeout(given.to_str()?).ok()?,
-        None => client_timeout(CLIENT_TIMEOUT).ok()?,
+    let timeout = match value_on_command_line("--client-timeout") {
+        Some(given) => parse_client_timeout(given.to_str()?).ok()?,
+        None => parse_client_timeout(CLIENT_TIMEOUT).ok()?,
     };
-    let client = Client { servers, timeout };
-    let patience = WaitLimits::limited(SESSION).session();
-    match client.with_session("", |session| ask(session, patience, SILENCE)) {
+    let client = ServiceClient { servers, timeout };
+    let login_timeout = WaitLimits::limited(LOGIN_TIMEOUT).session();
+    match client.with_session("", |session| {
+        fetch_all(session, login_timeout, PAGE_TIMEOUT)
+    }) {
         Ok(Outcome::Done(all)) => Some(all.names().filter_map(candidate).collect()),
         Ok(Outcome::Stopped(_)) | Err(_) => None,
     }
 }
 
-/// A name as it is typed; none of a name that no line of a shell can hold.
+/// Returns a candidate for a name; `None` if no command line can contain the name.
 fn candidate(name: &[u8]) -> Option<CompletionCandidate> {
     let name = str::from_utf8(name).ok()?;
     (!name.contains(char::is_control)).then(|| CompletionCandidate::new(name))
@@ -64,7 +66,7 @@ mod tests {
     use super::candidate;
 
     #[test]
-    fn what_a_line_cannot_hold_is_no_candidate() {
+    fn a_name_with_control_characters_is_no_candidate() {
         assert!(candidate(b"build/cache 1").is_some());
         assert!(candidate("Zürich".as_bytes()).is_some());
         for name in [&b"two\nlines"[..], b"\x1b[31m", b"\xff"] {

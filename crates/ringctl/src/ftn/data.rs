@@ -1,4 +1,4 @@
-//! `ringctl token get` and `set`: a token's data.
+//! `ringctl token get` and `set`: read and write a token's data.
 
 use std::ffi::OsStr;
 use std::io::Write;
@@ -11,37 +11,37 @@ use ring_text::format_bytes;
 
 use super::super::Error;
 use super::super::values::read_data;
-use super::acquiring::acquire;
-use super::client::{Client, Interrupted, Outcome, failed};
-use super::name::Name;
+use super::acquire::acquire_token;
+use super::client::{Interrupted, Outcome, ServiceClient, session_error};
+use super::name::TokenName;
 use super::nested;
-use super::options::Acquire;
+use super::options::AcquireOptions;
 
-/// Prints a token's data.
-///
-/// # Errors
-/// An [`Error`], that there are none, or that `output` takes nothing.
 pub(super) fn get(
-    client: &Client,
-    how: &Acquire,
-    name: &Name,
+    client: &ServiceClient,
+    options: &AcquireOptions,
+    name: &TokenName,
     output: &mut impl Write,
 ) -> anyhow::Result<u8> {
-    nested::check(&client.servers.resolved, name, Access::Shared)?;
-    let done = client.with_session(&how.introduction("ringctl token get"), |session| {
-        let grant = acquire(session, how, name, Access::Shared)?;
-        // What was read was the token's data, whatever becomes of the session.
-        match session.release_by(name.bytes(), None, by(how, clock::now().monotonic)) {
+    nested::refuse_nested(&client.servers.resolved, name, Access::Shared)?;
+    let done = client.with_session(&options.introduction("ringctl token get"), |session| {
+        let grant = acquire_token(session, options, name, Access::Shared)?;
+        // The data were the token's when they were read, even if the session is lost now.
+        match session.release_by(
+            name.bytes(),
+            None,
+            deadline(options, clock::now().monotonic),
+        ) {
             Err(token::Error::Interrupted) => Err(Interrupted.into()),
             _ => Ok(grant.data),
         }
     })?;
     match done {
-        // Nobody can tell data that were lost with a server from data that were never set.
+        // The servers cannot distinguish data that were lost with a server from data that were never set.
         Outcome::Done(data) if data.is_empty() => {
             let text = format!(
-                "{name} has no data: none were set, or they were lost with a server, whose log or heir's log says so; set \
-                 them again"
+                "{name} has no data: none were set, or they were lost with a server (see the servers' logs); set them \
+                 again"
             );
             Err(Error::NoData(text).into())
         }
@@ -54,17 +54,17 @@ pub(super) fn get(
     }
 }
 
-/// Sets a token's data. Without any, or with `-`, they are those of standard input.
+/// Sets a token's data. Without `data`, or with `-`, it reads them from standard input.
 ///
 /// # Errors
-/// They are too many, the token is not granted, or it is not known whether they were set.
+/// Fails if the data are too long, if the token is not granted, or if it is unknown whether the data were set.
 pub(super) fn set(
-    client: &Client,
-    how: &Acquire,
-    name: &Name,
+    client: &ServiceClient,
+    options: &AcquireOptions,
+    name: &TokenName,
     data: Option<&OsStr>,
 ) -> anyhow::Result<u8> {
-    nested::check(&client.servers.resolved, name, Access::Exclusive)?;
+    nested::refuse_nested(&client.servers.resolved, name, Access::Exclusive)?;
     let data = match data {
         Some(data) if data != "-" => data.as_bytes().to_vec(),
         _ => read_data(MAX_DATA)?,
@@ -74,21 +74,21 @@ pub(super) fn set(
         let text = format!("data too long: a token has at most {most}");
         return Err(Error::Usage(text).into());
     }
-    let done = client.with_session(&how.introduction("ringctl token set"), |session| {
-        let until = by(how, clock::now().monotonic);
-        acquire(session, how, name, Access::Exclusive)?;
+    let done = client.with_session(&options.introduction("ringctl token set"), |session| {
+        let until = deadline(options, clock::now().monotonic);
+        acquire_token(session, options, name, Access::Exclusive)?;
         let set = session.release_by(name.bytes(), Some(&data), until);
         match set {
             Ok(()) => Ok(()),
             Err(token::Error::Interrupted) => Err(Interrupted.into()),
             Err(error @ token::Error::NotConfirmed) => Err(Error::NotAcquired {
-                text: format!("{error}; whether the data were set is not known"),
-                code: how.conflict_exit_code,
+                text: format!("{error}; it is unknown whether the data were set"),
+                code: options.conflict_exit_code,
             }
             .into()),
-            Err(error) => Err(match failed(error) {
+            Err(error) => Err(match session_error(error) {
                 Error::HoldLost(why) => {
-                    Error::HoldLost(format!("{why}; whether the data were set is not known"))
+                    Error::HoldLost(format!("{why}; it is unknown whether the data were set"))
                 }
                 other => other,
             }
@@ -101,8 +101,8 @@ pub(super) fn set(
     })
 }
 
-/// Until when a command that began at `began` may last, its end not included.
-fn by(how: &Acquire, began: Instant) -> Option<Instant> {
-    let longest = how.wait_limits().longest();
+/// Returns the deadline of a command that began at `began`, without the time for its end.
+fn deadline(options: &AcquireOptions, began: Instant) -> Option<Instant> {
+    let longest = options.wait_limits().total_max();
     longest.map(|longest| began + longest)
 }

@@ -1,40 +1,37 @@
-//! `ringctl token hold`: a token for a script that cannot wrap a command.
+//! `ringctl token hold`: holds a token for a script that cannot wrap a command.
 
 use std::io::Write;
 
 use ring_client::token::{self, Access, Event, Session, Wake};
 
-use super::acquiring::acquire;
-use super::client::{Client, Outcome, failed};
-use super::name::Name;
+use super::acquire::acquire_token;
+use super::client::{Outcome, ServiceClient, session_error};
+use super::name::TokenName;
 use super::nested;
-use super::options::Acquire;
+use super::options::AcquireOptions;
 
-/// What is held, and how.
-pub(super) struct Hold<'a> {
-    pub(super) name: &'a Name,
+pub(super) struct HoldOptions<'a> {
+    pub(super) name: &'a TokenName,
     pub(super) access: Access,
-    /// Until another client waits for it, and not only until a signal.
+    /// Whether to release the token when another client waits for it, and not only after a signal.
     pub(super) until_revoked: bool,
 }
 
-/// Holds a token, and says so.
-///
-/// # Errors
-/// It is not granted or lost, or `output` takes nothing.
 pub(super) fn hold(
-    client: &Client,
-    how: &Acquire,
-    hold: &Hold,
+    client: &ServiceClient,
+    options: &AcquireOptions,
+    hold: &HoldOptions,
     output: &mut impl Write,
 ) -> anyhow::Result<u8> {
-    nested::check(&client.servers.resolved, hold.name, hold.access)?;
-    let done = client.with_session(&how.introduction("ringctl token hold"), |session| {
-        let grant = acquire(session, how, hold.name, hold.access)?;
+    nested::refuse_nested(&client.servers.resolved, hold.name, hold.access)?;
+    let done = client.with_session(&options.introduction("ringctl token hold"), |session| {
+        let grant = acquire_token(session, options, hold.name, hold.access)?;
         writeln!(output, "granted {}", grant.fence)?;
         output.flush()?;
-        until_enough(session, hold).map_err(failed)?;
-        session.release(hold.name.bytes(), None).map_err(failed)?;
+        wait_for_end(session, hold).map_err(session_error)?;
+        session
+            .release(hold.name.bytes(), None)
+            .map_err(session_error)?;
         writeln!(output, "returned")?;
         Ok(output.flush()?)
     })?;
@@ -44,8 +41,8 @@ pub(super) fn hold(
     })
 }
 
-/// Waits for a signal, or for somebody else who waits for the token.
-fn until_enough(session: &mut Session, hold: &Hold) -> Result<(), token::Error> {
+/// Waits for a signal, or for another client that waits for the token.
+fn wait_for_end(session: &mut Session, hold: &HoldOptions) -> Result<(), token::Error> {
     let id = session.id();
     loop {
         match session.next(None)? {
@@ -55,7 +52,7 @@ fn until_enough(session: &mut Session, hold: &Hold) -> Result<(), token::Error> 
                 session: lost,
                 loss,
             }) if id.is_none_or(|id| id == lost) => return Err(token::Error::Lost(loss)),
-            Wake::Event(_) | Wake::Renewed | Wake::Late => {}
+            Wake::Event(_) | Wake::Renewed | Wake::TimedOut => {}
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `ringctl token list`: all tokens of all servers.
+//! `ringctl token list`: prints all tokens of all servers.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -11,40 +11,41 @@ use ring_text::{Names, format_duration};
 use serde_json::{Map, Value};
 
 use super::super::Error;
-use super::client::{Client, Interrupted, Outcome, failed};
-use super::listing::{Held, Listed, Page};
-use super::name::Name;
+use super::client::{Interrupted, Outcome, ServiceClient, session_error};
+use super::name::TokenName;
+use super::page::{HoldMode, ListedToken, Page};
 
-/// Maximum time between two pages, of whichever server.
-const SILENCE: Duration = Duration::from_secs(2);
-/// The exit code for a list that lacks what a silent server has.
-const INCOMPLETE: u8 = 1;
+/// Maximum time between two pages, from any server.
+const PAGE_TIMEOUT: Duration = Duration::from_secs(2);
+/// The exit code for a list without the tokens of a silent server.
+const INCOMPLETE_CODE: u8 = 1;
 
-/// How far a server has told of its tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Asked {
-    Going,
-    Done,
-    /// Others serve its tokens.
+enum ListState {
+    Pending,
+    Complete,
+    /// The server is down. Other servers serve its tokens.
     Down,
 }
 
-/// What the servers have told.
-pub(super) struct All {
-    asked: Vec<Asked>,
-    /// The server, the token as it has told of it, and what of that is known here.
-    tokens: Vec<(usize, Map<String, Value>, Option<Listed>)>,
-    /// The smallest quorum of those that are less than a majority.
+pub(super) struct AllTokens {
+    states: Vec<ListState>,
+    /// For each token: the server, the server's object, and the known part of it.
+    tokens: Vec<(usize, Map<String, Value>, Option<ListedToken>)>,
+    /// The smallest quorum that is less than a majority.
     quorum: Option<usize>,
 }
 
-/// Prints all tokens, and says which servers have not told of theirs.
-///
-/// # Errors
-/// An [`Error`], or that `output` takes nothing.
-pub(super) fn list(client: &Client, json: bool, output: &mut impl Write) -> anyhow::Result<u8> {
-    let patience = WaitLimits::endless().session();
-    let all = match client.with_session("", |session| ask(session, patience, SILENCE))? {
+/// Prints all tokens, and reports the servers whose lists are incomplete.
+pub(super) fn list(
+    client: &ServiceClient,
+    json: bool,
+    output: &mut impl Write,
+) -> anyhow::Result<u8> {
+    let login_timeout = WaitLimits::endless().session();
+    let all = match client.with_session("", |session| {
+        fetch_all(session, login_timeout, PAGE_TIMEOUT)
+    })? {
         Outcome::Done(all) => all,
         Outcome::Stopped(code) => return Ok(code),
     };
@@ -52,65 +53,67 @@ pub(super) fn list(client: &Client, json: bool, output: &mut impl Write) -> anyh
         serde_json::to_writer(&mut *output, &all.json())?;
         writeln!(output)?;
     } else {
-        write!(output, "{}", all.page(&Names::read()))?;
+        write!(output, "{}", all.table(&Names::read()))?;
     }
     output.flush()?;
     let servers = &client.servers.resolved;
-    for (index, asked) in all.asked.iter().enumerate() {
+    for (index, state) in all.states.iter().enumerate() {
         let address = servers.address(index).map(|at| at.to_string());
         let address = address.unwrap_or_default();
-        let text = match asked {
-            Asked::Done => continue,
-            Asked::Down => format!("server {index} ({address}) is down: others serve its tokens"),
-            Asked::Going => format!(
-                "server {index} ({address}) does not answer within {}: not all of its tokens are shown",
-                format_duration(SILENCE)
+        let text = match state {
+            ListState::Complete => continue,
+            ListState::Down => {
+                format!("server {index} ({address}) is down; other servers serve its tokens")
+            }
+            ListState::Pending => format!(
+                "server {index} ({address}) does not answer within {}: some of its tokens are missing here; check that it runs",
+                format_duration(PAGE_TIMEOUT)
             ),
         };
-        // Where nobody can be told, the exit code still says it.
+        // If standard error is closed, the exit code still reports it.
         let _ = writeln!(io::stderr(), "ringctl: {text}");
     }
-    let doubt = all
+    let warning = all
         .quorum
-        .and_then(|quorum| cut_doubt(quorum, all.asked.len()));
-    if let Some(doubt) = doubt {
-        let _ = writeln!(io::stderr(), "ringctl: {doubt}");
+        .and_then(|quorum| cut_doubt(quorum, all.states.len()));
+    if let Some(warning) = warning {
+        let _ = writeln!(io::stderr(), "ringctl: {warning}");
     }
-    let is_complete = !all.asked.contains(&Asked::Going);
-    Ok(if is_complete { 0 } else { INCOMPLETE })
+    let is_complete = !all.states.contains(&ListState::Pending);
+    Ok(if is_complete { 0 } else { INCOMPLETE_CODE })
 }
 
-/// Asks all servers at the same time, page by page. `patience`: how long the session may take; `silence`: maximum
-/// time between two pages, of whichever server.
-pub(super) fn ask(
+/// Fetches the lists of all servers at the same time, page by page. `page_timeout` limits the time between two pages
+/// from any server.
+pub(super) fn fetch_all(
     session: &mut Session,
-    patience: Duration,
-    silence: Duration,
-) -> anyhow::Result<All> {
-    session.log_in(patience).map_err(|error| match error {
+    login_timeout: Duration,
+    page_timeout: Duration,
+) -> anyhow::Result<AllTokens> {
+    session.log_in(login_timeout).map_err(|error| match error {
         token::Error::Interrupted => anyhow::Error::from(Interrupted),
-        error => failed(error).into(),
+        error => session_error(error).into(),
     })?;
     let (id, servers) = (session.id(), session.servers().len());
-    let mut all = All {
-        asked: vec![Asked::Going; servers],
+    let mut all = AllTokens {
+        states: vec![ListState::Pending; servers],
         tokens: Vec::new(),
         quorum: None,
     };
     for server in 0..servers {
-        next_page(session, server, &[])?;
+        request_page(session, server, &[])?;
     }
-    let mut by = clock::now().monotonic + silence;
-    while all.asked.contains(&Asked::Going) {
-        match session.next(Some(by)).map_err(failed)? {
+    let mut by = clock::now().monotonic + page_timeout;
+    while all.states.contains(&ListState::Pending) {
+        match session.next(Some(by)).map_err(session_error)? {
             Wake::Event(Event::Listed { server, page }) => {
-                by = clock::now().monotonic + silence;
-                match all.take(server, &page) {
-                    Some(next) => next_page(session, server, next.bytes())?,
-                    None => all.is_now(server, Asked::Done),
+                by = clock::now().monotonic + page_timeout;
+                match all.add_page(server, &page) {
+                    Some(next) => request_page(session, server, next.bytes())?,
+                    None => all.set_state(server, ListState::Complete),
                 }
             }
-            Wake::Event(Event::ListingFailed { server }) => all.is_now(server, Asked::Down),
+            Wake::Event(Event::ListingFailed { server }) => all.set_state(server, ListState::Down),
             Wake::Event(Event::Lost {
                 session: lost,
                 loss,
@@ -118,26 +121,25 @@ pub(super) fn ask(
                 return Err(Error::Gone(token::Error::Lost(loss).to_string()).into());
             }
             Wake::Ready => return Err(Interrupted.into()),
-            Wake::Late => break,
+            Wake::TimedOut => break,
             Wake::Event(_) | Wake::Renewed => {}
         }
     }
     all.tokens.sort_by(|(_, _, one), (_, _, other)| {
-        let name = |listed: &Option<Listed>| listed.as_ref().map(|listed| listed.name.clone());
+        let name = |listed: &Option<ListedToken>| listed.as_ref().map(|listed| listed.name.clone());
         name(one).cmp(&name(other))
     });
     Ok(all)
 }
 
-fn next_page(session: &mut Session, server: usize, after: &[u8]) -> Result<(), Error> {
+fn request_page(session: &mut Session, server: usize, after: &[u8]) -> Result<(), Error> {
     let after = after.into();
     session
         .command(Command::List { server, after })
-        .map_err(failed)
+        .map_err(session_error)
 }
 
-impl All {
-    /// The names of the tokens, in order.
+impl AllTokens {
     pub(super) fn names(&self) -> impl Iterator<Item = &[u8]> {
         let listed = self
             .tokens
@@ -146,24 +148,24 @@ impl All {
         listed.map(|listed| listed.name.bytes())
     }
 
-    fn is_now(&mut self, server: usize, asked: Asked) {
-        if let Some(known) = self.asked.get_mut(server) {
-            *known = asked;
+    fn set_state(&mut self, server: usize, state: ListState) {
+        if let Some(known) = self.states.get_mut(server) {
+            *known = state;
         }
     }
 
-    /// Takes a page, and returns where the next one begins.
-    fn take(&mut self, server: usize, page: &[u8]) -> Option<Name> {
-        let page = Page::read(page)?;
+    /// Adds a page, and returns the name after which the next one begins.
+    fn add_page(&mut self, server: usize, page: &[u8]) -> Option<TokenName> {
+        let page = Page::parse(page)?;
         self.quorum = self.quorum.into_iter().chain(page.quorum).min();
         let mut last = None;
         for token in page.tokens {
-            let listed = Listed::of(&token);
+            let listed = ListedToken::parse(&token);
             last = listed.as_ref().map(|listed| listed.name.clone()).or(last);
             self.tokens.push((server, token, listed));
         }
-        // A page may have no token, and names go up: a server that sends a page twice is not asked for ever.
-        let next = Name::of_digits(&page.next?)?;
+        // Names in pages ascend. Without this check a server that sends a page twice would be asked again and again.
+        let next = TokenName::from_hex(&page.next?)?;
         last.is_none_or(|last| last <= next).then_some(next)
     }
 
@@ -176,23 +178,23 @@ impl All {
         tokens.collect()
     }
 
-    /// The tokens for people, a line each.
-    fn page(&self, names: &Names) -> String {
+    /// Returns a table for people with one token per line.
+    fn table(&self, names: &Names) -> String {
         let known = self
             .tokens
             .iter()
             .filter_map(|(server, _, listed)| Some((server, listed.as_ref()?)));
         let rows = known.map(|(server, listed)| {
             let held = match listed.access {
-                Held::Free => "free",
-                Held::Shared => "shared",
-                Held::Exclusive => "exclusive",
+                HoldMode::Free => "free",
+                HoldMode::Shared => "shared",
+                HoldMode::Exclusive => "exclusive",
             };
             [
                 listed.name.to_string(),
                 held.to_owned(),
                 holders(listed, names),
-                sessions(&listed.waiting),
+                session_ids(&listed.waiting),
                 listed.bytes.to_string(),
                 server.to_string(),
             ]
@@ -208,7 +210,7 @@ impl All {
         for row in &rows {
             let mut line = String::new();
             for (cell, width) in row.iter().zip(&widths) {
-                // A string takes all that is written to it.
+                // Writing to a string cannot fail.
                 let _ = write!(line, "{cell:width$}  ");
             }
             page.push_str(line.trim_end());
@@ -218,19 +220,20 @@ impl All {
     }
 }
 
-/// Who holds a token.
-fn holders(listed: &Listed, names: &Names) -> String {
+fn holders(listed: &ListedToken, names: &Names) -> String {
     match &listed.holders[..] {
         [] => "-".to_owned(),
         ids => {
-            let holders: Vec<String> = ids.iter().map(|&id| listed.holder(id, names)).collect();
+            let holders: Vec<String> = ids
+                .iter()
+                .map(|&id| listed.holder_text(id, names))
+                .collect();
             holders.join(", ")
         }
     }
 }
 
-/// Sessions by their ids; of many the first.
-fn sessions(ids: &[i64]) -> String {
+fn session_ids(ids: &[i64]) -> String {
     match ids {
         [] => "-".to_owned(),
         ids => {
@@ -244,11 +247,11 @@ fn sessions(ids: &[i64]) -> String {
 mod tests {
     use serde_json::json;
 
-    use super::{All, Asked, Names};
+    use super::{AllTokens, ListState, Names};
 
-    fn all() -> All {
-        All {
-            asked: vec![Asked::Going; 2],
+    fn all() -> AllTokens {
+        AllTokens {
+            states: vec![ListState::Pending; 2],
             tokens: Vec::new(),
             quorum: None,
         }
@@ -260,20 +263,20 @@ mod tests {
         {"name":"75","access":0,"holders":[],"waiting":[],"bytes":0}]}"#;
 
     #[test]
-    fn a_token_is_a_line_and_its_name_cannot_move_the_cursor() {
+    fn a_token_is_one_line_without_control_characters() {
         let mut all = all();
-        let next = all.take(1, PAGE).expect("there is another page");
+        let next = all.add_page(1, PAGE).expect("there is another page");
         assert_eq!(next.bytes(), b"u");
         let page = "NAME  HELD       HOLDERS                            WAITING          BYTES  SERVER\n\
                     t\\n   exclusive  backup (process 7) on 10.99.0.200  1048578,1048579  3      1\n\
                     u     free       -                                  -                0      1\n";
-        assert_eq!(all.page(&Names::default()), page);
+        assert_eq!(all.table(&Names::default()), page);
     }
 
     #[test]
-    fn json_is_what_the_server_says_and_the_server() {
+    fn json_is_the_servers_object_and_its_index() {
         let mut all = all();
-        all.take(1, PAGE);
+        all.add_page(1, PAGE);
         let json = all.json();
         let first = json!({"name": "740a", "access": -1, "holders": [1_048_577],
             "waiting": [1_048_578, 1_048_579], "bytes": 3, "server": 1,
@@ -283,28 +286,28 @@ mod tests {
     }
 
     #[test]
-    fn the_smallest_quorum_that_is_no_majority_is_remembered() {
+    fn the_smallest_quorum_without_a_majority_is_kept() {
         let mut all = all();
         for (quorum, smallest) in [(2, 2), (1, 1), (2, 1)] {
             let page = format!(r#"{{"next":null,"tokens":[],"quorum":{quorum}}}"#);
-            all.take(0, page.as_bytes());
+            all.add_page(0, page.as_bytes());
             assert_eq!(all.quorum, Some(smallest));
         }
     }
 
     #[test]
-    fn a_server_that_goes_back_is_not_asked_for_ever() {
+    fn a_server_whose_names_descend_is_not_asked_again() {
         let mut all = all();
         let back = PAGE.to_vec();
         let back = String::from_utf8(back)
             .expect("text")
             .replace("\"next\":\"75\"", "\"next\":\"74\"");
-        assert_eq!(all.take(0, back.as_bytes()), None);
-        assert_eq!(all.take(0, b"what?"), None);
+        assert_eq!(all.add_page(0, back.as_bytes()), None);
+        assert_eq!(all.add_page(0, b"what?"), None);
         assert_eq!(
-            All::page(
-                &All {
-                    asked: vec![],
+            AllTokens::table(
+                &AllTokens {
+                    states: vec![],
                     tokens: vec![],
                     quorum: None,
                 },

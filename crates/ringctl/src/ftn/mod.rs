@@ -1,41 +1,38 @@
-//! What `ringctl` does as a client of the token service: `ringctl token`.
+//! `ringctl token`: the client of the token service.
 //!
-//! `get`, `set`, `hold` and `list` are one [`Session`] each, which ends with a logout. `run` is a keeper's work as that of
-//! `ringctl run` is; in the daemon's place the keeper has a process of its own, `granter`, with the session.
+//! `get`, `set`, `hold` and `list` use one [`Session`] each, which ends with a logout. `run` uses a keeper, as
+//! `ringctl run` does. Its keeper starts its own granter (`granter`), which has the session and takes the daemon's
+//! place. Start reading with `options.rs`.
 
-mod acquiring;
+mod acquire;
+mod busy;
 mod client;
 mod completion;
 mod data;
 mod granter;
 mod hold;
-mod holders;
 mod list;
-mod listing;
 mod name;
 mod nested;
 mod options;
+mod page;
 mod run;
-mod stop;
+mod stop_signals;
 
 use std::io::{self, Write};
 
-pub(super) use granter::grant;
+pub(super) use granter::run_granter;
 pub(crate) use options::TokenOptions;
 
-use client::{Client, ServerList};
+use client::{ServerList, ServiceClient};
 use options::TokenCommand;
 
-/// Carries a command out, prints to `output`, and returns the process's exit code.
-///
-/// # Errors
-/// An [`Error`](super::Error), or that `output` takes nothing.
-pub(super) fn carry_out(options: &TokenOptions, output: &mut impl Write) -> anyhow::Result<u8> {
+pub(super) fn execute(options: &TokenOptions, output: &mut impl Write) -> anyhow::Result<u8> {
     let servers = ServerList::read(&options.servers)?;
-    for doubt in &servers.doubts {
-        let _ = writeln!(io::stderr(), "ringctl: {doubt}");
+    for warning in &servers.warnings {
+        let _ = writeln!(io::stderr(), "ringctl: {warning}");
     }
-    let client = Client {
+    let client = ServiceClient {
         servers,
         timeout: options.client_timeout,
     };
@@ -54,7 +51,7 @@ pub(super) fn carry_out(options: &TokenOptions, output: &mut impl Write) -> anyh
             name,
         } => {
             let access = options::access(*shared);
-            let hold = hold::Hold {
+            let hold = hold::HoldOptions {
                 name,
                 access,
                 until_revoked: *until_revoked,

@@ -1,37 +1,41 @@
-//! Tokens that this program runs under: to wait for one of them is to wait for its own end.
+//! Tokens that this program runs under. If it waited for one of them, it would wait for its own end.
 
 use std::env;
 
 use ring_client::token::{Access, Servers};
 
 use super::super::Error;
-use super::name::Name;
+use super::name::TokenName;
 
-/// The variable of programs that run under tokens: one `SIGNATURE:NAME:HOW` for each, the name in hexadecimal digits,
-/// HOW `s` or `x`, with spaces between them.
-pub(super) const TOKENS: &str = "RINGD_TOKENS";
+/// The environment variable of programs that run under tokens: one `SIGNATURE:NAME:HOW` per token, separated by
+/// spaces. NAME is in hexadecimal digits; HOW is `s` (shared) or `x` (exclusive).
+pub(super) const TOKENS_VARIABLE: &str = "RINGD_TOKENS";
 
-/// Checks that a token is not one that this program runs under, unless it is shared by both.
-pub(super) fn check(servers: &Servers, name: &Name, access: Access) -> Result<(), Error> {
-    let held = env::var(TOKENS).unwrap_or_default();
+/// Refuses a token that this program runs under, unless both share it.
+pub(super) fn refuse_nested(
+    servers: &Servers,
+    name: &TokenName,
+    access: Access,
+) -> Result<(), Error> {
+    let held = env::var(TOKENS_VARIABLE).unwrap_or_default();
     if waits_for_itself(&held, servers.signature(), name, access) {
         let text = format!(
-            "this runs under the token '{name}' already, in a ringctl token run, and would wait for its own end"
+            "cannot acquire the token '{name}': this program already runs under it (ringctl token run) and would wait for its own end"
         );
         return Err(Error::NotAcquired { text, code: 1 });
     }
     Ok(())
 }
 
-/// The value of the variable for a command that runs under one more token.
-pub(super) fn with(servers: &Servers, name: &Name, access: Access) -> String {
-    let held = env::var(TOKENS).unwrap_or_default();
+/// Returns the variable's value for a command that runs under one more token.
+pub(super) fn with_token(servers: &Servers, name: &TokenName, access: Access) -> String {
+    let held = env::var(TOKENS_VARIABLE).unwrap_or_default();
     let one_more = entry(servers.signature(), name, access);
     let held = held.split_whitespace().chain([one_more.as_str()]);
     held.collect::<Vec<_>>().join(" ")
 }
 
-fn waits_for_itself(held: &str, signature: i32, name: &Name, access: Access) -> bool {
+fn waits_for_itself(held: &str, signature: i32, name: &TokenName, access: Access) -> bool {
     held.split_whitespace().any(|held| {
         let shared = entry(signature, name, Access::Shared);
         let is_shared = held == shared && access == Access::Shared;
@@ -40,24 +44,24 @@ fn waits_for_itself(held: &str, signature: i32, name: &Name, access: Access) -> 
     })
 }
 
-fn entry(signature: i32, name: &Name, access: Access) -> String {
+fn entry(signature: i32, name: &TokenName, access: Access) -> String {
     let how = match access {
         Access::Shared => 's',
         Access::Exclusive => 'x',
     };
-    format!("{signature}:{}:{how}", name.digits())
+    format!("{signature}:{}:{how}", name.to_hex())
 }
 
 #[cfg(test)]
 mod tests {
     use super::{entry, waits_for_itself};
-    use crate::ftn::name::Name;
+    use crate::ftn::name::TokenName;
     use ring_client::token::Access::{Exclusive, Shared};
 
     #[test]
-    fn only_two_who_share_do_not_wait_for_one_another() {
-        let name = Name::given("t".into()).expect("a name");
-        let other = Name::given("u".into()).expect("a name");
+    fn only_shared_tokens_are_not_refused() {
+        let name = TokenName::from_user("t".into()).expect("a name");
+        let other = TokenName::from_user("u".into()).expect("a name");
         for (held, wanted, waits) in [
             (Shared, Shared, false),
             (Shared, Exclusive, true),

@@ -10,32 +10,35 @@ use clap_complete::ArgValueCandidates;
 use ring_client::token::{Access, WaitLimits};
 
 use super::super::nodes::SERVERS;
-use super::super::values::{client_timeout, exit_code, label, shortened, wait};
+use super::super::values::{
+    parse_client_timeout, parse_exit_code, parse_label, parse_wait, truncate_label,
+};
 use super::client::{CLIENT_TIMEOUT, SERVERS_VARIABLE};
 use super::completion;
-use super::name::Name;
+use super::name::TokenName;
 
-const TOKEN: &str = "\
-A token has a name of 1 to 1,024 bytes, and data of up to 32,768. It comes into \
-being when it is asked for. Any number of clients can share it, or one can hold it \
-exclusively. Waiting clients get it in the order in which they came.
+const TOKEN_HELP: &str = "\
+A token has a name of 1 to 1,024 bytes, and up to 32,768 bytes of data. The first \
+request for a token creates it. Any number of clients can share a token, or one \
+client can hold it exclusively. Waiting clients get it in the order of their \
+requests.
 
-FILE has one line HOST:PORT per server. All servers and clients need the same lines: a \
-server does not answer a client with other lines.
+FILE has one line HOST:PORT per server. All servers and clients need the same \
+lines: a server does not answer a client that has other lines.
 
-A client that hears nothing from the servers for three quarters of \
---client-timeout has lost its tokens. If servers have a shorter one, the client \
-uses that. The time is to be longer than a change of leader \
-takes: see docs/ftn.md before you set it below 15s.
+A client loses its tokens if the servers do not answer it for three quarters of \
+--client-timeout. If the servers have a shorter timeout, the client uses that. \
+The timeout must be longer than a change of the leader: read docs/ftn.md before \
+you set it below 15s.
 
 Exit codes:
   0   done
   1   the token was not granted in time (-E sets another code); list: a server
-      does not answer; ringctl runs under the token already, or a system call
+      does not answer; ringctl already runs under the token, or a system call
       failed (always 1)
-  2   wrong usage, or FILE is no list of servers
+  2   wrong usage, or FILE is not a list of servers
   3   no session within 10 s (with -w: the time of -w, at least 0.5 s): no
-      server answers, they have no leader, or their list is another one
+      server answers, the servers have no leader, or they have another list
   4   get: the token has no data; none were set, or they were lost with a server
   75  the token was lost
 
@@ -46,93 +49,96 @@ Examples:
   ringctl token --servers lab.servers list
   RINGD_SERVERS=lab.servers ringctl token list";
 
-const RUN: &str = "\
+const RUN_HELP: &str = "\
 The command's environment:
-  RINGD_TOKEN   the fencing number: it grows with each grant of the token
-  RINGD_DATA    the token's data in hexadecimal digits, since no environment can
-                hold a byte of value 0
-  RINGD_TOKENS  what the command runs under: another ringctl token for the same
-                token fails at once, since it would wait for its own end
+  RINGD_TOKEN   the fencing number, which grows with each grant of the token
+  RINGD_DATA    the token's data in hexadecimal digits, because an environment
+                variable cannot contain a byte of value 0
+  RINGD_TOKENS  the tokens that the command runs under; ringctl token fails at
+                once if it would wait for one of them
 
-ringctl passes TERM, INT, HUP, QUIT, USR1, USR2, WINCH and TSTP on to the \
-command. While it waits for the token, the first four end it, and USR1, USR2 \
-and WINCH do nothing.
+ringctl forwards TERM, INT, HUP, QUIT, USR1, USR2, WINCH and TSTP to the \
+command. While it waits for the token, the first four end ringctl, and USR1, \
+USR2 and WINCH do nothing.
 
-When the lease is not renewed, the command and all that it has started get SIGTERM \
-2 s (or an eighth of --client-timeout) before the lease ends, and SIGKILL before \
-another client can be granted the token. The same happens to what a command leaves \
-behind when it ends, and if ringctl is killed. It runs on when others wait.
+If the lease is not renewed, the command and all processes that it has started \
+get SIGTERM. That is 2 s before the lease ends, or an eighth of --client-timeout \
+if that is shorter. They get SIGKILL before another client can get the token. \
+The same happens to processes that a command leaves behind, and if ringctl is \
+killed. The command continues when other clients wait for the token.
 
-Exit codes: those of the command; 128 and the signal's number, if one ended it;
+Exit codes: the command's; 128 plus the signal's number if a signal ended it;
 those of ringctl token; and
   126  the command cannot be run
   127  there is no such command";
 
-/// What is done with tokens of which servers.
+/// Options of `ringctl token`.
 #[derive(Debug, Clone, Args)]
-#[command(after_long_help = TOKEN)]
-pub struct TokenOptions {
+#[command(after_long_help = TOKEN_HELP)]
+pub(crate) struct TokenOptions {
     /// The list of the servers: one line HOST:PORT per server.
     #[arg(long, value_name = "FILE", env = SERVERS_VARIABLE, hide_env_values = true, default_value = SERVERS, value_hint = ValueHint::FilePath)]
     pub servers: PathBuf,
 
-    /// The silence after which a session ends; a shorter one of the servers counts.
+    /// The time without an answer after which a session ends. A shorter time of the servers counts.
     ///
-    /// Without a unit it is seconds. The servers end a session after their own --client-timeout, and announce that.
-    #[arg(long, value_name = "DURATION", default_value = CLIENT_TIMEOUT, value_parser = client_timeout, allow_hyphen_values = true)]
+    /// Without a unit it is in seconds. The servers end a session after their --client-timeout, and announce it.
+    #[arg(long, value_name = "DURATION", default_value = CLIENT_TIMEOUT, value_parser = parse_client_timeout, allow_hyphen_values = true)]
     pub client_timeout: Duration,
 
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: TokenCommand,
 }
 
-/// What can be done with a token.
+/// A command for tokens.
 #[derive(Debug, Clone, Subcommand)]
-pub enum TokenCommand {
-    /// Run a command while a token is held, then give it back.
-    Run(RunOptions),
-    /// Print a token's data, byte for byte.
+pub(crate) enum TokenCommand {
+    /// Run a command while a token is held.
+    Run(TokenRunOptions),
+    /// Print a token's data unchanged.
     ///
-    /// The token is held shared for that, so nobody is about to change it.
+    /// The command shares the token meanwhile, so that no other client can change the data.
     Get {
-        /// How to wait for the token.
+        /// Options for waiting for the token.
         #[command(flatten)]
-        acquire: Acquire,
+        acquire: AcquireOptions,
         /// The token's name.
-        #[arg(value_parser = name(), add = ArgValueCandidates::new(completion::names))]
-        name: Name,
+        #[arg(value_parser = name_parser(), add = ArgValueCandidates::new(completion::token_candidates))]
+        name: TokenName,
     },
     /// Set a token's data.
     ///
-    /// The token is held exclusively for that. It is done when its server has confirmed it.
+    /// The command holds the token exclusively meanwhile, and ends when the server has confirmed the data.
     Set {
-        /// How to wait for the token.
+        /// Options for waiting for the token.
         #[command(flatten)]
-        acquire: Acquire,
+        acquire: AcquireOptions,
         /// The token's name.
-        #[arg(value_parser = name(), add = ArgValueCandidates::new(completion::names))]
-        name: Name,
-        /// The data, at most 32,768 bytes; -: those of standard input [default: -].
+        #[arg(value_parser = name_parser(), add = ArgValueCandidates::new(completion::token_candidates))]
+        name: TokenName,
+        /// The data, at most 32,768 bytes; - reads them from standard input [default: -].
         #[arg(allow_hyphen_values = true)]
         data: Option<OsString>,
     },
-    /// Hold a token until SIGTERM or SIGINT; print 'granted' and its fencing number, and 'returned' at the end.
+    /// Hold a token until SIGTERM or SIGINT.
+    ///
+    /// Prints 'granted' with the fencing number after the grant, and 'returned' at the end.
     Hold {
-        /// How to wait for the token.
+        /// Options for waiting for the token.
         #[command(flatten)]
-        acquire: Acquire,
-        /// Share the token with others.
+        acquire: AcquireOptions,
+        /// Share the token with other clients.
         #[arg(long)]
         shared: bool,
-        /// Give it back when another client waits for it.
+        /// Release the token when another client waits for it.
         #[arg(long)]
         until_revoked: bool,
         /// The token's name.
-        #[arg(value_parser = name(), add = ArgValueCandidates::new(completion::names))]
-        name: Name,
+        #[arg(value_parser = name_parser(), add = ArgValueCandidates::new(completion::token_candidates))]
+        name: TokenName,
     },
-    /// Show all tokens: who holds them, and who waits for them.
+    /// List all tokens with their holders and waiting clients.
     List {
         /// Print JSON for programs: an array of objects.
         #[arg(long)]
@@ -140,61 +146,59 @@ pub enum TokenCommand {
     },
 }
 
-/// What is to be run, and how.
+/// Options of `ringctl token run`.
 #[derive(Debug, Clone, Args)]
-#[command(after_long_help = RUN)]
-pub struct RunOptions {
-    /// How to wait for the token.
+#[command(after_long_help = RUN_HELP)]
+pub(crate) struct TokenRunOptions {
+    /// Options for waiting for the token.
     #[command(flatten)]
-    pub acquire: Acquire,
+    pub acquire: AcquireOptions,
 
-    /// Share the token with others.
+    /// Share the token with other clients.
     #[arg(long)]
     pub shared: bool,
 
     /// The token's name.
-    #[arg(value_parser = name(), add = ArgValueCandidates::new(completion::names))]
-    pub name: Name,
+    #[arg(value_parser = name_parser(), add = ArgValueCandidates::new(completion::token_candidates))]
+    pub name: TokenName,
 
     /// The command and its arguments.
     #[arg(value_name = "CMD", trailing_var_arg = true, required = true)]
     pub command: Vec<OsString>,
 }
 
-/// How a token is wanted.
+/// Options for waiting for a token.
 #[derive(Debug, Clone, Args)]
-pub struct Acquire {
-    /// Do not wait while other clients hold the token: give up 0.4 s after the session is live.
+pub(crate) struct AcquireOptions {
+    /// Do not wait if other clients hold the token: give up 0.4 s after the session begins.
     #[arg(short, long, conflicts_with = "timeout")]
     pub nonblock: bool,
 
     /// Give up after DURATION (30s, 5m, or 30 for 30s).
-    #[arg(short = 'w', long, visible_alias = "wait", value_name = "DURATION", value_parser = wait, allow_hyphen_values = true)]
+    #[arg(short = 'w', long, visible_alias = "wait", value_name = "DURATION", value_parser = parse_wait, allow_hyphen_values = true)]
     pub timeout: Option<Duration>,
 
     /// Exit with CODE if the token is not granted.
-    #[arg(short = 'E', long, value_name = "CODE", default_value_t = 1, value_parser = exit_code, allow_negative_numbers = true)]
+    #[arg(short = 'E', long, value_name = "CODE", default_value_t = 1, value_parser = parse_exit_code, allow_negative_numbers = true)]
     pub conflict_exit_code: u8,
 
-    /// The name of the work, as list shows it [default: that of the command].
-    #[arg(long, value_name = "TEXT", value_parser = label)]
+    /// The label of the client in list [default: the command's name].
+    #[arg(long, value_name = "TEXT", value_parser = parse_label)]
     pub label: Option<String>,
 }
 
-impl Acquire {
-    /// Returns what the session says of itself to people, with the label `what` unless another one is given.
+impl AcquireOptions {
+    /// Returns the introduction of the session for people, with the label `what` unless the user gave another one.
     pub(super) fn introduction(&self, what: &str) -> String {
-        let label = self.label.as_deref().unwrap_or(shortened(what));
+        let label = self.label.as_deref().unwrap_or(truncate_label(what));
         format!("{label} (process {})", std::process::id())
     }
 
-    /// How long the token is waited for.
     pub(super) fn wait_limits(&self) -> WaitLimits {
         wait_limits(self.nonblock, self.timeout)
     }
 }
 
-/// How long a token is waited for with these options.
 pub(super) fn wait_limits(nonblock: bool, timeout: Option<Duration>) -> WaitLimits {
     match timeout {
         _ if nonblock => WaitLimits::none(),
@@ -203,7 +207,6 @@ pub(super) fn wait_limits(nonblock: bool, timeout: Option<Duration>) -> WaitLimi
     }
 }
 
-/// How a token is held that is to be shared, or not.
 pub(super) const fn access(shared: bool) -> Access {
     if shared {
         Access::Shared
@@ -212,8 +215,8 @@ pub(super) const fn access(shared: bool) -> Access {
     }
 }
 
-fn name() -> impl TypedValueParser<Value = Name> {
-    OsStringValueParser::new().try_map(Name::given)
+fn name_parser() -> impl TypedValueParser<Value = TokenName> {
+    OsStringValueParser::new().try_map(TokenName::from_user)
 }
 
 #[cfg(test)]
@@ -223,7 +226,8 @@ mod tests {
     use clap::Parser;
 
     use super::{TokenCommand, TokenOptions};
-    use crate::{Command, Options, SystemCommand};
+    use crate::systems::SystemCommand;
+    use crate::{Command, Options};
     use ring_client::token::WaitLimits;
 
     fn parse(arguments: &[&str]) -> Result<TokenOptions, clap::Error> {
@@ -235,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_has_its_own_options() {
+    fn options_after_the_command_belong_to_it() {
         let given = [
             "run", "--shared", "-w", "2.5", "-E", "9", "t", "--", "ls", "-n",
         ];
@@ -273,9 +277,9 @@ mod tests {
     }
 
     #[test]
-    fn wrong_usage_is_told_of_in_plain_words_with_exit_code_2() {
+    fn an_error_of_wrong_usage_names_the_cause_and_has_exit_code_2() {
         let long = "x".repeat(1025);
-        for (given, said) in [
+        for (given, expected) in [
             (&["get", ""][..], "at least one byte"),
             (&["get", &long], "1025 bytes are too many"),
             (&["run", "t"], "<CMD>"),
@@ -287,8 +291,8 @@ mod tests {
             ),
             (&["--client-timeout", "5y", "list"], "unknown unit"),
         ] {
-            let error = parse(given).expect_err(said);
-            assert!(error.to_string().contains(said), "{error}");
+            let error = parse(given).expect_err(expected);
+            assert!(error.to_string().contains(expected), "{error}");
             assert_eq!(error.exit_code(), 2);
         }
     }

@@ -1,4 +1,4 @@
-//! `ringctl token run`: a command that runs while a token is held.
+//! `ringctl token run`: runs a command while a token is held.
 
 use std::time::Duration;
 
@@ -7,65 +7,61 @@ use ring_control::OwnJson;
 use super::super::keeper::{Assignment, Binding, Granter, NotAcquired};
 use super::super::values::duration_ms;
 use super::super::{Error, fence, run};
-use super::client::Client;
-use super::granter::{self, BUSY, Wanted};
+use super::client::ServiceClient;
+use super::granter::{self, BUSY, TokenRequest};
 use super::nested;
-use super::options::{Acquire, RunOptions, access};
+use super::options::{AcquireOptions, TokenRunOptions, access};
 use ring_client::lease::{Margin, Margins};
 
-/// The longest time between SIGTERM and the end of the lease.
-const WARNING: Duration = Duration::from_secs(2);
-/// The longest time that the kernel may need to carry out a SIGKILL.
-const KILL: Duration = Duration::from_millis(500);
+/// Maximum time between SIGTERM and the end of the lease.
+const WARNING_MAX: Duration = Duration::from_secs(2);
+/// Maximum time that the kernel needs for a SIGKILL.
+const KILL_MAX: Duration = Duration::from_millis(500);
 
-/// Runs the command while the token is held, and returns its exit code.
-///
-/// # Errors
-/// The token is not granted, or it is lost.
-pub(super) fn run(client: &Client, options: &RunOptions) -> Result<u8, Error> {
+pub(super) fn run(client: &ServiceClient, options: &TokenRunOptions) -> Result<u8, Error> {
     let (servers, name) = (&client.servers.resolved, &options.name);
     let access = access(options.shared);
-    nested::check(servers, name, access)?;
-    let wanted = Wanted::new(client, options);
+    nested::refuse_nested(servers, name, access)?;
+    let request = TokenRequest::new(client, options);
     let assignment = Assignment {
         granter: Granter::Process {
             name: granter::NAME.to_string_lossy().into_owned(),
             arguments: vec!["grant-token".to_owned()],
         },
-        request: OwnJson::of(&wanted),
-        wait_ms: options.acquire.wait_limits().longest().map(duration_ms),
+        request: OwnJson::of(&request),
+        wait_ms: options.acquire.wait_limits().total_max().map(duration_ms),
         reports: None,
         margins: MARGINS,
-        grace_ms: duration_ms(warning(client.timeout)),
+        grace_ms: duration_ms(warning_time(client.timeout)),
         binding: Binding::Command,
     };
-    let tokens = nested::with(servers, name, access);
+    let tokens = nested::with_token(servers, name, access);
     let environment = |grant: &ring_control::Grant| {
         vec![
-            (fence::TOKEN, grant.fencing.clone()),
+            (fence::TOKEN_VARIABLE, grant.fencing.clone()),
             ("RINGD_DATA", grant.data.clone()),
-            (nested::TOKENS, tokens),
+            (nested::TOKENS_VARIABLE, tokens),
         ]
     };
-    let denied = |why| not_acquired(why, &options.acquire);
-    run::run(assignment, None, &options.command, environment, denied)
+    let to_error = |why| not_acquired(why, &options.acquire);
+    run::run(assignment, None, &options.command, environment, to_error)
 }
 
-/// A lease of three quarters of the client timeout is renewed each fifth of it. The timeout is that of the servers, if that is
-/// shorter than this client's, so margins are shares of the lease: an eighth of the timeout, and a thirty-second. And a renewal that is lost is repeated
-/// within an eighth: that the warning comes takes silence of more than a third of the client timeout. The servers free the
-/// token a quarter after the lease's end; what is killed an instant before has ended by then.
+/// The margins of a lease, which lasts three quarters of the client timeout and is renewed every fifth of it. The
+/// servers may have a shorter timeout, so the margins are shares of the lease: an eighth and a thirty-second of the
+/// timeout. A lost renewal is repeated within an eighth. So only silence of more than a third of the timeout causes a
+/// warning. The servers free the token a quarter of the timeout after the end of the lease, so even processes that
+/// were killed last have ended by then.
 const MARGINS: Margins = Margins {
-    warning: Margin::share(6, WARNING),
-    kill: Margin::share(24, KILL),
+    warning: Margin::share(6, WARNING_MAX),
+    kill: Margin::share(24, KILL_MAX),
 };
 
-fn warning(client_timeout: Duration) -> Duration {
-    WARNING.min(client_timeout / 8)
+fn warning_time(client_timeout: Duration) -> Duration {
+    WARNING_MAX.min(client_timeout / 8)
 }
 
-/// Returns the error for a token that is not granted.
-fn not_acquired(why: NotAcquired, acquire: &Acquire) -> Error {
+fn not_acquired(why: NotAcquired, acquire: &AcquireOptions) -> Error {
     match why {
         NotAcquired::Refused(refusal) if refusal.why == BUSY => Error::NotAcquired {
             text: refusal.text,
@@ -84,7 +80,7 @@ mod tests {
 
     use ring_proto::time::Instant;
 
-    use super::{MARGINS, warning};
+    use super::{MARGINS, warning_time};
     use ring_client::lease::Lease;
 
     #[test]
@@ -100,7 +96,7 @@ mod tests {
             let lease = Lease::new(until, now, MARGINS);
             let warned = until.since(lease.warn_at());
             assert_eq!(warned.as_millis(), warned_ms);
-            let killed = until.since(lease.kill_at(lease.warn_at(), warning(timeout)));
+            let killed = until.since(lease.kill_at(lease.warn_at(), warning_time(timeout)));
             assert_eq!(killed.as_millis(), killed_ms);
         }
     }

@@ -1,14 +1,13 @@
-//! What `--help` says at length of nodes of Jitterbug.
+//! Long help texts about nodes of Jitterbug.
 
-/// What `ringctl run` promises.
 pub(crate) const RUN: &str = "\
-With a node of Jitterbug (-i jitterbug-eth0) run promises less. One command at a
-time runs in the ring as long as no messages are lost and nothing is cut: who
-is cut off goes on working on its side. There is no grade, and RINGD_TOKEN tells
-one lock from another, but not which is newer. RINGD_DATA is empty if there are
-more than 1,024 bytes. The command is ended if the daemon does not renew the
-lease, of half a second with its defaults; before that nobody else leads.";
+With a node of Jitterbug (-i jitterbug-eth0), run guarantees less. One command
+at a time runs in the ring only while no messages are lost and the network does
+not split. After a split, each side can run a command. A lock has no grade.
+RINGD_TOKEN differs for each lock, but does not show which lock is newer.
+RINGD_DATA is empty if the data are longer than 1,024 bytes. The command is
+ended if the daemon does not renew the lease, which lasts half a second by
+default. No other node leads before the lease ends.";
 
-/// What `ringctl lock` promises.
 pub(crate) const LOCK: &str =
-    "With a node of Jitterbug a lock promises what ringctl run --help says.";
+    "With a node of Jitterbug, a lock guarantees what ringctl run --help describes.";

@@ -1,3 +1,3 @@
-//! What `ringctl` says of nodes of Jitterbug: it asks them as it asks nodes of any ring.
+//! Help about nodes of Jitterbug. `ringctl` sends them the same requests as nodes of a ring.
 
 pub(super) mod help;

@@ -1,33 +1,33 @@
-//! What signals the work if this process is killed before it could end it. The kernel does, as long
-//! as somebody has the life line open: `ringctl` and the command may be dead or have closed it, so
-//! the daemon has it.
+//! Backstops: they signal the work if the keeper is killed before it could end the work. The kernel does that while
+//! any process has the life line open. `ringctl` and the command may be dead or have closed it, so the daemon has it
+//! too.
 
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
 use nix::sys::signal::Signal;
-use ring_process::{Lifeline, Tied, freezer};
+use ring_process::{Lifeline, SignalTarget, freezer};
 
-use super::super::client::Plain;
-use ring_client::held::HeldLock;
+use super::super::client::CommonRequest;
+use ring_client::held_lock::HeldLock;
 
-/// Work that is signalled when this process ends, in whatever way.
+/// Work that the kernel signals when this process ends, in whatever way.
 pub(super) struct Backstop {
     line: Lifeline,
     _end: OwnedFd,
     trigger: Option<Trigger>,
 }
 
-/// A second line to the work, whose other end the daemon has as well: by it the daemon signals the work at the end of
-/// the lease though this process lives.
+/// A second life line to the work. The daemon also has its other end, so it can signal the work at the end of the
+/// lease while the keeper lives.
 struct Trigger {
     line: Lifeline,
     end: OwnedFd,
 }
 
 impl Trigger {
-    fn tie(work: Tied, signal: Signal) -> io::Result<Self> {
+    fn tie(work: SignalTarget, signal: Signal) -> io::Result<Self> {
         let (line, end) = Lifeline::new()?;
         line.tie(work, signal)?;
         Ok(Self { line, end })
@@ -35,15 +35,12 @@ impl Trigger {
 }
 
 impl Backstop {
-    /// Ties the work.
-    ///
-    /// # Errors
-    /// It is gone, or there are too many open files.
-    pub(super) fn tie(work: Tied, signal: Signal) -> io::Result<Self> {
+    /// Ties the work to a new life line.
+    pub(super) fn tie(work: SignalTarget, signal: Signal) -> io::Result<Self> {
         let (line, end) = Lifeline::new()?;
         line.tie(work, signal)?;
-        // Elsewhere this process dies in time, frozen or not: its kill timer sees to that.
-        let trigger = freezer::is_there().then(|| Trigger::tie(work, signal));
+        // Without the freezer of cgroup v1 the kill timer always kills the keeper in time, even a frozen one.
+        let trigger = freezer::is_present().then(|| Trigger::tie(work, signal));
         Ok(Self {
             line,
             _end: end,
@@ -51,21 +48,21 @@ impl Backstop {
         })
     }
 
-    /// Hands it to the daemon, with what ends a control group, to which the daemon writes if this
-    /// process ends without giving the lock back. The daemon answers whether it has taken all.
+    /// Passes the life lines to the daemon, with the kill file of a control group. The daemon writes to that file if
+    /// the keeper ends without a release. The daemon answers whether it has accepted all descriptors.
     ///
     /// # Errors
-    /// The daemon is gone, or the system passes no more descriptors: there will be no answer.
+    /// Fails if the daemon has ended, or if the system passes no more descriptors. Then there is no answer.
     pub(super) fn hand_over(&self, lock: &mut HeldLock, kill: Option<&File>) -> io::Result<()> {
         let line = Some(self.line.as_fd());
         let kill = kill.map(AsFd::as_fd);
         let trigger = self.trigger.as_ref().map(|trigger| trigger.end.as_fd());
         let descriptors: Vec<_> = line.into_iter().chain(trigger).chain(kill).collect();
-        lock.say_with(&Plain::Bind, &descriptors)
+        lock.send_with(&CommonRequest::Bind, &descriptors)
     }
 
-    /// No process is signalled from now on.
-    pub(super) fn lift(self) {
+    /// Unties the work: the kernel signals no process from now on.
+    pub(super) fn disarm(self) {
         self.line.untie();
         if let Some(trigger) = self.trigger {
             trigger.line.untie();

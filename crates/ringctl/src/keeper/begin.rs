@@ -1,4 +1,4 @@
-//! Becomes a keeper.
+//! The start of a keeper process.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -9,20 +9,17 @@ use nix::unistd::chdir;
 
 use super::super::{Error, client};
 use super::binding::BoundProcess;
-use super::work::Work;
+use super::event_loop::EventLoop;
 use super::{Assignment, Binding, NAME, NotAcquired, Note, Order, detach};
-use ring_client::held::HeldLock;
+use ring_client::held_lock::HeldLock;
 use ring_client::lines::Lines;
 
-/// Holds a lock for the parent process, which speaks to this one over standard input.
-///
-/// # Errors
-/// A system call failed that does not fail on a healthy system.
-pub(crate) fn keep() -> io::Result<()> {
+/// Runs the keeper: it holds a lock for the parent process, which sends orders over standard input.
+pub(crate) fn run_keeper() -> io::Result<()> {
     detach(NAME)?;
     let caller = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     let mut caller = Lines::new(caller);
-    let Some(Order::Begin(assignment)) = caller.wait() else {
+    let Some(Order::Begin(assignment)) = caller.wait_for_message() else {
         return Ok(());
     };
     let bound = match assignment.binding {
@@ -31,17 +28,17 @@ pub(crate) fn keep() -> io::Result<()> {
             pid,
             kill,
             ref daemon,
-        } => match BoundProcess::to(pid, kill, daemon) {
+        } => match BoundProcess::bind(pid, kill, daemon) {
             Ok(bound) => Some(bound),
             Err(why) => return caller.send(&Note::NotAcquired(NotAcquired::Unbound(why))),
         },
     };
-    let asked = ask(&assignment);
-    // A keeper must not keep a file system busy.
+    let asked = request_lock(&assignment);
+    // A working directory would keep its file system from being unmounted.
     chdir("/")?;
     match asked {
-        // A process that grants locks is waited for by whoever outlives this one.
-        Ok((lock, _granter)) => Work::new(&assignment, caller, lock, bound)?.run(),
+        // The keeper does not wait for a granter: the granter may end later, and init waits for it.
+        Ok((lock, _granter)) => EventLoop::new(&assignment, caller, lock, bound)?.run(),
         Err(error) => {
             let why = NotAcquired::NoDaemon(error.to_string());
             caller.send(&Note::NotAcquired(why))
@@ -49,10 +46,15 @@ pub(crate) fn keep() -> io::Result<()> {
     }
 }
 
-/// Asks for the lock. The parent process, whose user is kept waiting, looks into the silence of a daemon.
-fn ask(assignment: &Assignment) -> Result<(HeldLock, Option<Child>), Error> {
-    let answers_by = client::answers_by(assignment.wait_ms);
-    let (lines, granter) = assignment.granter.reach()?;
-    let lock = HeldLock::ask(lines, &assignment.request, answers_by, assignment.margins);
+/// Requests the lock. The parent, whose user waits, probes a daemon that does not answer.
+fn request_lock(assignment: &Assignment) -> Result<(HeldLock, Option<Child>), Error> {
+    let answer_deadline = client::answer_deadline(assignment.wait_ms);
+    let (lines, granter) = assignment.granter.connect()?;
+    let lock = HeldLock::request(
+        lines,
+        &assignment.request,
+        answer_deadline,
+        assignment.margins,
+    );
     Ok((lock, granter))
 }

@@ -1,4 +1,4 @@
-//! The process that a lock is bound to.
+//! The process that a lock of `ringctl lock` is bound to.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -8,13 +8,13 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal;
 use nix::unistd;
-use ring_process::Tied;
+use ring_process::SignalTarget;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use super::backstop::Backstop;
 use super::registration::Registration;
 
-/// A process that this program did not start, and the registration under which other programs find its lock.
+/// A process that `ringctl` did not start, and the registration by which other programs find its lock.
 pub(super) struct BoundProcess {
     pid: i32,
     process: OwnedFd,
@@ -23,19 +23,23 @@ pub(super) struct BoundProcess {
 }
 
 impl BoundProcess {
-    /// Binds to a process. The error is a sentence.
-    pub(super) fn to(pid: i32, kill: bool, daemon: &Path) -> Result<Self, String> {
-        let gone = |error: io::Error| format!("cannot bind the lock to process {pid}: {error}");
-        let named = Pid::from_raw(pid).ok_or_else(|| format!("there is no process {pid}"))?;
-        let process = pidfd_open(named, PidfdFlags::empty()).map_err(|error| gone(error.into()))?;
+    /// Binds the lock to a process. The error is a sentence.
+    pub(super) fn bind(pid: i32, kill: bool, daemon: &Path) -> Result<Self, String> {
+        let failed = |error: io::Error| format!("cannot bind the lock to process {pid}: {error}");
+        let named = Pid::from_raw(pid).ok_or_else(|| {
+            format!("cannot bind the lock to process {pid}: there is no such process")
+        })?;
+        let process =
+            pidfd_open(named, PidfdFlags::empty()).map_err(|error| failed(error.into()))?;
         if kill && signal::kill(unistd::Pid::from_raw(pid), None) == Err(Errno::EPERM) {
             return Err(format!(
-                "--kill cannot signal process {pid}: it runs as another user"
+                "cannot bind the lock with --kill: process {pid} runs as another user and cannot be signaled"
             ));
         }
-        let registration = Registration::open(pid, daemon).map_err(gone)?;
-        let registration = registration
-            .ok_or_else(|| format!("process {pid} has a lock already, or waits for it"))?;
+        let registration = Registration::open(pid, daemon).map_err(failed)?;
+        let registration = registration.ok_or_else(|| {
+            format!("cannot bind the lock to process {pid}: it already has a lock or waits for one")
+        })?;
         Ok(Self {
             pid,
             process,
@@ -44,28 +48,28 @@ impl BoundProcess {
         })
     }
 
-    /// The lock is lost.
-    pub(super) fn lose(&self) {
+    /// Sends the process SIGTERM after a loss, if `--kill` asks for it.
+    pub(super) fn signal_loss(&self) {
         if self.kill {
-            // A process that is gone needs no signal.
+            // It fails only if the process has ended.
             let _ = pidfd_send_signal(&self.process, Signal::TERM);
         }
     }
 
-    /// Signals it also if this process is killed. `None`: it should not be signalled, or is gone. The error: the
-    /// kernel has no room for that.
-    pub(super) fn backstop(&self) -> Option<io::Result<Backstop>> {
+    /// Ties the process, so that it gets SIGTERM also if the keeper is killed. Returns `None` if it must not be
+    /// signaled or has ended.
+    pub(super) fn tie_backstop(&self) -> Option<io::Result<Backstop>> {
         if !self.kill {
             return None;
         }
-        let process = Tied::Process(unistd::Pid::from_raw(self.pid));
+        let process = SignalTarget::Process(unistd::Pid::from_raw(self.pid));
         let tied = Backstop::tie(process, signal::Signal::SIGTERM);
-        // Another process, which must not be signalled, may have got the number of one that has ended.
+        // If the process has ended, its number may be another process's by now, which must not be signaled.
         let mut ended = [PollFd::new(self.process.as_fd(), PollFlags::POLLIN)];
         let lives = poll(&mut ended, PollTimeout::ZERO) == Ok(0);
         if !lives {
             if let Ok(tied) = tied {
-                tied.lift();
+                tied.disarm();
             }
             return None;
         }
@@ -74,7 +78,6 @@ impl BoundProcess {
 }
 
 impl AsFd for BoundProcess {
-    /// Readable when the process has ended.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.process.as_fd()
     }

@@ -1,4 +1,4 @@
-//! Who grants the lock that a keeper holds.
+//! The granter of a keeper's lock.
 
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -10,36 +10,29 @@ use serde::{Deserialize, Serialize};
 
 use super::super::{Error, client};
 use super::THIS_PROGRAM;
-use ring_client::daemon::connect;
-use ring_client::lease::OVERDUE;
+use ring_client::daemon;
+use ring_client::lease::OVERDUE_TEXT;
 use ring_client::lines::Lines;
 
-/// Who grants a lock, in the replies of `docs/control.md`.
+/// A granter. It sends the replies of `docs/control.md`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum Granter {
-    /// A daemon, at its control socket.
     Daemon(PathBuf),
-    /// A process of this lock alone, which the keeper starts: this program again. It has one end of a pair of sockets as
-    /// its standard input, speaks there as a daemon does, and ends when the other end is closed.
+    /// A process that the keeper starts for this lock: this program again. Its standard input is a Unix socket, over
+    /// which it answers as a daemon does. It ends when the keeper closes the socket.
     Process {
-        /// The name that it goes by.
         name: String,
-        /// Its arguments.
         arguments: Vec<String>,
     },
 }
 
 impl Granter {
-    /// Opens a conversation, and starts the process if there is one.
-    ///
-    /// # Errors
-    /// The daemon is not reached, or the system has no room for another process.
-    pub(super) fn reach(&self) -> Result<(Lines, Option<Child>), Error> {
+    pub(super) fn connect(&self) -> Result<(Lines, Option<Child>), Error> {
         match self {
-            Self::Daemon(socket) => Ok((connect(socket)?, None)),
+            Self::Daemon(socket) => Ok((daemon::connect(socket)?, None)),
             Self::Process { name, arguments } => {
                 let (ours, its) = UnixStream::pair().map_err(Error::System)?;
-                // The keeper's output is its life line, which nobody else may have open.
+                // The keeper's output is its life line, which no other process may keep open.
                 let process = Command::new(THIS_PROGRAM)
                     .arg0(name)
                     .args(arguments)
@@ -53,7 +46,6 @@ impl Granter {
         }
     }
 
-    /// Returns the control socket of the daemon that it is.
     pub(super) fn socket(&self) -> Option<&Path> {
         match self {
             Self::Daemon(socket) => Some(socket),
@@ -61,30 +53,28 @@ impl Granter {
         }
     }
 
-    /// Returns the message for a request that was not answered in time.
-    pub(super) fn silent(&self) -> String {
+    pub(super) fn no_answer_text(&self) -> String {
         match self {
-            Self::Daemon(_) => client::silent(),
+            Self::Daemon(_) => client::no_answer_text(),
             Self::Process { name, .. } => {
                 format!(
-                    "the process that asks for the token ({name}) does not answer: it is stopped"
+                    "no answer from the process that requests the token ({name}): it is stopped"
                 )
             }
         }
     }
 
-    /// Returns the message for a conversation that has ended without a lock.
-    pub(super) fn hung_up(&self) -> String {
+    pub(super) fn hung_up_text(&self) -> String {
         match self {
-            Self::Daemon(_) => client::HUNG_UP.to_owned(),
+            Self::Daemon(_) => client::HUNG_UP_TEXT.to_owned(),
             Self::Process { name, .. } => {
-                format!("the process that asks for the token ({name}) was killed")
+                format!("the process that requests the token ({name}) was killed")
             }
         }
     }
 
-    /// Returns the reason for the loss of a lock whose granter is gone.
-    pub(super) fn gone(&self) -> String {
+    /// Returns the reason for a loss because the granter has ended.
+    pub(super) fn ended_text(&self) -> String {
         match self {
             Self::Daemon(_) => "ringd has ended".to_owned(),
             Self::Process { name, .. } => {
@@ -93,12 +83,12 @@ impl Granter {
         }
     }
 
-    /// Returns the reason for the loss of a lock whose lease is about to end.
-    pub(super) fn overdue(&self) -> String {
+    /// Returns the reason for a loss because the lease was not renewed in time.
+    pub(super) fn overdue_text(&self) -> String {
         match self {
-            Self::Daemon(_) => OVERDUE.to_owned(),
+            Self::Daemon(_) => OVERDUE_TEXT.to_owned(),
             Self::Process { name, .. } => format!(
-                "its lease was not renewed in time: the servers, or {name}, are stopped, or cut off"
+                "its lease was not renewed in time: the servers or {name} are stopped or cannot be reached"
             ),
         }
     }

@@ -1,7 +1,7 @@
-//! How to find a keeper again that was left alone: a socket in a directory where no other user can make one.
+//! The registration of a keeper without a parent: a socket in a directory where no other user can create files.
 //!
-//! Its name contains the process that the lock is bound to. A file lock beside it admits one keeper for that process at
-//! a time, which may replace what a killed one has left.
+//! The socket's name contains the number of the process that the lock is bound to. A lock file next to it allows only
+//! one keeper per process. The next keeper replaces the socket of a killed one.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -23,18 +23,18 @@ use ring_text::format_duration;
 use rustix::process::getuid;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::place::private;
+use super::private_path::private_path;
 use super::{Note, Order};
-use ring_client::daemon::{PATIENCE, reach};
+use ring_client::daemon::{STEP_TIMEOUT, connect_untrusted};
 use ring_client::lines::Lines;
 
-/// How long a keeper may be silent before the user is told.
-const QUIET: Duration = Duration::from_secs(2);
+/// Time without an answer until a warning is printed.
+const WARN_AFTER: Duration = Duration::from_secs(2);
 
-/// Maximum connections without an order yet. One more, and the first is closed.
-const MAX_CONNECTIONS: usize = 16;
+/// Maximum number of connections without an order. One more, and the oldest is closed.
+const CONNECTIONS_MAX: usize = 16;
 
-/// A keeper's registration. It never waits for what a connection says.
+/// A keeper's registration. It never waits for a connection's order.
 pub(super) struct Registration {
     listener: UnixListener,
     path: PathBuf,
@@ -43,9 +43,9 @@ pub(super) struct Registration {
 }
 
 impl Registration {
-    /// Opens the registration for a process; `None`: another keeper has it.
+    /// Opens the registration for a process. Returns `None` if another keeper has it.
     pub(super) fn open(pid: i32, daemon: &Path) -> io::Result<Option<Self>> {
-        let path = path(pid, daemon)?;
+        let path = registration_path(pid, daemon)?;
         let lock = match FileLock::acquire(&path.with_extension("lock")) {
             Ok(lock) => lock,
             Err(FileLockError::Held(_)) => return Ok(None),
@@ -65,23 +65,21 @@ impl Registration {
         }))
     }
 
-    /// Accepts the next connection, if it is one of the own user or of root. What it says makes `poller`
-    /// report `key`.
-    pub(super) fn admit(&mut self, poller: &Poller, key: u64) {
+    /// Accepts the next connection if it comes from this user or root. Its orders make `poller` report `key`.
+    pub(super) fn accept(&mut self, poller: &Poller, key: u64) {
         let Ok((stream, _)) = self.listener.accept() else {
             return;
         };
         if !is_trusted(&stream) || poller.add(&stream, key, Interest::Read).is_err() {
             return;
         }
-        if self.connections.len() == MAX_CONNECTIONS {
+        if self.connections.len() == CONNECTIONS_MAX {
             self.connections.pop_front();
         }
         self.connections.push_back(Lines::new(stream));
     }
 
-    /// Returns the next order and its connection.
-    pub(super) fn hear(&mut self) -> Option<(Order, Lines)> {
+    pub(super) fn next_order(&mut self) -> Option<(Order, Lines)> {
         let mut at = 0;
         while let Some(connection) = self.connections.get_mut(at) {
             if is_readable(connection) {
@@ -106,7 +104,7 @@ impl Registration {
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        // If it stays, the next keeper for that process replaces it.
+        // If this fails, the next keeper for that process replaces the file.
         let _ = fs::remove_file(&self.path);
     }
 }
@@ -122,15 +120,14 @@ impl AsFd for Registration {
     }
 }
 
-/// The keeper of a lock that is bound to a process, as one sees it who asks for that lock.
-pub(crate) struct Found {
+pub(crate) struct KeeperConnection {
     lines: Lines,
     keeper: i32,
 }
 
 /// Connects to the keeper of the lock that is bound to a process, if there is one.
-pub(crate) fn find_keeper(pid: i32, daemon: &Path) -> io::Result<Option<Found>> {
-    let stream = match reach(&path(pid, daemon)?) {
+pub(crate) fn connect_keeper(pid: i32, daemon: &Path) -> io::Result<Option<KeeperConnection>> {
+    let stream = match connect_untrusted(&registration_path(pid, daemon)?) {
         Ok(stream) => stream,
         Err(error)
             if matches!(
@@ -140,24 +137,25 @@ pub(crate) fn find_keeper(pid: i32, daemon: &Path) -> io::Result<Option<Found>> 
         {
             return Ok(None);
         }
-        // As many wait for it as it may let wait.
-        Err(error) if error.kind() == ErrorKind::WouldBlock => return Err(silent(None)),
+        // The queue of connections is full.
+        Err(error) if error.kind() == ErrorKind::WouldBlock => return Err(no_answer(None)),
         Err(error) => return Err(error),
     };
     let keeper = getsockopt(&stream, PeerCredentials).map_or(0, |peer| peer.pid());
-    let found = is_trusted(&stream).then(|| Found {
+    let connection = is_trusted(&stream).then(|| KeeperConnection {
         lines: Lines::new(stream),
         keeper,
     });
-    Ok(found)
+    Ok(connection)
 }
 
-impl Found {
-    /// Returns its answer; `None`: it has hung up. Tells the user while it is silent.
+impl KeeperConnection {
+    /// Sends an order and returns the keeper's answer; `None` if it closed the connection. Tells the user while the
+    /// keeper does not answer.
     pub(crate) fn ask(&mut self, order: &Order) -> io::Result<Option<Note>> {
         let asked = clock::now().monotonic;
-        let mut tells = true;
-        // One that is gone has hung up.
+        let mut shall_warn = true;
+        // If the keeper has ended, reading shows it.
         let _ = self.lines.send(order);
         loop {
             if let Some(note) = self.lines.next_message() {
@@ -166,13 +164,13 @@ impl Found {
             if self.lines.has_ended() {
                 return Ok(None);
             }
-            let by = asked + if tells { QUIET } else { PATIENCE };
+            let by = asked + if shall_warn { WARN_AFTER } else { STEP_TIMEOUT };
             if !self.lines.fill_by(Some(by))? {
-                if !tells {
-                    return Err(silent(Some(self.keeper)));
+                if !shall_warn {
+                    return Err(no_answer(Some(self.keeper)));
                 }
-                tells = false;
-                // Where nobody can be told it waits all the same.
+                shall_warn = false;
+                // If standard error is closed, it still waits.
                 let _ = writeln!(
                     io::stderr(),
                     "ringctl: waiting for ringd-keeper (process {}), which does not answer: it is stopped, or hangs",
@@ -183,11 +181,11 @@ impl Found {
     }
 }
 
-fn silent(keeper: Option<i32>) -> io::Error {
+fn no_answer(keeper: Option<i32>) -> io::Error {
     let process = keeper.map_or_else(String::new, |pid| format!(" (process {pid})"));
     let text = format!(
         "no answer from ringd-keeper{process} for {}: it is stopped, or hangs",
-        format_duration(PATIENCE)
+        format_duration(STEP_TIMEOUT)
     );
     io::Error::new(ErrorKind::TimedOut, text)
 }
@@ -197,10 +195,10 @@ fn is_trusted(stream: &UnixStream) -> bool {
     peer.is_ok_and(|peer| peer.uid() == getuid().as_raw() || peer.uid() == 0)
 }
 
-/// Returns the path. Containers that share files may have processes of the same number; their namespaces
-/// differ.
-fn path(pid: i32, daemon: &Path) -> io::Result<PathBuf> {
-    let space = fs::metadata("/proc/self/ns/pid")?.ino();
+/// Returns the registration's path. It contains the PID namespace, because containers that share files may have
+/// processes of the same number.
+fn registration_path(pid: i32, daemon: &Path) -> io::Result<PathBuf> {
+    let namespace = fs::metadata("/proc/self/ns/pid")?.ino();
     let name = xxh3_64(daemon.as_os_str().as_encoded_bytes());
-    private(Some(daemon), &format!("keeper-{space}-{pid}"), name)
+    private_path(Some(daemon), &format!("keeper-{namespace}-{pid}"), name)
 }

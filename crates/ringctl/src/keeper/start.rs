@@ -1,4 +1,4 @@
-//! A keeper as its parent sees it.
+//! The parent's side of a keeper.
 
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -9,27 +9,25 @@ use std::process::{Child, Command, Stdio};
 
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
-use ring_process::{Lifeline, Tied};
+use ring_process::{Lifeline, SignalTarget};
 
 use super::super::prober::Prober;
-use super::{Assignment, NAME, Note, Order, reminder};
+use super::{Assignment, NAME, Note, Order, warned_once};
 use ring_client::lines::Lines;
 
-/// The executable of this process, even if another file has taken its place since.
+/// The executable of this process, even if its file has been replaced since.
 pub(crate) const THIS_PROGRAM: &str = "/proc/self/exe";
 
-/// A running keeper.
 pub(crate) struct Keeper {
     lines: Lines,
-    /// The keeper has the other end as its output.
+    /// The keeper has the other end as its standard output.
     lifeline: Lifeline,
     child: Child,
-    /// The control socket of the daemon that grants the lock, if one does.
+    /// The control socket of the daemon that grants the lock, if the granter is a daemon.
     daemon: Option<PathBuf>,
 }
 
 impl Keeper {
-    /// Starts a keeper.
     pub(crate) fn start(assignment: Assignment) -> io::Result<Self> {
         let (ours, its) = UnixStream::pair()?;
         let (lifeline, end) = Lifeline::new()?;
@@ -51,70 +49,71 @@ impl Keeper {
         })
     }
 
-    /// Tells the user what would not be ended, unless that was told since the machine started: the next run finds the
-    /// same. The keeper does not do this itself: it renews leases, and must not wait for a disk.
+    /// Prints a warning of the keeper, unless it was printed since the boot: the next run has the same problem. The
+    /// keeper does not print it itself, because it renews leases and must not wait for a disk.
     pub(crate) fn warn(&self, text: &str) {
-        if reminder::is_new(self.daemon.as_deref(), text) {
-            // Where nobody can be told the lock is held all the same.
+        if warned_once::record_warning(self.daemon.as_deref(), text) {
+            // If standard error is closed, the lock is held all the same.
             let _ = writeln!(io::stderr(), "ringctl: {text}");
         }
     }
 
-    /// Sends it an order. Reading from it shows whether it is gone.
-    pub(crate) fn tell(&mut self, order: &Order) {
+    /// Sends the keeper an order. If the keeper has ended, the next read shows it.
+    pub(crate) fn send(&mut self, order: &Order) {
         let _ = self.lines.send(order);
     }
 
-    /// Lets the command inherit the life line.
-    pub(crate) fn bequeath(&self) -> io::Result<()> {
-        self.lifeline.bequeath()
+    pub(crate) fn make_lifeline_inheritable(&self) -> io::Result<()> {
+        self.lifeline.make_inheritable()
     }
 
-    /// Has the kernel kill a process group when the keeper is gone. Reading from it shows whether it is gone
-    /// already.
+    /// Lets the kernel kill a process group when the keeper ends. If the keeper has ended already, the next read
+    /// shows it.
     pub(crate) fn tie(&self, group: Pid) {
-        let _ = self.lifeline.tie(Tied::Group(group), Signal::SIGKILL);
+        let _ = self
+            .lifeline
+            .tie(SignalTarget::Group(group), Signal::SIGKILL);
     }
 
-    /// Waits for its next note; `None`: it is gone.
-    pub(crate) fn wait(&mut self) -> Option<Note> {
-        let note = self.lines.wait();
+    /// Waits for the keeper's next note; `None` if it has ended.
+    pub(crate) fn wait_for_note(&mut self) -> Option<Note> {
+        let note = self.lines.wait_for_message();
         if note.is_none() {
             let _ = self.child.wait();
         }
         note
     }
 
-    /// Waits for its next note, and probes the daemon that it has asked.
-    pub(crate) fn wait_with(&mut self, prober: &mut Prober) -> io::Result<Option<Note>> {
+    pub(crate) fn wait_for_note_probing(
+        &mut self,
+        prober: &mut Prober,
+    ) -> io::Result<Option<Note>> {
         loop {
             if let Some(note) = self.lines.next_message() {
                 return Ok(Some(note));
             }
-            if self.is_gone() {
+            if self.has_ended() {
                 return Ok(None);
             }
             prober.wait(&self.lines, None)?;
-            self.listen();
+            self.read_notes();
         }
     }
 
-    /// Reads its notes; call it when there is something to read.
-    pub(crate) fn listen(&mut self) {
+    /// Reads notes. Call this when the keeper is readable.
+    pub(crate) fn read_notes(&mut self) {
         self.lines.fill();
-        if self.is_gone() {
-            // The command may run for long.
+        if self.has_ended() {
+            // Without this the keeper would stay a zombie while the command runs on.
             let _ = self.child.wait();
         }
     }
 
-    /// Returns the next note received.
-    pub(crate) fn next(&mut self) -> Option<Note> {
+    pub(crate) fn next_note(&mut self) -> Option<Note> {
         self.lines.next_message()
     }
 
-    /// Whether it is gone.
-    pub(crate) const fn is_gone(&self) -> bool {
+    pub(crate) const fn has_ended(&self) -> bool {
         self.lines.has_ended()
     }
 }

@@ -1,11 +1,10 @@
-//! The place of a command's processes, and the message about those that the keeper cannot end.
+//! The text for a process that the keeper cannot end.
 
 use std::fs;
 
 pub(crate) use ring_process::{Killed, Survivor, Tree};
 
-/// Returns the message about a process that may not be killed.
-pub(crate) fn out_of_reach(survivor: Survivor) -> String {
+pub(crate) fn survivor_text(survivor: Survivor) -> String {
     let what = survivor.0.map_or_else(
         || "a process of the command".to_owned(),
         |pid| {
@@ -14,7 +13,7 @@ pub(crate) fn out_of_reach(survivor: Survivor) -> String {
         },
     );
     format!(
-        "{what} cannot be ended, since it runs as another user: it works on. Let ringctl be \
-         that user too: sudo ringctl run -- CMD, not ringctl run -- sudo CMD"
+        "cannot end {what}, which runs as another user and continues; run ringctl as that user: \
+         sudo ringctl run -- CMD, not ringctl run -- sudo CMD"
     )
 }

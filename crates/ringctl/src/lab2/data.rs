@@ -1,4 +1,4 @@
-//! `ringctl data`: the bytes that travel with the token.
+//! `ringctl data`: reads and writes the bytes that travel with the token.
 
 use std::io::Write;
 use std::path::Path;
@@ -8,24 +8,18 @@ use ring_control::{Reply, Request};
 use ring_text::format_bytes;
 use ring_text::hex;
 
-use super::super::client::Plain;
+use super::super::client::CommonRequest;
 use super::super::connection::Connection;
 use super::super::prober::Reasons;
 use super::super::values::read_data;
 use super::super::{Error, client, fence};
-use super::asking::lock_denied;
-use super::options::{Acquire, DataCommand};
+use super::options::{AcquireOptions, DataCommand};
+use super::requests::refusal_error;
 
-/// As a node of a ring is asked for its lock.
-type RingLock = Request<RingRequest>;
+type RingLockRequest = Request<RingRequest>;
 
-/// Maximum length of a token's data in bytes.
-const MOST: usize = 1024;
+const DATA_MAX: usize = 1024;
 
-/// Gets or sets the data.
-///
-/// # Errors
-/// An [`Error`], or that `output` takes nothing.
 pub(super) fn data(
     socket: &Path,
     command: &DataCommand,
@@ -44,13 +38,13 @@ pub(super) fn data(
         }
         DataCommand::Set { value, acquire } => {
             let bytes = match value.as_str() {
-                "-" => read_data(MOST)?,
+                "-" => read_data(DATA_MAX)?,
                 value => value.as_bytes().to_vec(),
             };
-            if bytes.len() > MOST {
+            if bytes.len() > DATA_MAX {
                 let text = match value.as_str() {
-                    // The rest was not read.
-                    "-" => format!("at most {}", format_bytes(MOST)),
+                    // The rest of the input was not read, so its length is unknown.
+                    "-" => format!("at most {}", format_bytes(DATA_MAX)),
                     _ => format!("{}, at most 1,024", format_bytes(bytes.len())),
                 };
                 return Err(Error::TooMuch(text).into());
@@ -62,32 +56,35 @@ pub(super) fn data(
 }
 
 fn get(socket: &Path) -> Result<String, Error> {
-    match client::ask(socket, &Plain::DataGet)? {
+    match client::ask(socket, &CommonRequest::DataGet)? {
         Reply::Data(data) => Ok(data.hex),
         other => Err(Error::unexpected(other)),
     }
 }
 
-/// Sets the data under the caller's lock, or under one of its own.
-fn set(socket: &Path, hex: String, acquire: &Acquire) -> Result<(), Error> {
-    let token = fence::lock_of_caller()?.map(|token| token.to_string());
+/// Sets the data under the caller's lock, or under a new lock.
+fn set(socket: &Path, hex: String, acquire: &AcquireOptions) -> Result<(), Error> {
+    let token = fence::caller_lock()?.map(|token| token.to_string());
     if token.is_some() {
-        return client::done(socket, &Plain::DataSet { hex, token });
+        return client::request_done(socket, &CommonRequest::DataSet { hex, token });
     }
     let lock = acquire.request("data set");
-    let by = client::answers_by(lock.wait_ms);
-    let mut daemon = Connection::for_the_token(socket, Reasons::All)?;
-    match daemon.ask(&RingLock::Lock(lock), by)? {
-        Reply::Granted(_) => daemon.has_the_token(),
-        Reply::Refused(refusal) => return Err(lock_denied(refusal, acquire)),
+    let by = client::answer_deadline(lock.wait_ms);
+    let mut daemon = Connection::open_for_token(socket, Reasons::All)?;
+    match daemon.ask(&RingLockRequest::Lock(lock), by)? {
+        Reply::Granted(_) => daemon.on_token_granted(),
+        Reply::Refused(refusal) => return Err(refusal_error(refusal, acquire)),
         other => return Err(Error::unexpected(other)),
     }
-    let set = Plain::DataSet { hex, token };
-    let is_set = match daemon.ask(&set, Some(client::answers_soon()))? {
+    let set = CommonRequest::DataSet { hex, token };
+    let is_set = match daemon.ask(&set, Some(client::step_deadline()))? {
         Reply::Done {} => Ok(()),
         other => Err(Error::unexpected(other)),
     };
-    // The next command must not find the lock still held.
-    let is_free = daemon.ask(&Plain::Unlock { exit: None }, Some(client::answers_soon()));
-    is_set.and(is_free.map(drop))
+    // Waits for the release, because the next command must not find the lock still held.
+    let unlocked = daemon.ask(
+        &CommonRequest::Unlock { exit: None },
+        Some(client::step_deadline()),
+    );
+    is_set.and(unlocked.map(drop))
 }

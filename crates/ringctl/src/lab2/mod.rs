@@ -1,13 +1,12 @@
-//! What `ringctl` does with a node of a Lab2 ring: its commands, and its locks. The page of its status is in
-//! `render/lab2/`.
+//! The commands of `ringctl` for nodes of a Lab2 ring. `render/lab2/` formats their status.
 
-mod asking;
 mod data;
 pub(super) mod help;
 mod lock;
 mod names;
 mod options;
 mod pause;
+mod requests;
 mod run;
 mod wait;
 
@@ -17,21 +16,17 @@ use std::path::{self, Path};
 use ring_control::lab2::RingRequest;
 
 use super::Error;
-use asking::{done, status};
-pub(super) use names::named_by;
+pub(super) use names::add_names;
 pub(super) use options::RingCommand;
+use requests::{fetch_status, request_done};
 
-/// Carries a command out, prints to `output`, and returns the process's exit code.
-///
-/// # Errors
-/// An [`Error`], or that `output` takes nothing.
-pub(super) fn carry_out(
+pub(super) fn execute(
     command: &RingCommand,
     socket: &Path,
     quiet: bool,
     output: &mut impl Write,
 ) -> anyhow::Result<u8> {
-    // A keeper works in another directory.
+    // The keeper changes its directory, so it needs an absolute path.
     let full = || path::absolute(socket).map_err(Error::System);
     match command {
         RingCommand::Run(run) => return Ok(run::run(&full()?, run)?),
@@ -39,11 +34,11 @@ pub(super) fn carry_out(
         RingCommand::Lock(lock) => lock::lock(&full()?, lock, output)?,
         RingCommand::Unlock { pid } => lock::unlock(&full()?, *pid)?,
         RingCommand::Pause(pause) => pause::pause(socket, pause, quiet)?,
-        RingCommand::Resume => done(socket, RingRequest::Resume)?,
+        RingCommand::Resume => request_done(socket, RingRequest::Resume)?,
         RingCommand::Yield { to } => yield_to(socket, to.as_deref())?,
         RingCommand::Forget { member } => {
             let member = address(socket, member)?;
-            done(socket, RingRequest::Forget { member })?;
+            request_done(socket, RingRequest::Forget { member })?;
         }
         RingCommand::Data { command } => data::data(socket, command, output)?,
         RingCommand::Wait { target, timeout } => wait::wait(socket, *target, *timeout)?,
@@ -51,16 +46,14 @@ pub(super) fn carry_out(
     Ok(0)
 }
 
-/// Hands the token over to the member of this address or name, or to the next.
 fn yield_to(socket: &Path, to: Option<&str>) -> Result<(), Error> {
     let to = to.map(|to| address(socket, to)).transpose()?;
-    done(socket, RingRequest::Yield { to })
+    request_done(socket, RingRequest::Yield { to })
 }
 
-/// Returns the address of a member that is given by its MAC, its ip or its name.
 fn address(socket: &Path, member: &str) -> Result<String, Error> {
     if names::is_name(member) {
-        names::member_called(member, &status(socket)?)
+        names::find_member(member, &fetch_status(socket)?)
     } else {
         Ok(member.to_owned())
     }

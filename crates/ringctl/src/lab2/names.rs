@@ -1,4 +1,4 @@
-//! Members by their names.
+//! Names of members, and the members with those names.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -8,41 +8,38 @@ use ring_control::lab2::Status;
 use ring_text::{has_mac, parse_mac};
 
 use super::super::Error;
-use super::super::client::{self, Plain};
-use super::super::render::members::{give_to, named};
+use super::super::client::{self, CommonRequest};
+use super::super::render::members;
 
-/// Returns a text in which each MAC address of a member has the member's name behind it. The daemon at `socket` knows the
-/// members; a text without an address costs nothing.
-pub(crate) fn named_by(socket: &Path, text: String) -> String {
+/// Returns a text with the member's name after each MAC address. The daemon at `socket` knows the members. A text
+/// without an address causes no request.
+pub(crate) fn add_names(socket: &Path, text: String) -> String {
     if !has_mac(&text) {
         return text;
     }
-    let Ok(Reply::Status(status)) = client::ask(socket, &Plain::Status) else {
+    let Ok(Reply::Status(status)) = client::ask(socket, &CommonRequest::Status) else {
         return text;
     };
     let Ok(mut status) = status.json().read::<Status>() else {
         return text;
     };
-    give_to(&mut status);
-    named(&text, &status)
+    members::add_names(&mut status);
+    members::append_names(&text, &status)
 }
 
-/// Whether this can only be a name: the daemon knows addresses itself.
+/// Whether a text can only be a name. The daemon itself handles addresses.
 pub(super) fn is_name(text: &str) -> bool {
     parse_mac(text).is_none() && text.parse::<IpAddr>().is_err()
 }
 
-/// Returns the MAC of the member that a status, with names, shows under this name.
-///
-/// # Errors
-/// There is no such member, or more than one.
-pub(super) fn member_called(name: &str, status: &Status) -> Result<String, Error> {
-    let is_called = |it: &Option<String>| {
+/// Returns the MAC address of the member with this name. The status must contain the names.
+pub(super) fn find_member(name: &str, status: &Status) -> Result<String, Error> {
+    let has_name = |it: &Option<String>| {
         it.as_ref()
             .is_some_and(|known| known.eq_ignore_ascii_case(name))
     };
-    let mut called = status.members.iter().filter(|it| is_called(&it.name));
-    match (called.next(), called.next()) {
+    let mut matches = status.members.iter().filter(|it| has_name(&it.name));
+    match (matches.next(), matches.next()) {
         (Some(member), None) => Ok(member.mac.clone()),
         (None, _) => Err(Error::NoMember(name.to_owned())),
         (Some(_), Some(_)) => Err(Error::SeveralMembers(name.to_owned())),
@@ -54,7 +51,7 @@ mod tests {
     use super::is_name;
 
     #[test]
-    fn addresses_are_no_names() {
+    fn an_address_is_not_a_name() {
         for name in ["left", "middle.lab", "02:00:00:00:00:00:01", "face:b00k"] {
             assert!(is_name(name), "{name}");
         }

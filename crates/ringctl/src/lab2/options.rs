@@ -12,73 +12,75 @@ use ring_text::parse_duration_or_seconds;
 
 use super::super::fence;
 use super::super::prober::{Prober, Reasons};
-use super::super::values::duration_ms;
-use super::super::values::{exit_code, label, max_hold, period, process, shortened, wait};
+use super::super::values::{
+    duration_ms, parse_exit_code, parse_label, parse_max_hold, parse_period, parse_pid, parse_wait,
+    truncate_label,
+};
 use super::help;
 
-/// What `ringctl` can do with a node of a ring.
+/// A command for a node of a ring.
 #[derive(Debug, Clone, Subcommand)]
-pub enum RingCommand {
-    /// Run a command while the token is held, then give it back.
+pub(crate) enum RingCommand {
+    /// Run a command while this machine holds the token.
     Run(RunOptions),
-    /// Run a command on one machine of the ring, once in a period.
+    /// Run a command on one machine of the ring, once per period.
     Once(OnceOptions),
-    /// Hold the token for a script that cannot wrap a command; print its fencing token.
+    /// Hold the token for a script, and print its fencing token.
     Lock(LockOptions),
-    /// Give back the token that ringctl lock holds.
+    /// Release the token that ringctl lock holds.
     Unlock {
         /// The process that the lock is bound to [default: the caller].
-        #[arg(long, value_parser = process, allow_negative_numbers = true)]
+        #[arg(long, value_parser = parse_pid, allow_negative_numbers = true)]
         pid: Option<i32>,
     },
-    /// Hand the token over now.
+    /// Hand the token over to another member now.
     ///
-    /// What runs under the token here is told to end first, as on a loss. An error if the token is not
-    /// here: where nobody works with it, it moves on ten times a second. A node of Jitterbug takes no MEMBER.
+    /// Programs that use the token here are ended first, as after a loss. It fails if the token is not here;
+    /// an idle token moves ten times a second. A node of Jitterbug accepts no MEMBER.
     Yield {
-        /// To the member of this MAC, ip or name, as status shows them; without it to the next.
+        /// The member's MAC address, IP address or name, as in status [default: the next member].
         #[arg(value_name = "MEMBER")]
         to: Option<String>,
     },
-    /// Let this machine take part but never own the token: maintenance.
+    /// Keep the token away from this machine, for maintenance.
     ///
-    /// What runs under the token here is told to end first, as on a loss. It lasts until resume. Without
-    /// --persist it ends with the daemon, too.
+    /// Programs that use the token here are ended first, as after a loss. The pause lasts until resume. Without
+    /// --persist it also ends with the daemon.
     #[command(after_long_help = help::PAUSE)]
     Pause(PauseOptions),
-    /// End a pause, be it --persist or not.
+    /// End a pause.
     Resume,
-    /// Make the ring forget a member that is gone for good.
+    /// Remove a member that never comes back.
     ///
-    /// It leaves all tables, and is no longer counted. A member that is silent is forgotten by itself after
-    /// a day (ringd --forget-after). One that is still heard cannot be forgotten: stop its ringd first.
-    /// One that speaks again is a member again.
+    /// All members remove it from their tables, and quorums no longer count it. The ring removes a silent member
+    /// by itself after a day (ringd --forget-after). A member that is still heard cannot be removed: stop its
+    /// ringd first. A removed member that sends frames again is added again.
     Forget {
-        /// The member's MAC, ip or name, as status shows it.
+        /// The member's MAC address, IP address or name, as in status.
         #[arg(value_name = "MEMBER")]
         member: String,
     },
-    /// Get or set the bytes that travel with the token, at most 1,024.
+    /// Get or set up to 1,024 bytes that travel with the token.
     Data {
-        /// What to do.
+        /// The command.
         #[command(subcommand)]
         command: DataCommand,
     },
     /// Wait until this node is in a state.
     #[command(after_long_help = help::WAIT)]
     Wait {
-        /// A state, or held: a program on this machine holds the token. Of Jitterbug: leader, waiter or orphan.
+        /// A state, or held: a program of this machine holds the token. For Jitterbug: leader, waiter or orphan.
         #[arg(value_name = "STATE", ignore_case = true)]
         target: Target,
         /// Give up after DURATION (30s, 5m, or 30 for 30s).
-        #[arg(short = 'w', long, visible_alias = "wait", value_name = "DURATION", value_parser = wait, allow_hyphen_values = true)]
+        #[arg(short = 'w', long, visible_alias = "wait", value_name = "DURATION", value_parser = parse_wait, allow_hyphen_values = true)]
         timeout: Option<Duration>,
     },
 }
 
 impl RingCommand {
-    /// Whether nodes of rings alone can do it, of all systems whose token programs can hold.
-    pub(crate) const fn is_for_rings_only(&self) -> bool {
+    /// Whether only nodes of Lab2 can serve the command, and not those of Jitterbug.
+    pub(crate) const fn is_lab2_only(&self) -> bool {
         match self {
             Self::Once(_) | Self::Pause(_) | Self::Resume | Self::Forget { .. } => true,
             Self::Yield { to } => to.is_some(),
@@ -87,8 +89,8 @@ impl RingCommand {
         }
     }
 
-    /// Whether the process that has called `ringctl` matters: a lock is bound to it.
-    pub(crate) const fn is_for_its_caller(&self) -> bool {
+    /// Whether the command needs the calling process, because a lock is bound to it.
+    pub(crate) const fn depends_on_caller(&self) -> bool {
         match self {
             Self::Lock(options) => !options.pipe,
             Self::Unlock { .. } => true,
@@ -97,139 +99,142 @@ impl RingCommand {
     }
 }
 
-/// How a pause is wanted.
+/// Options of `ringctl pause`.
 #[derive(Debug, Clone, Args)]
-pub struct PauseOptions {
-    /// Wait until the node owns nothing, or for DURATION (30s, 5m, or 30 for 30s). Without --wait: 2s.
-    #[arg(short, long, value_name = "DURATION", num_args = 0..=1, value_parser = wait, allow_negative_numbers = true)]
+pub(crate) struct PauseOptions {
+    /// Wait until the node owns nothing, but at most DURATION (30s, 5m, or 30 for 30s) [default without --wait: 2s].
+    #[arg(short, long, value_name = "DURATION", num_args = 0..=1, value_parser = parse_wait, allow_negative_numbers = true)]
     #[expect(
         clippy::option_option,
-        reason = "so clap tells an option without a value from none"
+        reason = "clap distinguishes an option without a value from a missing option"
     )]
     pub wait: Option<Option<Duration>>,
 
-    /// Stay paused when the daemon or the machine starts again.
+    /// Stay paused after a restart of the daemon or the machine.
     #[arg(long)]
     pub persist: bool,
 
-    /// Let what runs under the token here end in its own time; nothing else is granted it meanwhile.
+    /// Let the program that uses the token end by itself. Until then no other program gets the token.
     #[arg(long)]
     pub drain: bool,
 }
 
-/// How to wait for the token.
+/// Options for waiting for the token.
 #[derive(Debug, Clone, Args)]
-pub struct Acquire {
-    /// Do not wait while another program holds the token. A ringd that does not answer gets 5 s.
+pub(crate) struct AcquireOptions {
+    /// Do not wait if another program holds the token. If ringd does not answer, ringctl gives up after 5s.
     #[arg(short, long, conflicts_with = "timeout")]
     pub nonblock: bool,
 
-    /// Give up after DURATION (30s, 5m, or 30 for 30s). A ringd that does not answer gets 5s more.
-    #[arg(short = 'w', long, visible_alias = "wait", value_name = "DURATION", value_parser = wait, allow_hyphen_values = true)]
+    /// Give up after DURATION (30s, 5m, or 30 for 30s), and 5s later if ringd does not answer.
+    #[arg(short = 'w', long, visible_alias = "wait", value_name = "DURATION", value_parser = parse_wait, allow_hyphen_values = true)]
     pub timeout: Option<Duration>,
 
     /// Exit with CODE if the token is not granted.
-    #[arg(short = 'E', long, value_name = "CODE", default_value_t = 1, value_parser = exit_code, allow_negative_numbers = true)]
+    #[arg(short = 'E', long, value_name = "CODE", default_value_t = 1, value_parser = parse_exit_code, allow_negative_numbers = true)]
     pub conflict_exit_code: u8,
 
-    /// Give up the token after DURATION (30s, 5m, or 30 for 30s).
-    #[arg(long, value_name = "DURATION", value_parser = max_hold, allow_hyphen_values = true)]
+    /// Release the token after DURATION (30s, 5m, or 30 for 30s) at the latest.
+    #[arg(long, value_name = "DURATION", value_parser = parse_max_hold, allow_hyphen_values = true)]
     pub max_hold: Option<Duration>,
 
-    /// Wait until so many members confirm the token, and give it up when they no longer do.
-    #[arg(short = 'r', long, value_name = "GRADE", value_parser = grade())]
+    /// Wait until enough members confirm the token. Release it when they no longer do.
+    #[arg(short = 'r', long, value_name = "GRADE", value_parser = grade_parser())]
     pub require: Option<Grade>,
 
-    /// The name of the work, as status and watch show it [default: that of the command].
-    #[arg(long, value_name = "TEXT", value_parser = label)]
+    /// The label of the lock in status and watch [default: the command's name].
+    #[arg(long, value_name = "TEXT", value_parser = parse_label)]
     pub label: Option<String>,
 }
 
-/// Parses a grade, and lists all of them in the help.
-fn grade() -> impl TypedValueParser<Value = Grade> {
+/// Parses a grade, and lists all grades in the help.
+fn grade_parser() -> impl TypedValueParser<Value = Grade> {
     let value = |grade: &Grade| PossibleValue::new(grade.name()).help(grade.meaning());
     PossibleValuesParser::new(Grade::ALL.iter().map(value)).try_map(|name| name.parse::<Grade>())
 }
 
-impl Acquire {
-    /// The request to the daemon, with the label `what` unless another one is given.
+impl AcquireOptions {
+    /// Returns the request to the daemon, with the label `what` unless the user gave another one.
     pub(super) fn request(&self, what: &str) -> LockRequest {
         let none = self.nonblock.then_some(0);
         LockRequest {
-            label: self.label.as_deref().unwrap_or(shortened(what)).to_owned(),
+            label: self
+                .label
+                .as_deref()
+                .unwrap_or(truncate_label(what))
+                .to_owned(),
             wait_ms: none.or(self.timeout.map(duration_ms)),
             max_hold_ms: self.max_hold.map(duration_ms),
             require: self.require,
-            under: fence::token_of_caller(),
+            under: fence::caller_token(),
         }
     }
 
-    /// Returns what the caller is told of the wait: nothing that passes by itself, so that a job which waits for another
-    /// one makes cron send no mail.
+    /// Returns the reasons that the user is told during the wait. Reasons that pass by themselves are left out, so
+    /// that cron sends no mail for a job that waits for another one.
     pub(super) fn reasons(&self) -> Reasons {
         Reasons::Lasting {
             requires_quorum: self.require == Some(Grade::Quorum),
         }
     }
 
-    /// Makes a prober for the wait.
     pub(super) fn prober<'a>(&self, socket: &'a Path) -> Prober<'a> {
-        Prober::explaining(socket, self.reasons())
+        Prober::new_explaining(socket, self.reasons())
     }
 }
 
-/// What is done with the token's data.
+/// A command for the token's data.
 #[derive(Debug, Clone, Subcommand)]
-pub enum DataCommand {
+pub(crate) enum DataCommand {
     /// Print the data in hexadecimal digits.
     Get {
-        /// Print the bytes as they are.
+        /// Print the bytes unchanged.
         #[arg(long)]
         raw: bool,
     },
-    /// Change the data: under $RINGD_LOCK, or else under a lock taken for it.
+    /// Set the data under $RINGD_LOCK, or under a new lock.
     Set {
-        /// The bytes; -: those of standard input.
+        /// The bytes; - reads them from standard input.
         #[arg(allow_hyphen_values = true)]
         value: String,
-        /// How to wait for the token.
+        /// Options for waiting for the token.
         #[command(flatten)]
-        acquire: Acquire,
+        acquire: AcquireOptions,
     },
 }
 
-/// What can be waited for.
+/// A state to wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "UPPER")]
-pub enum Target {
-    /// It has the token.
+pub(crate) enum Target {
+    /// The node owns the token.
     Owner,
-    /// It waits for it.
+    /// The node waits for the token.
     Waiter,
-    /// It looks for a lost token.
+    /// The node looks for a lost token.
     Looser,
-    /// It stands for election.
+    /// The node is a candidate in an election.
     Generating,
-    /// A program on this machine holds it.
+    /// A program of this machine holds the token.
     #[value(name = "held")]
     Held,
-    /// Of another system than Lab2: it has the token.
+    /// Jitterbug: the node has the token.
     #[value(name = "leader")]
     Leader,
-    /// It has no ring.
+    /// Jitterbug: the node has no ring.
     #[value(name = "orphan")]
     Orphan,
 }
 
 impl Target {
-    /// As it is spelled.
+    /// Returns the state's spelling on the command line.
     pub(crate) fn name(self) -> String {
         let value = self.to_possible_value();
         value.map_or_else(String::new, |value| value.get_name().to_owned())
     }
 
-    /// Whether it is reached in this state, with a client that holds the token or not.
-    pub(super) fn is(self, state: &str, held: bool) -> bool {
+    /// Whether the target is reached in this state; `held` means that a client holds the token.
+    pub(super) fn is_reached(self, state: &str, held: bool) -> bool {
         match self {
             Self::Held => held,
             wanted => state.eq_ignore_ascii_case(&wanted.name()),
@@ -237,15 +242,15 @@ impl Target {
     }
 }
 
-/// What is to be run, and how.
+/// Options of `ringctl run`.
 #[derive(Debug, Clone, Args)]
 #[command(after_long_help = crate::help::run_help())]
-pub struct RunOptions {
-    /// How to wait for the token.
+pub(crate) struct RunOptions {
+    /// Options for waiting for the token.
     #[command(flatten)]
-    pub acquire: Acquire,
+    pub acquire: AcquireOptions,
 
-    /// Time between SIGTERM and SIGKILL (10s, or 10); less if another node may be granted the token before.
+    /// Time between SIGTERM and SIGKILL (10s, or 10). It is shorter if another node may get the token before.
     #[arg(long = "kill-after", alias = "grace", value_name = "DURATION", default_value = "5s", value_parser = parse_duration_or_seconds, allow_hyphen_values = true)]
     pub grace: Duration,
 
@@ -263,60 +268,59 @@ pub struct RunOptions {
     pub command: Vec<OsString>,
 }
 
-/// What is to be run once in a period, and how.
+/// Options of `ringctl once`.
 #[derive(Debug, Clone, Args)]
 #[command(after_long_help = help::ONCE)]
-pub struct OnceOptions {
-    /// The job: 1 to 32 printable ASCII characters. Each name has its own period.
-    #[arg(value_name = "NAME", value_parser = job_name)]
+pub(crate) struct OnceOptions {
+    /// The job's name: 1 to 32 printable ASCII characters. Each name has its own period.
+    #[arg(value_name = "NAME", value_parser = parse_job_name)]
     pub name: JobName,
 
-    /// The period (20h, or 30 for 30s): CMD runs at most once in it. A call in its last hundredth (at most 1m) runs.
-    #[arg(long, value_name = "DURATION", required = true, value_parser = period, allow_hyphen_values = true)]
+    /// The period (20h, or 30 for 30s), in which CMD runs at most once. The last hundredth, at most 1m, does not count.
+    #[arg(long, value_name = "DURATION", required = true, value_parser = parse_period, allow_hyphen_values = true)]
     pub every: Duration,
 
-    /// Run it again in the period if the last run failed or was lost.
+    /// Run CMD again in the period if the last run failed or was lost.
     #[arg(long)]
     pub retry: bool,
 
-    /// Accepted without effect: the line on a job that has run is printed without it, too.
+    /// No effect: the line about a job that has run is always printed.
     #[arg(short, long, hide = true)]
     pub verbose: bool,
 
-    /// How it is run.
+    /// Options of `ringctl run`.
     #[command(flatten)]
     pub run: RunOptions,
 }
 
-/// For whom the token is to be held.
+/// Options of `ringctl lock`.
 #[derive(Debug, Clone, Args)]
 #[command(after_long_help = crate::help::lock_help())]
-pub struct LockOptions {
-    /// How to wait for the token.
+pub(crate) struct LockOptions {
+    /// Options for waiting for the token.
     #[command(flatten)]
-    pub acquire: Acquire,
+    pub acquire: AcquireOptions,
 
     /// Bind the lock to this process [default: the caller].
-    #[arg(long, value_parser = process, allow_negative_numbers = true)]
+    #[arg(long, value_parser = parse_pid, allow_negative_numbers = true)]
     pub pid: Option<i32>,
 
-    /// Send the process SIGTERM when the lock is lost, even if the process that holds it is killed or stopped. A
-    /// process that the caller may not signal is refused.
+    /// Send the process SIGTERM when the lock is lost, even if ringd-keeper is killed or stopped. The caller must
+    /// be allowed to signal the process.
     #[arg(long)]
     pub kill: bool,
 
-    /// Hold the lock for as long as any process has the other end of standard output, a pipe, open.
+    /// Hold the lock while any process has the other end of standard output, a pipe, open.
     #[arg(long, conflicts_with_all = ["pid", "kill", "check"])]
     pub pipe: bool,
 
-    /// Acquire nothing: print the fencing token if the lock is still held.
+    /// Only check: print the fencing token if the lock is still held.
     #[arg(long, conflicts_with = "kill")]
     pub check: bool,
 }
 
-/// The name of a job.
-fn job_name(text: &str) -> Result<JobName, String> {
-    let wrong = "a job's name has 1 to 32 printable ASCII characters, and no blanks";
+fn parse_job_name(text: &str) -> Result<JobName, String> {
+    let wrong = "not a job's name: give 1 to 32 printable ASCII characters without blanks";
     JobName::new(text).ok_or_else(|| wrong.to_owned())
 }
 
@@ -325,7 +329,8 @@ mod tests {
     use clap::Parser;
 
     use super::RingCommand;
-    use crate::{Command, Options, SystemCommand};
+    use crate::systems::SystemCommand;
+    use crate::{Command, Options};
     use ring_control::lab2::parse_ring_name;
 
     fn run(arguments: &[&str]) -> super::RunOptions {
@@ -340,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_called_as_flock_is() {
+    fn options_are_those_of_flock() {
         let options = run(&["-w", "0.25", "-E", "9", "ls", "-n", "--label"]);
         let request = options.acquire.request("ls");
         assert_eq!(request.wait_ms, Some(250));
@@ -358,20 +363,24 @@ mod tests {
     }
 
     #[test]
-    fn the_last_of_an_option_given_twice_counts() {
+    fn the_last_value_of_a_repeated_option_counts() {
         let options = run(&["-w", "1", "-E", "9", "-w", "2.5", "-E", "8", "ls"]);
         assert_eq!(options.acquire.request("ls").wait_ms, Some(2500));
         assert_eq!(options.acquire.conflict_exit_code, 8);
         let once = run(&["-n", "-n", "--", "ls", "-x", "-x"]);
         assert_eq!(once.acquire.request("ls").wait_ms, Some(0));
-        assert_eq!(once.command, ["ls", "-x", "-x"], "nothing of the command's");
+        assert_eq!(
+            once.command,
+            ["ls", "-x", "-x"],
+            "options of the command stay unchanged"
+        );
         let given = ["ringctl", "-i", "a", "status", "-i", "b"];
         let options = Options::try_parse_from(given).expect("they are right");
         assert_eq!(options.interface, parse_ring_name("b").ok());
     }
 
     #[test]
-    fn the_time_to_wait_is_called_wait_in_every_command() {
+    fn every_wait_option_has_the_name_wait() {
         for given in [
             &["run", "--wait", "1", "ls"][..],
             &["once", "x", "--every", "5h", "--wait", "1", "ls"],
@@ -387,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_or_a_line_is_wanted_and_not_both() {
+    fn a_command_or_a_shell_line_is_required_and_not_both() {
         for wrong in [
             &["run"][..],
             &["run", "-c", "a", "b"],
@@ -399,8 +408,8 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_number_is_told_of_in_plain_words() {
-        for (given, said) in [
+    fn an_error_of_a_wrong_value_names_the_cause() {
+        for (given, expected) in [
             (&["run", "-w", "-1", "ls"][..], "cannot be negative"),
             (&["run", "-w", "-1s", "ls"], "cannot be negative"),
             (&["run", "-w", "inf", "ls"], "too long"),
@@ -428,7 +437,7 @@ mod tests {
             let given = ["ringctl"].iter().chain(given);
             let error = Options::try_parse_from(given).expect_err("it is wrong");
             let text = error.to_string();
-            assert!(text.contains(said), "{text}");
+            assert!(text.contains(expected), "{text}");
         }
     }
 }

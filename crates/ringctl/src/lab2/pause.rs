@@ -1,4 +1,4 @@
-//! `ringctl pause` and `resume`: maintenance.
+//! `ringctl pause`: keeps the token away from a machine, for maintenance.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -14,21 +14,19 @@ use super::super::values::duration_ms;
 use super::super::{Error, client, fence};
 use super::options::PauseOptions;
 
-/// The time before the user is told what a pause waits for: a holder has a second to end.
-const USUAL: Duration = Duration::from_secs(2);
+/// Time until the obstacle of a pause is printed. A holder has a second to end its work.
+const EXPLAIN_AFTER: Duration = Duration::from_secs(2);
 
-/// Pauses the node and waits until it owns nothing, for the time of the options or the default.
-///
-/// # Errors
-/// It still owns the token, or an [`Error`] of asking.
+/// Pauses the node, and waits until it owns nothing. The options limit the wait.
 pub(super) fn pause(socket: &Path, options: &PauseOptions, quiet: bool) -> Result<(), Error> {
     let wait = match options.wait {
-        None => USUAL,
+        None => EXPLAIN_AFTER,
         Some(wait) => wait.unwrap_or(Duration::MAX),
     };
-    // Who only asks for a pause, from under the lock that is to end first, may.
-    let is_to_wait = options.wait.is_some() && !wait.is_zero();
-    let under = is_to_wait.then(fence::token_of_caller).flatten();
+    // A program may request a pause of its own lock without waiting. With a wait it would wait for its own end, so
+    // the daemon must know its lock.
+    let waits = options.wait.is_some() && !wait.is_zero();
+    let under = waits.then(fence::caller_token).flatten();
     let end = clock::now().monotonic + wait;
     let mut daemon = Connection::open(socket)?;
     let mut ask = |until: Instant| {
@@ -39,7 +37,7 @@ pub(super) fn pause(socket: &Path, options: &PauseOptions, quiet: bool) -> Resul
             wait_ms: Some(duration_ms(wait)),
             under: under.clone(),
         }));
-        let by = client::answers_after(wait);
+        let by = client::deadline_after(wait);
         match daemon.ask(&request, Some(by))? {
             Reply::Done {} => Ok(None),
             Reply::Pending(pending) => Ok(Some(pending.text)),
@@ -47,12 +45,12 @@ pub(super) fn pause(socket: &Path, options: &PauseOptions, quiet: bool) -> Resul
             other => Err(Error::unexpected(other)),
         }
     };
-    let mut pending = ask(end.min(clock::now().monotonic + USUAL))?;
+    let mut pending = ask(end.min(clock::now().monotonic + EXPLAIN_AFTER))?;
     if let Some(why) = &pending
         && end > clock::now().monotonic
     {
         if !quiet {
-            // If standard error is closed, the exit code still tells the outcome.
+            // If standard error is closed, the exit code still reports the outcome.
             let _ = writeln!(io::stderr(), "ringctl: pending: {why}; waiting");
         }
         pending = ask(end)?;

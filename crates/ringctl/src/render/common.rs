@@ -1,91 +1,76 @@
-//! The page of a node whose system has none of its own: any JSON object as a table.
+//! The page of a node whose system has no page of its own: any JSON object as a table.
 
 use std::io::{self, Write};
 
-use ring_control::{EventMessage, NodeStatus, OwnJson, Verdict, harmless};
+use ring_control::{EventMessage, NodeStatus, OwnJson, harmless};
 use serde_json::Value;
 
-use super::text::{LISTED, more, short, table};
-use super::view::{Obstacle, View};
+use super::text::{ROWS_MAX, new_table, short_duration, write_more};
+use super::view::View;
 
-/// Where values begin, unless a key is longer.
-const VALUES: usize = 13;
-/// The key of what counts from 0: what is 0 is not shown.
-const COUNTERS: &str = "counters";
-/// Keys of an event that are shown before all others.
-const HEAD: [&str; 3] = ["number", "time_ms", "event"];
+/// The column where values begin, unless a key is longer.
+const VALUE_COLUMN: usize = 13;
+/// The key of counters. Counters that are 0 are not shown.
+const COUNTERS_KEY: &str = "counters";
+/// Keys of an event that are shown before its text.
+const EVENT_HEAD_KEYS: [&str; 3] = ["number", "time_ms", "event"];
 
-/// The status of a node of any system.
-pub(crate) struct AnyView(NodeStatus);
-
-impl AnyView {
-    /// The view of a status.
-    pub(crate) const fn of(status: NodeStatus) -> Self {
-        Self(status)
-    }
-}
-
-impl View for AnyView {
-    fn verdict(&self) -> Verdict {
-        self.0.verdict()
+impl View for NodeStatus {
+    fn node(&self) -> &NodeStatus {
+        self
     }
 
-    fn json(&self) -> NodeStatus {
-        self.0.clone()
+    fn write_page(&self, output: &mut dyn Write) -> io::Result<()> {
+        write_object(&fields(self.json()), "", false, output)
     }
 
-    fn show(&self, output: &mut dyn Write) -> io::Result<()> {
-        object(&fields(self.0.json()), "", false, output)
-    }
-
-    fn line(&self) -> String {
-        let fields = fields(self.0.json());
-        let plain = fields.iter().filter_map(|(key, own)| named(key, own));
+    fn summary(&self) -> String {
+        let fields = fields(self.json());
+        let plain = fields
+            .iter()
+            .filter_map(|(key, own)| key_and_value(key, own));
         plain.collect::<Vec<_>>().join(" ")
     }
-
-    fn obstacle(&self, _: bool) -> Option<Obstacle> {
-        None
-    }
 }
 
-/// Returns an event of any system as a text: its keys and values.
+/// Returns the keys and values of an event as a text.
 pub(crate) fn event_text(event: &EventMessage) -> String {
     let fields = fields(event.json());
     let own = fields
         .iter()
-        .filter(|(key, _)| !HEAD.contains(&key.as_str()));
+        .filter(|(key, _)| !EVENT_HEAD_KEYS.contains(&key.as_str()));
     let shown = own.map(|(key, own)| {
-        named(key, own).unwrap_or_else(|| format!("{} {}", harmless(key), harmless(own.text())))
+        key_and_value(key, own)
+            .unwrap_or_else(|| format!("{} {}", harmless(key), harmless(own.text())))
     });
     shown.collect::<Vec<_>>().join(" ")
 }
 
-/// `key value`; `None`: the value is a list or an object.
-fn named(key: &str, own: &OwnJson) -> Option<String> {
-    Some(format!("{} {}", harmless(key), plain(key, own)?))
+/// Returns `key value`; `None` if the value is a list or an object.
+fn key_and_value(key: &str, own: &OwnJson) -> Option<String> {
+    Some(format!("{} {}", harmless(key), inline_value(key, own)?))
 }
 
 fn fields(own: &OwnJson) -> Vec<(String, OwnJson)> {
     own.fields().unwrap_or_default()
 }
 
-/// Writes an object: what is plain first, then a block for each of the others.
-fn object(
+/// Writes an object: first the values that fit into a line, then a block for each other value.
+fn write_object(
     fields: &[(String, OwnJson)],
     indent: &str,
     counts: bool,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let width = fields.iter().map(|(key, _)| key.chars().count() + 1).max();
-    let width = width.unwrap_or_default().max(VALUES);
+    let width = width.unwrap_or_default().max(VALUE_COLUMN);
     let (mut blocks, mut lines) = (Vec::new(), 0);
     for (key, own) in fields {
-        let Some(value) = plain(key, own) else {
+        let Some(value) = inline_value(key, own) else {
             blocks.push((key, own));
             continue;
         };
-        if (counts && value == "0") || lines == LISTED {
+        if (counts && value == "0") || lines == ROWS_MAX {
             continue;
         }
         lines += 1;
@@ -93,23 +78,23 @@ fn object(
     }
     let inner = format!("{indent}  ");
     for (key, own) in blocks {
-        let counts = counts || key == COUNTERS;
+        let counts = counts || key == COUNTERS_KEY;
         match own.fields() {
             Some(fields) => {
                 writeln!(out, "{indent}{}", harmless(key))?;
-                object(&fields, &inner, counts, out)?;
+                write_object(&fields, &inner, counts, out)?;
             }
-            None => rows(key, own, indent, out)?,
+            None => write_rows(key, own, indent, out)?,
         }
     }
     Ok(())
 }
 
-/// Writes a list whose elements are not plain: a row each.
-fn rows(key: &str, own: &OwnJson, indent: &str, out: &mut dyn Write) -> io::Result<()> {
+/// Writes a list of objects with one row per element.
+fn write_rows(key: &str, own: &OwnJson, indent: &str, out: &mut dyn Write) -> io::Result<()> {
     let elements: Vec<OwnJson> = own.read().unwrap_or_default();
     writeln!(out, "{indent}{} ({})", harmless(key), elements.len())?;
-    let elements_fields: Vec<_> = elements.iter().take(LISTED).map(fields).collect();
+    let elements_fields: Vec<_> = elements.iter().take(ROWS_MAX).map(fields).collect();
     let mut columns: Vec<&str> = Vec::new();
     for (key, _) in elements_fields.iter().flatten() {
         if !columns.contains(&key.as_str()) {
@@ -117,12 +102,12 @@ fn rows(key: &str, own: &OwnJson, indent: &str, out: &mut dyn Write) -> io::Resu
         }
     }
     let header: Vec<_> = columns.iter().map(|key| harmless(key)).collect();
-    let mut table = table(header);
+    let mut table = new_table(header);
     for fields in &elements_fields {
         let cell = |column: &&str| {
             let field = fields.iter().find(|(key, _)| key == column);
             field.map_or_else(String::new, |(key, own)| {
-                plain(key, own).unwrap_or_else(|| harmless(own.text()))
+                inline_value(key, own).unwrap_or_else(|| harmless(own.text()))
             })
         };
         table.add_row(columns.iter().map(cell));
@@ -130,19 +115,27 @@ fn rows(key: &str, own: &OwnJson, indent: &str, out: &mut dyn Write) -> io::Resu
     for line in table.trim_fmt().lines() {
         writeln!(out, "{indent} {line}")?;
     }
-    write!(out, "{}", if elements.len() > LISTED { indent } else { "" })?;
-    more(elements.len(), out)
+    write!(
+        out,
+        "{}",
+        if elements.len() > ROWS_MAX {
+            indent
+        } else {
+            ""
+        }
+    )?;
+    write_more(elements.len(), out)
 }
 
-/// A value that fits into a line; `None`: it is an object, or a list with one in it.
-fn plain(key: &str, own: &OwnJson) -> Option<String> {
+/// Returns a value that fits into a line; `None` for an object, or a list that contains one.
+fn inline_value(key: &str, own: &OwnJson) -> Option<String> {
     let value: Value = own.read().ok()?;
     match &value {
         Value::Object(fields) => fields.is_empty().then(|| "-".to_owned()),
         Value::Array(elements) if elements.is_empty() => Some("-".to_owned()),
         Value::Array(elements) => {
-            let texts: Option<Vec<_>> = elements.iter().take(LISTED).map(scalar).collect();
-            let more = elements.len().saturating_sub(LISTED);
+            let texts: Option<Vec<_>> = elements.iter().take(ROWS_MAX).map(scalar).collect();
+            let more = elements.len().saturating_sub(ROWS_MAX);
             let more = if more == 0 {
                 String::new()
             } else {
@@ -150,9 +143,11 @@ fn plain(key: &str, own: &OwnJson) -> Option<String> {
             };
             Some(texts?.join(", ") + &more)
         }
-        Value::Number(number) if key.ends_with("_ns") => {
-            Some(number.as_u64().map_or_else(|| number.to_string(), short))
-        }
+        Value::Number(number) if key.ends_with("_ns") => Some(
+            number
+                .as_u64()
+                .map_or_else(|| number.to_string(), short_duration),
+        ),
         other => scalar(other),
     }
 }
@@ -170,7 +165,7 @@ fn scalar(value: &Value) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{AnyView, event_text};
+    use super::event_text;
     use crate::render::View;
     use ring_control::{EventHead, EventMessage, NodeStatus, OwnJson};
 
@@ -181,9 +176,7 @@ mod tests {
     fn page(text: &str) -> String {
         let status: NodeStatus = serde_json::from_str(text).expect("it is JSON");
         let mut out = Vec::new();
-        AnyView::of(status)
-            .show(&mut out)
-            .expect("a vector takes all");
+        status.write_page(&mut out).expect("a vector takes all");
         String::from_utf8(out).expect("it is text")
     }
 
@@ -217,7 +210,7 @@ counters
     }
 
     #[test]
-    fn what_others_have_chosen_does_nothing_to_a_terminal() {
+    fn control_characters_of_others_are_escaped() {
         let text = page(r#"{"a\u001b[2J":"b\u001b[2J","c":[{"d\n":"e\n"}],"f":["\u0007"]}"#);
         assert!(
             text.contains(r"a\u{1b}[2J") && text.contains(r"b\u{1b}[2J"),
@@ -228,7 +221,7 @@ counters
     }
 
     #[test]
-    fn long_lists_are_cut_and_counted() {
+    fn long_lists_are_cut_with_a_count() {
         let numbers: Vec<u32> = (0..140).collect();
         let rows: Vec<_> = numbers.iter().map(|n| format!("{{\"n\":{n}}}")).collect();
         let text = page(&format!(

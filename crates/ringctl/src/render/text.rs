@@ -1,4 +1,4 @@
-//! What the pages of all systems have in common.
+//! Parts that the pages of all systems share.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -8,30 +8,26 @@ use comfy_table::{ContentArrangement, Row, Table, presets};
 use ring_control::{OwnJson, harmless};
 use serde_json::Deserializer;
 
-/// The most rows of a list that are shown; a longer one is for programs (`--json`).
-pub(super) const LISTED: usize = 100;
+/// Maximum number of rows of a list that a page shows. `--json` has the others.
+pub(super) const ROWS_MAX: usize = 100;
 
-/// Writes JSON for programs, indented, with its keys in their order.
-///
-/// # Errors
-/// `out` takes nothing.
-pub(crate) fn json(own: &OwnJson, out: &mut impl Write) -> io::Result<()> {
+/// Writes JSON for programs, indented, with the keys in their original order.
+pub(crate) fn write_json(own: &OwnJson, out: &mut impl Write) -> io::Result<()> {
     let mut from = Deserializer::from_str(own.text());
     let mut to = serde_json::Serializer::pretty(&mut *out);
     serde_transcode::transcode(&mut from, &mut to)?;
     writeln!(out)
 }
 
-/// Writes the head of a page: names and values.
-pub(super) fn head(lines: Vec<(&str, String)>, out: &mut dyn Write) -> io::Result<()> {
+/// Writes the head of a page: lines with a name and a value.
+pub(super) fn write_head(lines: Vec<(&str, String)>, out: &mut dyn Write) -> io::Result<()> {
     for (name, value) in lines {
         writeln!(out, "{name:<13}{value}")?;
     }
     Ok(())
 }
 
-/// Makes a table with this head.
-pub(super) fn table(header: impl Into<Row>) -> Table {
+pub(super) fn new_table(header: impl Into<Row>) -> Table {
     let mut table = Table::new();
     table
         .load_style(presets::NOTHING)
@@ -40,27 +36,22 @@ pub(super) fn table(header: impl Into<Row>) -> Table {
     table
 }
 
-/// Writes how many rows of a list are not shown.
-pub(super) fn more(all: usize, out: &mut dyn Write) -> io::Result<()> {
-    match all.saturating_sub(LISTED) {
+pub(super) fn write_more(all: usize, out: &mut dyn Write) -> io::Result<()> {
+    match all.saturating_sub(ROWS_MAX) {
         0 => Ok(()),
-        more => writeln!(
-            out,
-            "  and {more} more: ringctl status --json lists them all"
-        ),
+        more => writeln!(out, "  and {more} more: ringctl status --json lists all"),
     }
 }
 
-/// What is wrong, and what to do.
-pub(super) fn troubles(troubles: &[String], out: &mut dyn Write) -> io::Result<()> {
-    for trouble in troubles.iter().take(LISTED) {
+pub(super) fn write_troubles(troubles: &[String], out: &mut dyn Write) -> io::Result<()> {
+    for trouble in troubles.iter().take(ROWS_MAX) {
         writeln!(out, "  Warning: {}", harmless(trouble))?;
     }
     Ok(())
 }
 
-/// The counters of one group, one a line; nothing if all are 0.
-pub(super) fn group(
+/// Writes the counters of one group that are not 0, one per line.
+pub(super) fn write_counters(
     name: &str,
     counts: &BTreeMap<String, u64>,
     out: &mut dyn Write,
@@ -73,8 +64,8 @@ pub(super) fn group(
     Ok(())
 }
 
-/// A time in its largest fitting unit, with three digits at most: `1.25ms`, `37.4us`, `3m 5s`.
-pub(super) fn short(ns: u64) -> String {
+/// Formats a time in its largest fitting unit with at most three digits: `1.25ms`, `37.4us`, `3m 5s`.
+pub(super) fn short_duration(ns: u64) -> String {
     let duration = Duration::from_nanos(ns);
     if duration >= Duration::from_secs(60) {
         return humantime::format_duration(Duration::from_secs(duration.as_secs())).to_string();
@@ -97,15 +88,15 @@ pub(super) fn short(ns: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{json, short};
+    use super::{short_duration, write_json};
     use ring_control::OwnJson;
 
     #[test]
-    fn json_is_indented_and_nothing_else() {
+    fn json_is_only_indented() {
         let text = r#"{"z":18446744073709551615,"a":[null,-1.5,"\u0007"],"e":{}}"#;
         let own: OwnJson = serde_json::from_str(text).expect("it is JSON");
         let mut out = Vec::new();
-        json(&own, &mut out).expect("a vector takes all");
+        write_json(&own, &mut out).expect("a vector takes all");
         let out = String::from_utf8(out).expect("it is text");
         let flat: String = out.split_whitespace().collect();
         assert_eq!(flat, text);
@@ -126,7 +117,7 @@ mod tests {
             (59_999_999_999, "59.9s"),
             (185_400_000_000, "3m 5s"),
         ] {
-            assert_eq!(short(ns), expected, "{ns}");
+            assert_eq!(short_duration(ns), expected, "{ns}");
         }
     }
 }

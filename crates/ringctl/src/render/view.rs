@@ -1,48 +1,41 @@
-//! What is shown of a node, whatever its system.
+//! The view of a node, which every system implements.
 
 use std::io::{self, Write};
 
-use ring_control::{NodeStatus, Verdict};
+use ring_control::NodeStatus;
 
-/// A node's status, as far as its system is known here.
+/// A node's status, as far as `ringctl` knows its system.
 pub(crate) trait View {
-    /// Returns the verdict of the node on itself.
-    fn verdict(&self) -> Verdict;
+    /// Returns the status, with the names that `ringctl` adds.
+    fn node(&self) -> &NodeStatus;
 
-    /// The status, with what `ringctl` adds to it.
-    fn json(&self) -> NodeStatus;
+    fn write_page(&self, output: &mut dyn Write) -> io::Result<()>;
 
-    /// Writes the page for people.
-    ///
-    /// # Errors
-    /// `output` takes nothing.
-    fn show(&self, output: &mut dyn Write) -> io::Result<()>;
+    /// Returns the most important facts in one line.
+    fn summary(&self) -> String;
 
-    /// Returns what is to be known of it in one line.
-    fn line(&self) -> String;
-
-    /// Returns a text in which each MAC address has the name of its machine behind it, if one is known.
-    fn named(&self, text: String) -> String {
+    /// Returns a text with the machine's name after each known MAC address.
+    fn add_names(&self, text: String) -> String {
         text
     }
 
-    /// Returns why a lock of this node is not granted at once; `None`: it grants none.
-    fn obstacle(&self, requires_quorum: bool) -> Option<Obstacle>;
+    /// Returns the reason why a lock of this node is not granted at once; `None` if the node grants no locks.
+    fn obstacle(&self, _requires_quorum: bool) -> Option<Obstacle> {
+        None
+    }
 }
 
-/// Why a lock is not granted at once.
+/// The reason why a lock is not granted at once.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Obstacle {
-    /// The reason.
     pub text: String,
-    /// For how long that has been so, as a text that follows it.
+    /// The time that the reason has existed, as a text that follows it.
     pub since: String,
-    /// Whether it does not pass by itself.
+    /// Whether the reason lasts until a person acts.
     pub is_lasting: bool,
 }
 
 impl Obstacle {
-    /// Makes a reason that passes by itself.
     pub(crate) fn passing(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
@@ -51,7 +44,6 @@ impl Obstacle {
         }
     }
 
-    /// Makes a reason that does not pass by itself.
     pub(crate) fn lasting(text: impl Into<String>) -> Self {
         Self {
             is_lasting: true,

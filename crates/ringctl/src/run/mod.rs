@@ -1,8 +1,8 @@
-//! `ringctl run`: a command that runs while the token is held.
+//! `ringctl run`: runs a command while the token is held.
 //!
-//! Three processes: `ringctl`, which stands for the command towards its caller (terminal,
-//! signals, exit code); the keeper, which holds the lock and ends the command when it is lost
-//! (`super::keeper`, which also says who waits for whom); and the command.
+//! There are three processes. `ringctl` represents the command to its caller: terminal, signals and exit code. The
+//! keeper holds the lock and ends the command when the lock is lost (`super::keeper` describes the messages). The
+//! third process is the command.
 
 mod signals;
 mod supervisor;
@@ -18,11 +18,11 @@ use ring_control::Grant;
 use signals::Signals;
 use supervisor::Supervisor;
 
-/// Runs the command while the lock is held, and returns its exit code. The prober looks after a daemon that is asked for
-/// the lock. `environment` has what the command is told of the lock.
+/// Runs the command while the lock is held, and returns its exit code. The prober probes the daemon while it is asked
+/// for the lock. `environment` returns the environment variables that describe the lock.
 ///
 /// # Errors
-/// The lock is not granted, for which `not_acquired` has the error, or it is lost.
+/// Fails with the error of `not_acquired` if the lock is not granted. Fails also if the lock is lost.
 pub(super) fn run(
     assignment: Assignment,
     prober: Option<Prober<'_>>,
@@ -33,23 +33,25 @@ pub(super) fn run(
     let mut signals = Signals::new().map_err(Error::System)?;
     let is_job = assignment.reports.is_some();
     let mut keeper = Keeper::start(assignment).map_err(Error::System)?;
-    let (grant, cgroup) = granted(&mut keeper, prober, not_acquired)?;
-    // From here on signals are for the command.
-    signals.take_all().map_err(Error::System)?;
+    let (grant, cgroup) = wait_for_grant(&mut keeper, prober, not_acquired)?;
+    // From here on signals are forwarded to the command.
+    signals.catch_all().map_err(Error::System)?;
     let supervisor = Supervisor::start(keeper, signals, cgroup, command, &environment(&grant));
-    supervisor.map_err(Error::System)?.work(is_job)
+    supervisor.map_err(Error::System)?.run(is_job)
 }
 
-/// Waits for the lock. The prober looks after a daemon that is asked for it.
-pub(super) fn granted(
+/// Waits for the lock. The prober probes the daemon meanwhile.
+pub(super) fn wait_for_grant(
     keeper: &mut Keeper,
     mut prober: Option<Prober<'_>>,
     not_acquired: impl Fn(NotAcquired) -> Error,
 ) -> Result<(Grant, Option<PathBuf>), Error> {
     loop {
         let note = match &mut prober {
-            Some(prober) => keeper.wait_with(prober).map_err(Error::System)?,
-            None => keeper.wait(),
+            Some(prober) => keeper
+                .wait_for_note_probing(prober)
+                .map_err(Error::System)?,
+            None => keeper.wait_for_note(),
         };
         match note {
             Some(Note::Granted { grant, cgroup }) => return Ok((grant, cgroup)),

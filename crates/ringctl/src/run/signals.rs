@@ -1,4 +1,4 @@
-//! The signals that `ringctl run` gets for its command.
+//! The signals that `ringctl run` forwards to its command.
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -13,59 +13,59 @@ use signal_hook::iterator::backend::SignalDelivery;
 use signal_hook::iterator::exfiltrator::SignalOnly;
 use signal_hook::low_level::emulate_default_handler;
 
-/// Signals that are sent to end a program.
+/// Signals that end a program.
 const FATAL: [Signal; 4] = [
     Signal::SIGTERM,
     Signal::SIGINT,
     Signal::SIGHUP,
     Signal::SIGQUIT,
 ];
-/// Signals that mean something only to a running command.
-const PRIVATE: [Signal; 3] = [Signal::SIGUSR1, Signal::SIGUSR2, Signal::SIGWINCH];
+/// Signals that only a running command can use.
+const COMMAND_ONLY: [Signal; 3] = [Signal::SIGUSR1, Signal::SIGUSR2, Signal::SIGWINCH];
 
-/// The signals, behind a descriptor.
+/// The caught signals, with a descriptor that becomes readable.
 ///
-/// Signals that the process ignored from its start stay ignored (`nohup`): a command gets them as it would
+/// Signals that the process ignored from its start (`nohup`) stay ignored, so that the command gets them as it would
 /// without `ringctl`.
 pub(super) struct Signals {
     delivery: SignalDelivery<UnixStream, SignalOnly>,
-    came: VecDeque<Signal>,
+    arrived: VecDeque<Signal>,
     ignored: IgnoredSignals,
     stop: Option<SignalFd>,
 }
 
 impl Signals {
-    /// Catches the signals that only a command has a use for, so that they do not end the wait for the lock. All
-    /// others do what they do to every program.
+    /// Catches the signals that only a command can use, so that they do not end the wait for the lock. Other signals
+    /// keep their default effect.
     pub(super) fn new() -> io::Result<Self> {
         let (read, write) = UnixStream::pair()?;
         let delivery = SignalDelivery::with_pipe(read, write, SignalOnly, &[] as &[i32])?;
         let signals = Self {
             delivery,
-            came: VecDeque::new(),
+            arrived: VecDeque::new(),
             ignored: IgnoredSignals::now()?,
             stop: None,
         };
-        signals.catch(&PRIVATE)?;
+        signals.catch(&COMMAND_ONLY)?;
         Ok(signals)
     }
 
-    /// Catches the others too from now on. One that came in between ends this process.
-    pub(super) fn take_all(&mut self) -> io::Result<()> {
+    /// Catches the other signals too. A fatal one that arrived in between ends this process.
+    pub(super) fn catch_all(&mut self) -> io::Result<()> {
         self.catch(&FATAL)?;
         for signal in [Signal::SIGCHLD, Signal::SIGCONT] {
             self.delivery.handle().add_signal(signal as i32)?;
         }
         self.drain();
-        if let Some(&fatal) = self.came.iter().find(|signal| FATAL.contains(signal)) {
+        if let Some(&fatal) = self.arrived.iter().find(|signal| FATAL.contains(signal)) {
             emulate_default_handler(fatal as i32)?;
         }
-        self.came.clear();
+        self.arrived.clear();
         Ok(())
     }
 
-    /// Lets a signal do to this process what it does to every program.
-    pub(super) fn give_way(signal: Signal) -> io::Result<()> {
+    /// Applies the default effect of a fatal signal to this process.
+    pub(super) fn apply_default(signal: Signal) -> io::Result<()> {
         if FATAL.contains(&signal) {
             emulate_default_handler(signal as i32)?;
         }
@@ -81,9 +81,9 @@ impl Signals {
         Ok(())
     }
 
-    /// Catches Ctrl-Z, and keeps writing in the background from stopping this process. Call it after the command's
-    /// process has started, which would inherit this.
-    pub(super) fn take_stops(&mut self) -> io::Result<()> {
+    /// Catches Ctrl-Z, and prevents a stop of this process when it writes to the terminal from the background. Call
+    /// this after the command's process has started, because a child inherits the signal mask.
+    pub(super) fn catch_stops(&mut self) -> io::Result<()> {
         SigSet::from_iter([Signal::SIGTSTP, Signal::SIGTTOU]).thread_block()?;
         let stop = SigSet::from(Signal::SIGTSTP);
         let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
@@ -95,65 +95,65 @@ impl Signals {
         self.drain_caught();
         let stop = self.stop.as_ref().map(SignalFd::read_signal);
         if matches!(stop, Some(Ok(Some(_)))) {
-            self.came.push_back(Signal::SIGTSTP);
+            self.arrived.push_back(Signal::SIGTSTP);
         }
     }
 
     fn drain_caught(&mut self) {
         let pending = self.delivery.pending();
-        self.came
+        self.arrived
             .extend(pending.filter_map(|signal| Signal::try_from(signal).ok()));
     }
 
-    /// Returns the signals that have come so far, a bounded number of them.
-    pub(super) fn take(&mut self) -> VecDeque<Signal> {
+    /// Returns the signals that have arrived, a limited number of them.
+    pub(super) fn take_pending(&mut self) -> VecDeque<Signal> {
         self.drain();
-        mem::take(&mut self.came)
+        mem::take(&mut self.arrived)
     }
 
-    /// Whether there is another one already, which no readable descriptor announces.
-    pub(super) fn is_next_here(&self) -> bool {
-        !self.came.is_empty()
+    /// Whether a signal was read already, so that no descriptor becomes readable for it.
+    pub(super) fn has_pending(&self) -> bool {
+        !self.arrived.is_empty()
     }
 
-    /// Stops this process as the terminal does with `signal`, and its group if `with_group`: a
-    /// shell takes a job for stopped when all of it is. Returns when it goes on, at once if it was
-    /// told to since the command stopped; false: it was not stopped, since no shell is there that
-    /// could let it go on.
+    /// Stops this process with `signal`, as the terminal does. With `with_group` it stops the whole process group: a
+    /// shell considers a job stopped only when all its processes are. Returns when the process continues, and returns
+    /// at once if a SIGCONT came after the command had stopped. Returns false if the process was not stopped, because
+    /// no shell exists that could continue it.
     pub(super) fn stop_self(&mut self, signal: Signal, with_group: bool) -> io::Result<bool> {
-        // A shell waits for no more than the processes that it has made: it may have seen all of
-        // them stopped, and told them to go on, before this one has come to stop.
+        // A shell waits only for the processes that it has started. It may have seen all of them stopped, and have
+        // continued them, before this process stops.
         if self.take_continue() {
             return Ok(true);
         }
         let set = SigSet::from(signal);
-        // As long as it is blocked, a SIGCONT that comes takes it back.
+        // While the signal is blocked, a SIGCONT cancels it.
         set.thread_block()?;
         if with_group {
             killpg(getpgrp(), signal)?;
         } else {
             raise(signal)?;
         }
-        let told_already = self.take_continue();
-        if told_already {
+        let continued_already = self.take_continue();
+        if continued_already {
             raise(Signal::SIGCONT)?;
         }
         set.thread_unblock()?;
         if signal != Signal::SIGTTIN {
             set.thread_block()?;
         }
-        Ok(self.take_continue() || told_already)
+        Ok(self.take_continue() || continued_already)
     }
 
-    /// Whether somebody has said to go on.
+    /// Removes all SIGCONT signals that have arrived. Returns whether there was one.
     fn take_continue(&mut self) -> bool {
         self.drain_caught();
-        let before = self.came.len();
-        self.came.retain(|&came| came != Signal::SIGCONT);
-        self.came.len() < before
+        let before = self.arrived.len();
+        self.arrived.retain(|&arrived| arrived != Signal::SIGCONT);
+        self.arrived.len() < before
     }
 
-    /// What is readable when a signal has come.
+    /// Returns the descriptors that become readable when a signal arrives.
     pub(super) fn sources(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let stop = self.stop.as_ref().map(AsFd::as_fd);
         std::iter::once(self.delivery.get_read().as_fd()).chain(stop)

@@ -1,4 +1,4 @@
-//! Stands for the command: passes on to it what happens to `ringctl`, and the other way round.
+//! The supervisor forwards events between `ringctl` and the command, in both directions.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -15,18 +15,17 @@ use rustix::process::{Pid, WaitOptions, waitpid};
 
 use super::super::Error;
 use super::super::gate::Gate;
-use super::super::keeper::{Keeper, Killed, Note, Order, Survivor, Tree, out_of_reach};
+use super::super::keeper::{Keeper, Killed, Note, Order, Survivor, Tree, survivor_text};
 use super::signals::Signals;
 use super::terminal::Terminal;
 
 const KEEPER: u64 = 0;
 const SIGNALS: u64 = 1;
 
-/// How many times to look whether killed processes are gone, and the time between two looks.
-const LOOKS: u32 = 200;
-const LOOK: Duration = Duration::from_millis(10);
+/// Maximum number of checks whether killed processes have disappeared, and the time between two checks.
+const HIDDEN_CHECKS_MAX: u32 = 200;
+const HIDDEN_CHECK_INTERVAL: Duration = Duration::from_millis(10);
 
-/// A command that runs, or is about to.
 pub(super) struct Supervisor {
     keeper: Keeper,
     signals: Signals,
@@ -34,22 +33,19 @@ pub(super) struct Supervisor {
     gate: Gate,
     cgroup: Option<PathBuf>,
     poller: Poller,
-    /// Whether the command has been given the terminal.
     has_terminal: bool,
-    /// Whether this process was told to stop, and its whole process group with it.
-    told_to_stop: bool,
-    /// The command's processes, when they had to be ended without the keeper.
+    /// Whether this process and its whole process group got SIGTSTP.
+    group_got_stop: bool,
+    /// The command's processes, after they had to be ended without the keeper.
     tree: Option<Tree>,
-    /// The signal that has ended the command.
     ended_by: Option<i32>,
-    /// Why the lock is lost, as a sentence.
+    /// The reason for the loss of the lock, as a sentence.
     lost: Option<String>,
-    /// Something of the command could not be ended.
-    is_outlived: bool,
+    /// Whether a process of the command could not be ended.
+    has_survivor: bool,
 }
 
 impl Supervisor {
-    /// Starts the command's process, and has the keeper watch it.
     pub(super) fn start(
         mut keeper: Keeper,
         mut signals: Signals,
@@ -58,18 +54,18 @@ impl Supervisor {
         environment: &[(&str, String)],
     ) -> io::Result<Self> {
         let terminal = Terminal::open();
-        keeper.bequeath()?;
-        let gate = Gate::shut(command, environment)?;
+        keeper.make_lifeline_inheritable()?;
+        let gate = Gate::start(command, environment)?;
         keeper.tie(gate.pid());
-        signals.take_stops()?;
-        let terminal_for_it = terminal.as_ref().filter(|tty| tty.is_for_command_alone());
-        let has_terminal = terminal_for_it.is_some_and(|tty| tty.give(gate.pid()));
+        signals.catch_stops()?;
+        let given_terminal = terminal.as_ref().filter(|tty| tty.is_for_command_only());
+        let has_terminal = given_terminal.is_some_and(|tty| tty.give_to(gate.pid()));
         let poller = Poller::new()?;
         poller.add(&keeper, KEEPER, Interest::Read)?;
         for source in signals.sources() {
             poller.add(source, SIGNALS, Interest::Read)?;
         }
-        keeper.tell(&Order::Started {
+        keeper.send(&Order::Started {
             pid: gate.pid().as_raw(),
         });
         Ok(Self {
@@ -80,161 +76,161 @@ impl Supervisor {
             cgroup,
             poller,
             has_terminal,
-            told_to_stop: false,
+            group_got_stop: false,
             tree: None,
             ended_by: None,
             lost: None,
-            is_outlived: false,
+            has_survivor: false,
         })
     }
 
-    /// Stands for the command until it has ended and nothing is left of it, and returns its exit code. Tells the
-    /// keeper the outcome of a job, unless the loss of its lock has interrupted it.
-    pub(super) fn work(mut self, is_job: bool) -> Result<u8, Error> {
-        let code = self.until_end().map_err(Error::System)?;
+    /// Supervises the command until all its processes have ended, and returns its exit code. Reports the outcome of a
+    /// job to the keeper, unless the loss of the lock interrupted the job.
+    pub(super) fn run(mut self, is_job: bool) -> Result<u8, Error> {
+        let code = self.wait_for_command().map_err(Error::System)?;
         if let Some(terminal) = &self.terminal {
-            terminal.take_back(self.gate.pid());
+            terminal.take_from(self.gate.pid());
         }
-        let cannot_begin = self.gate.is_shut_again();
-        if is_job && cannot_begin {
-            // Where nobody can be told, the exit code still says it.
+        let failed_to_start = self.gate.failed_to_exec();
+        if is_job && failed_to_start {
+            // If standard error is closed, the exit code still reports it.
             let text =
-                "the job was not begun, and does not count as run: another machine may run it";
+                "the job did not start and does not count as a run: another machine may run it";
             let _ = writeln!(io::stderr(), "ringctl: {text}");
         }
-        if is_job && (cannot_begin || !self.gate.is_open()) {
-            self.keeper.tell(&Order::Ran { done: None });
+        if is_job && (failed_to_start || !self.gate.is_open()) {
+            self.keeper.send(&Order::Ran { done: None });
         } else if is_job && self.lost.is_none() {
             let done = Some(code == 0);
-            self.keeper.tell(&Order::Ran { done });
+            self.keeper.send(&Order::Ran { done });
         }
-        self.keeper.tell(&Order::Exited { code });
-        self.until_released().map_err(Error::System)?;
+        self.keeper.send(&Order::Exited { code });
+        self.wait_for_release().map_err(Error::System)?;
         match self.lost {
-            Some(why) if self.is_outlived => Err(Error::Outlived(why)),
+            Some(why) if self.has_survivor => Err(Error::Outlived(why)),
             Some(why) => Err(Error::Lost(why)),
             None => Ok(code),
         }
     }
 
-    /// Waits until nothing of the command is left. A process that cannot be ended may take any time, so a signal
-    /// ends this wait; the keeper goes on.
-    fn until_released(&mut self) -> io::Result<()> {
+    /// Waits until all processes of the command have ended. A process that cannot be ended may run for any time, so a
+    /// signal ends this wait. The keeper continues to wait.
+    fn wait_for_release(&mut self) -> io::Result<()> {
         loop {
-            while let Some(note) = self.keeper.next() {
+            while let Some(note) = self.keeper.next_note() {
                 if matches!(note, Note::Released) {
                     return Ok(());
                 }
-                self.hear(note);
+                self.on_note(note);
             }
-            if self.keeper.is_gone() {
-                // It has not given the token back: something may be left that it was waiting for. Where
-                // that was ended before, another's processes may have its numbers by now.
+            if self.keeper.has_ended() {
+                // The keeper ended without a release, so it may have waited for a process that still runs. If the
+                // tree was ended before, its numbers may belong to other processes by now.
                 if self.tree.is_none() {
-                    self.end_tree();
+                    self.kill_tree();
                 }
-                self.look_for_hidden();
-                // The kernel closes the keeper's end of the conversation last of all: the command that it
-                // kills in the keeper's place may have been seen to die before.
+                self.check_hidden();
+                // When the keeper is killed, the kernel closes its connection last. So the command, which the kernel
+                // kills in the keeper's place, may have ended before.
                 let is_killed = self.ended_by == Some(Signal::SIGKILL as i32);
-                if self.is_outlived || is_killed {
-                    self.lose_keeper();
+                if self.has_survivor || is_killed {
+                    self.on_keeper_lost();
                 }
                 return Ok(());
             }
             self.poller.wait(None)?;
             if self.poller.ready().any(|ready| ready.key == KEEPER) {
-                self.keeper.listen();
+                self.keeper.read_notes();
             }
-            for signal in self.signals.take() {
-                if self.is_outlived {
-                    Signals::give_way(signal)?;
+            for signal in self.signals.take_pending() {
+                if self.has_survivor {
+                    Signals::apply_default(signal)?;
                 }
             }
         }
     }
 
-    fn until_end(&mut self) -> io::Result<u8> {
-        // A message may have come together with the grant.
-        self.hear_keeper()?;
+    fn wait_for_command(&mut self) -> io::Result<u8> {
+        // A note may have arrived together with the grant.
+        self.read_keeper_notes()?;
         loop {
-            if let Some(code) = self.look()? {
-                // Messages from before the end count, even if they are read after it.
+            if let Some(code) = self.check_command()? {
+                // Notes that were sent before the end count, even if they are read after it.
                 self.poller.wait(Some(Duration::ZERO))?;
-                self.hear_keeper()?;
+                self.read_keeper_notes()?;
                 return Ok(code);
             }
-            // While this process was stopped with the command some may have come.
-            let at_once = self.signals.is_next_here().then_some(Duration::ZERO);
+            // While this process was stopped with the command, signals may have arrived.
+            let at_once = self.signals.has_pending().then_some(Duration::ZERO);
             self.poller.wait(at_once)?;
-            self.hear_keeper()?;
-            for signal in self.signals.take() {
+            self.read_keeper_notes()?;
+            for signal in self.signals.take_pending() {
                 match signal {
                     Signal::SIGCHLD => {}
-                    Signal::SIGCONT => self.go_on(),
+                    Signal::SIGCONT => self.continue_command(),
                     other => {
-                        if self.tree.is_some() && self.is_outlived {
+                        if self.tree.is_some() && self.has_survivor {
                             // No other process is left that could end the command.
-                            Signals::give_way(other)?;
+                            Signals::apply_default(other)?;
                         }
-                        self.told_to_stop |= other == Signal::SIGTSTP;
-                        self.pass_on(other);
+                        self.group_got_stop |= other == Signal::SIGTSTP;
+                        self.forward(other);
                     }
                 }
             }
         }
     }
 
-    fn hear_keeper(&mut self) -> io::Result<()> {
+    fn read_keeper_notes(&mut self) -> io::Result<()> {
         if self.poller.ready().any(|ready| ready.key == KEEPER) {
-            self.keeper.listen();
+            self.keeper.read_notes();
         }
-        while let Some(note) = self.keeper.next() {
-            self.hear(note);
+        while let Some(note) = self.keeper.next_note() {
+            self.on_note(note);
         }
-        if self.keeper.is_gone() && self.tree.is_none() {
+        if self.keeper.has_ended() && self.tree.is_none() {
             self.poller.remove(&self.keeper)?;
-            self.end_tree();
-            self.lose_keeper();
+            self.kill_tree();
+            self.on_keeper_lost();
         }
         Ok(())
     }
 
-    /// Ends what the keeper would have ended.
-    fn end_tree(&mut self) {
+    /// Kills the processes that the keeper would have ended.
+    fn kill_tree(&mut self) {
         let tree = Tree::of(self.gate.pid(), self.cgroup.take());
         if let Killed::AllBut(survivor) = self.tree.insert(tree).kill() {
-            self.outlived(&out_of_reach(survivor));
+            self.report_survivor(&survivor_text(survivor));
         }
     }
 
-    /// Whether something goes on that `/proc` does not show: that is known when those that died with the
-    /// keeper are gone. The command's own process is already.
-    fn look_for_hidden(&mut self) {
-        let Some(tree) = self.tree.as_ref().filter(|_| !self.is_outlived) else {
+    /// Checks whether a process continues that `/proc` does not show. That is known only when the killed processes
+    /// have disappeared. The command's own process has ended already.
+    fn check_hidden(&mut self) {
+        let Some(tree) = self.tree.as_ref().filter(|_| !self.has_survivor) else {
             return;
         };
         let mut hidden = tree.hidden();
-        for _ in 0..LOOKS {
+        for _ in 0..HIDDEN_CHECKS_MAX {
             if hidden == Hidden::Nothing {
                 return;
             }
-            thread::sleep(LOOK);
+            thread::sleep(HIDDEN_CHECK_INTERVAL);
             hidden = tree.hidden();
         }
         if hidden == Hidden::OutOfReach {
-            self.outlived(&out_of_reach(Survivor(None)));
+            self.report_survivor(&survivor_text(Survivor(None)));
         }
     }
 
-    fn lose_keeper(&mut self) {
+    fn on_keeper_lost(&mut self) {
         self.lost.get_or_insert_with(|| {
             let lost = "the process that held it (ringd-keeper) was killed";
             if freezer::can_freeze() {
-                // Where it was frozen the command may have been thawed before the keeper.
+                // If the keeper was frozen, the command may have been thawed before the keeper.
                 format!(
-                    "{lost}; if its group of the cgroup v1 freezer was frozen, the command may have worked after another \
-                     machine was granted the lock"
+                    "{lost}; if its cgroup v1 freezer group was frozen, the command may have run after another machine \
+                     got the lock"
                 )
             } else {
                 lost.to_owned()
@@ -242,40 +238,40 @@ impl Supervisor {
         });
     }
 
-    fn hear(&mut self, note: Note) {
+    fn on_note(&mut self, note: Note) {
         match note {
             Note::Go => self.gate.open(),
             Note::Lost(why) => {
                 self.lost.get_or_insert(why);
             }
             Note::Exposed(text) => self.keeper.warn(&text),
-            Note::Outlived(text) => self.outlived(&text),
+            Note::Outlived(text) => self.report_survivor(&text),
             _ => {}
         }
     }
 
-    /// Prints at once that something is still at work, since its end may be far off.
-    fn outlived(&mut self, text: &str) {
-        if !self.is_outlived {
-            // Where nobody can be told, the exit code still says it.
+    /// Prints at once that a process still runs, because it may run for a long time.
+    fn report_survivor(&mut self, text: &str) {
+        if !self.has_survivor {
+            // If standard error is closed, the exit code still reports it.
             let _ = writeln!(io::stderr(), "ringctl: {text}");
         }
-        self.is_outlived = true;
+        self.has_survivor = true;
     }
 
-    /// Whether the command has ended, and how; stops with it if it has stopped.
-    fn look(&mut self) -> io::Result<Option<u8>> {
+    /// Returns the exit code if the command has ended. Stops this process too if the command was stopped.
+    fn check_command(&mut self) -> io::Result<Option<u8>> {
         let pid = Pid::from_raw(self.gate.pid().as_raw());
         let status = waitpid(pid, WaitOptions::NOHANG | WaitOptions::UNTRACED)?;
         let Some((_, status)) = status else {
             return Ok(None);
         };
         if let Some(signal) = status.stopping_signal() {
-            self.stopped(signal)?;
+            self.on_command_stopped(signal)?;
             return Ok(None);
         }
         self.ended_by = status.terminating_signal();
-        // As shells count.
+        // Shells report a signal in this way.
         let signal = self.ended_by.map(|signal| 128 + signal);
         let code = status
             .exit_status()
@@ -284,9 +280,9 @@ impl Supervisor {
         Ok(Some(u8::try_from(code).unwrap_or(u8::MAX)))
     }
 
-    /// The command was stopped: by Ctrl-Z, because it wants the terminal and has it not, or by
-    /// SIGSTOP, which is between it and who sent that.
-    fn stopped(&mut self, signal: i32) -> io::Result<()> {
+    /// Handles a stop of the command: by Ctrl-Z, or because it needs the terminal and does not have it. A SIGSTOP
+    /// concerns only the command and the sender.
+    fn on_command_stopped(&mut self, signal: i32) -> io::Result<()> {
         let Ok(signal) = Signal::try_from(signal) else {
             return Ok(());
         };
@@ -295,46 +291,46 @@ impl Supervisor {
             return Ok(());
         }
         if wants_terminal && self.give_terminal() {
-            self.pass_on(Signal::SIGCONT);
+            self.forward(Signal::SIGCONT);
             return Ok(());
         }
         if let Some(terminal) = &self.terminal {
-            terminal.take_back(self.gate.pid());
+            terminal.take_from(self.gate.pid());
         }
-        let with_group = signal != Signal::SIGTSTP || !self.told_to_stop;
+        let with_group = signal != Signal::SIGTSTP || !self.group_got_stop;
         let was_stopped = self.signals.stop_self(signal, with_group)?;
         if wants_terminal && !was_stopped {
-            // It would wait for ever for a terminal that nobody gives. The kernel says so, too.
-            self.pass_on(Signal::SIGHUP);
+            // Without this signal the command would wait indefinitely for a terminal. The kernel sends SIGHUP in this
+            // case too.
+            self.forward(Signal::SIGHUP);
         }
-        self.go_on();
+        self.continue_command();
         Ok(())
     }
 
-    /// Lets the command go on.
-    fn go_on(&mut self) {
-        self.told_to_stop = false;
+    fn continue_command(&mut self) {
+        self.group_got_stop = false;
         if self.has_terminal {
             self.give_terminal();
         }
-        self.pass_on(Signal::SIGCONT);
+        self.forward(Signal::SIGCONT);
     }
 
     fn give_terminal(&mut self) -> bool {
         let given = self
             .terminal
             .as_ref()
-            .is_some_and(|tty| tty.give(self.gate.pid()));
+            .is_some_and(|tty| tty.give_to(self.gate.pid()));
         self.has_terminal |= given;
         given
     }
 
-    fn pass_on(&self, signal: Signal) {
-        // If the command has just ended, the next wait shows it.
+    fn forward(&self, signal: Signal) {
+        // If the command has just ended, the next check shows it.
         if killpg(self.gate.pid(), signal) == Err(Errno::EPERM) {
             let _ = writeln!(
                 io::stderr(),
-                "ringctl: {signal} does not reach the command: it runs as another user"
+                "ringctl: cannot forward {signal} to the command: it runs as another user"
             );
         }
     }

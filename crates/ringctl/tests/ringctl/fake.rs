@@ -1,4 +1,4 @@
-//! A daemon that does what the test says.
+//! A fake daemon, which the test controls.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -18,32 +18,31 @@ use tempfile::TempDir;
 
 use ring_segment::limit::PATIENCE;
 
-/// A lease that lasts longer than any test.
+/// A lease that outlasts every test.
 pub(crate) const LONG: Duration = Duration::from_secs(3600);
 
-/// CLOCK_BOOTTIME.
+/// Returns the time of CLOCK_BOOTTIME.
 pub(crate) fn boot_time() -> Duration {
     let now = clock_gettime(ClockId::CLOCK_BOOTTIME).expect("Linux has this clock");
     Duration::from(now)
 }
 
-/// A control socket with nobody behind it but the test. It takes what clients hand over to it by `bind`, and
-/// keeps nothing of it.
-pub(crate) struct Fake {
+/// A fake daemon at a control socket. It closes the descriptors that clients pass with `bind`.
+pub(crate) struct FakeDaemon {
     _directory: TempDir,
     path: PathBuf,
     listener: UnixListener,
-    /// What it answers to `bind`; `None`: nothing.
-    to_bind: Option<Value>,
+    /// The answer to `bind`; `None` if there is none.
+    bind_answer: Option<Value>,
 }
 
-impl Fake {
+impl FakeDaemon {
     pub(crate) fn new() -> Self {
-        Self::answering_bind(Some(json!({"done": {}})))
+        Self::with_bind_answer(Some(json!({"done": {}})))
     }
 
-    /// One that answers `bind` like this, or not at all.
-    pub(crate) fn answering_bind(to_bind: Option<Value>) -> Self {
+    /// Creates a fake daemon with this answer to `bind`, or without one.
+    pub(crate) fn with_bind_answer(bind_answer: Option<Value>) -> Self {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("eth0.sock");
         let listener = UnixListener::bind(&path).expect("a socket");
@@ -53,7 +52,7 @@ impl Fake {
             _directory: directory,
             path,
             listener,
-            to_bind,
+            bind_answer,
         }
     }
 
@@ -61,63 +60,63 @@ impl Fake {
         &self.path
     }
 
-    /// A file beside the socket.
+    /// Returns the path of a file next to the socket.
     pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.path.with_file_name(name)
     }
 
-    /// The next client that does not only ask whether anybody is there.
-    pub(crate) fn client(&self) -> Client {
+    /// Accepts the next client that is not a probe. Answers probes before it.
+    pub(crate) fn next_client(&self) -> Client {
         loop {
-            let mut client = self.any_client();
+            let mut client = self.next_connection();
             let first = client.request();
             if first["request"] != "version" {
                 client.first = Some(first);
                 return client;
             }
-            client.say_version();
+            client.send_version();
         }
     }
 
-    /// The next client, whatever it wants.
-    pub(crate) fn any_client(&self) -> Client {
+    /// Accepts the next client, even a probe.
+    pub(crate) fn next_connection(&self) -> Client {
         let (stream, _) = self.listener.accept().expect("a client");
-        Client::new(stream, self.to_bind.clone())
+        Client::new(stream, self.bind_answer.clone())
     }
 
-    /// From now on nobody comes who does not only ask whether anybody is there, and who does is answered.
+    /// Answers all later clients, which must be probes.
     pub(crate) fn answer_probes(&self) {
         let listener = self.listener.try_clone().expect("a copy");
         thread::spawn(move || {
             while let Ok((stream, _)) = listener.accept() {
-                Client::new(stream, None).is_there();
+                Client::new(stream, None).answer_probe();
             }
         });
     }
 
-    /// The next client, who asks for the lock and gets it for `lease`.
-    pub(crate) fn grant(&self, lease: Duration) -> Client {
-        let mut client = self.client();
+    /// Accepts the next client, whose request must be for the lock, and grants the lock for `lease`.
+    pub(crate) fn accept_and_grant(&self, lease: Duration) -> Client {
+        let mut client = self.next_client();
         assert_eq!(client.request()["request"], "lock");
         client.grant(lease);
         client
     }
 }
 
-/// A client of the fake.
+/// A client of the fake daemon.
 pub(crate) struct Client {
     stream: UnixStream,
-    /// Its first request, if that was taken and not looked at.
+    /// The first request, if it was read but not returned.
     first: Option<Value>,
     requests: Receiver<Value>,
 }
 
 impl Client {
-    fn new(stream: UnixStream, to_bind: Option<Value>) -> Self {
+    fn new(stream: UnixStream, bind_answer: Option<Value>) -> Self {
         let reader = BufReader::new(stream.try_clone().expect("a copy"));
         let (sender, requests) = mpsc::channel();
-        // It ends with the connection.
-        thread::spawn(move || listen(reader, to_bind.as_ref(), &sender));
+        // The thread ends with the connection.
+        thread::spawn(move || read_requests(reader, bind_answer.as_ref(), &sender));
         Self {
             stream,
             first: None,
@@ -125,7 +124,7 @@ impl Client {
         }
     }
 
-    /// What it asks for; `null` if it has hung up.
+    /// Returns the next request; `null` if the client has closed the connection.
     pub(crate) fn request(&mut self) -> Value {
         if let Some(first) = self.first.take() {
             return first;
@@ -133,72 +132,72 @@ impl Client {
         match self.requests.recv_timeout(PATIENCE) {
             Ok(request) => request,
             Err(RecvTimeoutError::Disconnected) => Value::Null,
-            Err(RecvTimeoutError::Timeout) => panic!("nothing is asked"),
+            Err(RecvTimeoutError::Timeout) => panic!("the client sends no request"),
         }
     }
 
-    /// Answers the question whether anybody is there.
-    pub(crate) fn is_there(&mut self) {
+    /// Answers a probe, which must be the next request.
+    pub(crate) fn answer_probe(&mut self) {
         assert_eq!(self.request(), json!({"request": "version"}));
-        self.say_version();
+        self.send_version();
     }
 
-    fn say_version(&mut self) {
+    fn send_version(&mut self) {
         let version = json!({"protocol": 1, "ringd": "0.1.0", "interface": "eth0"});
-        self.say(&json!({"version": version}));
+        self.send(&json!({"version": version}));
     }
 
-    pub(crate) fn say(&mut self, reply: &Value) {
-        self.say_all(std::slice::from_ref(reply));
+    pub(crate) fn send(&mut self, reply: &Value) {
+        self.send_all(std::slice::from_ref(reply));
     }
 
-    fn say_all(&mut self, replies: &[Value]) {
-        // All at once: one that does not want to know what it is may be gone after a part.
+    fn send_all(&mut self, replies: &[Value]) {
+        // One write sends all lines: a client that rejects the first one may close the connection after a part.
         let lines: Vec<String> = replies.iter().map(Value::to_string).collect();
         let lines = lines.join("\n") + "\n";
-        let said = self.stream.write_all(lines.as_bytes());
-        said.expect("it listens");
+        let sent = self.stream.write_all(lines.as_bytes());
+        sent.expect("the client reads");
     }
 
-    /// Grants the lock for `lease`; until when, on CLOCK_BOOTTIME.
+    /// Grants the lock for `lease`. Returns the end of the lease on CLOCK_BOOTTIME.
     pub(crate) fn grant(&mut self, lease: Duration) -> Duration {
         let until = boot_time() + lease;
-        self.say(&granted(until));
+        self.send(&granted(until));
         until
     }
 
-    /// Grants the lock for `lease` as a daemon does that does not know its clock.
+    /// Grants the lock for `lease`, like a daemon that does not know its clock.
     pub(crate) fn grant_by_unknown_clock(&mut self, lease: Duration) {
         let mut reply = granted(boot_time() + lease);
         reply["granted"]["clock"].take();
-        self.say(&reply);
+        self.send(&reply);
     }
 
-    /// Takes the lock away as soon as it is granted: the work must end within `left`.
+    /// Grants the lock, and reports its loss in the same write. The work must end within `left`.
     pub(crate) fn grant_and_lose(&mut self, lease: Duration, left: Duration) {
         let now = boot_time();
-        self.say_all(&[granted(now + lease), lost(now + left)]);
+        self.send_all(&[granted(now + lease), lost(now + left)]);
     }
 
     pub(crate) fn renew(&mut self, lease: Duration) {
         let until = boot_time() + lease;
-        self.say(&json!({"renewed": {"until_ns": nanos(until)}}));
+        self.send(&json!({"renewed": {"until_ns": nanos(until)}}));
     }
 
-    /// Takes the lock away; the work must end within `left`.
+    /// Reports the loss of the lock. The work must end within `left`. Returns that time.
     pub(crate) fn lose(&mut self, left: Duration) -> Duration {
         let until = boot_time() + left;
-        self.say(&lost(until));
+        self.send(&lost(until));
         until
     }
 
-    /// Waits for the lock to be given back.
-    pub(crate) fn unlocked(&mut self) {
+    /// Waits for the release of the lock, and confirms it.
+    pub(crate) fn wait_for_unlock(&mut self) {
         assert_eq!(self.request()["request"], "unlock");
-        self.say(&json!({"unlocked": {}}));
+        self.send(&json!({"unlocked": {}}));
     }
 
-    /// The process that asks.
+    /// Returns the client's process.
     pub(crate) fn pid(&self) -> Pid {
         let peer = getsockopt(&self.stream, sockopt::PeerCredentials);
         Pid::from_raw(peer.expect("a local peer").pid())
@@ -207,22 +206,26 @@ impl Client {
 
 impl Drop for Client {
     fn drop(&mut self) {
-        // Who reads has a copy.
+        // The reading thread has a copy of the stream, so dropping it does not close the connection.
         let _ = self.stream.shutdown(Shutdown::Both);
     }
 }
 
-/// Passes requests on, but for `bind`, until the client hangs up. To read as this does lets go of what is
-/// handed over.
-fn listen(mut reader: BufReader<UnixStream>, to_bind: Option<&Value>, requests: &Sender<Value>) {
+/// Passes requests on until the client closes the connection, except `bind`. This way of reading closes passed
+/// descriptors.
+fn read_requests(
+    mut reader: BufReader<UnixStream>,
+    bind_answer: Option<&Value>,
+    requests: &Sender<Value>,
+) {
     let mut line = String::new();
     while reader.read_line(&mut line).is_ok_and(|len| len > 0) {
         let request: Value = serde_json::from_str(&line).expect("a request");
         line.clear();
         if request["request"] != "bind" {
-            // The test may be over.
+            // The send fails if the test has ended.
             let _ = requests.send(request);
-        } else if let Some(answer) = to_bind {
+        } else if let Some(answer) = bind_answer {
             let _ = reader.get_mut().write_all(format!("{answer}\n").as_bytes());
         }
     }
@@ -232,7 +235,7 @@ fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).expect("not that late")
 }
 
-/// The clock of this process, as a daemon names it that cannot see which boot of the kernel it is.
+/// Returns the clock of this process, as named by a daemon that cannot read the kernel's boot id.
 fn clock() -> Value {
     let offsets = fs::read_to_string("/proc/self/timens_offsets").expect("it is there");
     let line = offsets.lines().find(|line| line.starts_with("boottime"));

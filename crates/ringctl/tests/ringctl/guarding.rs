@@ -1,21 +1,21 @@
-//! `ringctl guard`: what is done under a token that is not the newest is refused.
+//! `ringctl guard` refuses work under a token that is not the newest.
 
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::fake::{Fake, LONG};
+use crate::fake::{FakeDaemon, LONG};
 use crate::program::{RINGCTL, Running};
 use ring_segment::limit::until;
 
 tests! {
-    an_older_token_is_refused_once_a_newer_one_was_seen,
-    a_newer_one_waits_until_the_command_of_an_older_one_and_all_that_it_left_have_ended,
-    without_a_token_or_with_a_file_that_is_something_else_nothing_is_run,
-    it_finds_the_token_of_the_run_that_it_is_in,
-    a_damaged_record_is_refused_until_it_is_to_be_repaired,
-    what_others_have_put_in_the_way_is_neither_followed_nor_waited_for,
+    an_older_token_is_refused_after_a_newer_one,
+    a_newer_token_waits_for_the_end_of_an_older_ones_processes,
+    without_a_token_or_with_another_file_the_command_is_not_run,
+    guard_uses_the_token_of_its_run,
+    a_damaged_record_is_refused_until_it_is_repaired,
+    symbolic_links_of_others_are_not_followed,
 }
 
 const OLDER: &str = "1795-02:00:00:00:00:01-7";
@@ -32,7 +32,7 @@ fn code(command: &mut Command) -> Option<i32> {
     Running::start(command).code()
 }
 
-fn an_older_token_is_refused_once_a_newer_one_was_seen() {
+fn an_older_token_is_refused_after_a_newer_one() {
     let directory = tempfile::tempdir().unwrap();
     let record = directory.path().join("record");
     for token in [OLDER, OLDER, NEWER, NEWER] {
@@ -43,16 +43,16 @@ fn an_older_token_is_refused_once_a_newer_one_was_seen() {
     }
     let mut late = Running::start(&mut guard(&record, OLDER, &["echo", "runs"]));
     assert_eq!(late.rest(), "");
-    let (status, said) = late.end();
+    let (status, stderr) = late.end();
     assert_eq!(status.code(), Some(76));
     assert!(
-        said.contains(&format!("the token {OLDER} is stale")),
-        "{said}"
+        stderr.contains(&format!("the token {OLDER} is stale")),
+        "{stderr}"
     );
-    assert!(said.contains(NEWER), "{said}");
+    assert!(stderr.contains(NEWER), "{stderr}");
 }
 
-fn a_newer_one_waits_until_the_command_of_an_older_one_and_all_that_it_left_have_ended() {
+fn a_newer_token_waits_for_the_end_of_an_older_ones_processes() {
     let directory = tempfile::tempdir().unwrap();
     let record = directory.path().join("record");
     let mut first = guard(
@@ -69,7 +69,7 @@ fn a_newer_one_waits_until_the_command_of_an_older_one_and_all_that_it_left_have
     assert_eq!(first.code(), Some(0));
     let mut second = Running::start(&mut guard(&record, NEWER, &["echo", "works"]));
     let pid = second.pid().to_string();
-    // Who waits for a lock is listed behind an arrow.
+    // A process that waits for a lock is listed after an arrow.
     let waits = |line: &str| line.contains("->") && line.split(' ').any(|word| word == pid);
     until("it waits", || {
         let locks = fs::read_to_string("/proc/locks").unwrap();
@@ -79,7 +79,7 @@ fn a_newer_one_waits_until_the_command_of_an_older_one_and_all_that_it_left_have
     assert_eq!(second.line(), "works");
 }
 
-fn without_a_token_or_with_a_file_that_is_something_else_nothing_is_run() {
+fn without_a_token_or_with_another_file_the_command_is_not_run() {
     let directory = tempfile::tempdir().unwrap();
     let record = directory.path().join("record");
     let mut without = guard(&record, OLDER, &["true"]);
@@ -90,18 +90,18 @@ fn without_a_token_or_with_a_file_that_is_something_else_nothing_is_run() {
     assert_eq!(fs::read(&record).unwrap(), b"my thesis");
 }
 
-fn it_finds_the_token_of_the_run_that_it_is_in() {
-    let fake = Fake::new();
+fn guard_uses_the_token_of_its_run() {
+    let fake = FakeDaemon::new();
     let record = fake.file("record");
     let line = format!("{RINGCTL} guard {} -- echo works", record.display());
     let mut run = Running::shell(&fake, &line);
-    let mut client = fake.grant(LONG);
-    client.unlocked();
+    let mut client = fake.accept_and_grant(LONG);
+    client.wait_for_unlock();
     assert_eq!(run.line(), "works");
     assert!(fs::read_to_string(&record).unwrap().contains(OLDER));
 }
 
-fn a_damaged_record_is_refused_until_it_is_to_be_repaired() {
+fn a_damaged_record_is_refused_until_it_is_repaired() {
     let directory = tempfile::tempdir().unwrap();
     let record = directory.path().join("record");
     for token in [OLDER, NEWER] {
@@ -114,9 +114,9 @@ fn a_damaged_record_is_refused_until_it_is_to_be_repaired() {
         fs::write(&record, damaged).unwrap();
         let mut refused = Running::start(&mut guard(&record, OLDER, &["echo", "runs"]));
         assert_eq!(refused.rest(), "");
-        let (status, said) = refused.end();
+        let (status, stderr) = refused.end();
         assert_eq!(status.code(), Some(1));
-        assert!(said.contains("--repair"), "{said}");
+        assert!(stderr.contains("--repair"), "{stderr}");
         assert_eq!(fs::read_to_string(&record).unwrap(), damaged);
     }
     let repair = ["guard", "--repair"];
@@ -127,17 +127,17 @@ fn a_damaged_record_is_refused_until_it_is_to_be_repaired() {
             .args(["--", "true"])
             .env("RINGD_TOKEN", NEWER),
     );
-    let (status, said) = repair.end();
-    assert_eq!(status.code(), Some(0), "{said}");
-    assert!(said.contains("was damaged"), "{said}");
+    let (status, stderr) = repair.end();
+    assert_eq!(status.code(), Some(0), "{stderr}");
+    assert!(stderr.contains("was damaged"), "{stderr}");
     assert_eq!(code(&mut guard(&record, OLDER, &["true"])), Some(76));
 }
 
-fn what_others_have_put_in_the_way_is_neither_followed_nor_waited_for() {
+fn symbolic_links_of_others_are_not_followed() {
     let directory = tempfile::tempdir().unwrap();
     let at = |name: &str| directory.path().join(name);
     fs::write(at("precious"), "data").unwrap();
-    // The names that a process of a known number could choose.
+    // The link has a name that a process of a known number could choose.
     let line = "ln -s precious record.$$.new; exec \"$0\" guard record -- true";
     let mut command = Command::new("sh");
     command
@@ -146,8 +146,8 @@ fn what_others_have_put_in_the_way_is_neither_followed_nor_waited_for() {
     assert_eq!(code(command.env("RINGD_TOKEN", NEWER)), Some(0));
     assert_eq!(fs::read(at("precious")).unwrap(), b"data");
     symlink(at("missing"), at("dangling")).unwrap();
-    let (status, said) = Running::start(&mut guard(&at("dangling"), NEWER, &["true"])).end();
+    let (status, stderr) = Running::start(&mut guard(&at("dangling"), NEWER, &["true"])).end();
     assert_eq!(status.code(), Some(1));
-    assert!(said.contains("symbolic link"), "{said}");
+    assert!(stderr.contains("symbolic link"), "{stderr}");
     assert!(!at("missing").exists());
 }

@@ -1,5 +1,5 @@
-//! What holds a lock ends before its lease does, whatever becomes of `ringctl`. All that wait for the end of a lease do so at one
-//! time: each of them costs that whole time, and next to nothing else.
+//! A holder ends before its lease does, even if `ringctl` is stopped or killed. The cases run in parallel: each of
+//! them waits for the end of its lease, and needs little else.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use nix::unistd::Pid;
 use ring_segment::{Case, side_by_side};
 use serde_json::Value;
 
-use crate::fake::{Client, Fake, LONG, boot_time};
+use crate::fake::{Client, FakeDaemon, LONG, boot_time};
 use crate::leaving::{moving, need_groups};
 use crate::locking::{TOKEN, start};
 use crate::loss::{LEASE, polite, stubborn};
@@ -16,12 +16,12 @@ use crate::namespaces::unshared;
 use crate::program::{Running, SLEEP, Witness};
 
 tests! {
-    exclusive whatever_a_command_does_and_whoever_is_stopped_it_ends_before_its_lease,
+    exclusive every_command_ends_before_its_lease,
     exclusive the_kernel_ends_a_command_whose_keeper_is_stopped,
 }
 
-/// Runs all of them beside one another.
-fn all_at_once(cases: &[Case<fn()>]) {
+/// Runs all cases in parallel.
+fn run_in_parallel(cases: &[Case<fn()>]) {
     let case = |&(name, run): &Case<fn()>| {
         let run = move || {
             run();
@@ -33,13 +33,13 @@ fn all_at_once(cases: &[Case<fn()>]) {
     side_by_side(&cases).unwrap();
 }
 
-fn whatever_a_command_does_and_whoever_is_stopped_it_ends_before_its_lease() {
-    all_at_once(&[
-        ("lost: it does not end by itself", a_stubborn_one),
+fn every_command_ends_before_its_lease() {
+    run_in_parallel(&[
+        ("lost: it ignores SIGTERM", a_stubborn_command),
         ("lost: a grandchild has left its group", a_grandchild),
-        ("lost: it has left its control group", one_that_moves),
-        ("not renewed: it ends when told to", || not_renewed(true)),
-        ("not renewed: it does not", || not_renewed(false)),
+        ("lost: it has left its control group", a_moving_command),
+        ("not renewed: it ends at SIGTERM", || not_renewed(true)),
+        ("not renewed: it ignores SIGTERM", || not_renewed(false)),
         ("not renewed: another time namespace", another_time),
         ("not renewed: ringctl is stopped", a_stopped_ringctl),
         ("not renewed: a pipe", a_pipe),
@@ -47,21 +47,17 @@ fn whatever_a_command_does_and_whoever_is_stopped_it_ends_before_its_lease() {
     ]);
 }
 
-/// A shell that says `ready` and does not end by itself loses its lock: nothing of it is left in time.
+/// Runs a shell that prints `ready` and ignores SIGTERM. All its processes must end in time after the loss.
 fn ends_in_time(line: &str) {
-    let fake = Fake::new();
-    let mut witness = Witness::new(&fake);
-    let mut run = Running::shell(&fake, &witness.seeing(line));
-    let mut client = fake.grant(LONG);
-    assert_eq!(run.line(), "ready");
+    let (_fake, mut witness, mut run, mut client) = Witness::of_ready(line);
     let until = client.lose(LEASE);
     witness.wait_for_end();
     assert!(boot_time() < until, "its last process ended too late");
-    client.unlocked();
+    client.wait_for_unlock();
     assert_eq!(run.code(), Some(75));
 }
 
-fn a_stubborn_one() {
+fn a_stubborn_command() {
     ends_in_time(&stubborn());
 }
 
@@ -70,73 +66,76 @@ fn a_grandchild() {
     ends_in_time("setsid sh -c 'trap \"\" TERM; echo ready; exec sleep 1000' & wait");
 }
 
-/// The lock is given back as soon as all that it had is known to have ended.
-fn one_that_moves() {
-    let fake = Fake::new();
+/// The lock is released when all processes of the command are known to have ended.
+fn a_moving_command() {
+    let fake = FakeDaemon::new();
     let mut witness = Witness::new(&fake);
     let line = format!("trap '' TERM; {SLEEP}; echo ready; wait");
-    let mut run = Running::shell(&fake, &witness.seeing(&moving(&line)));
-    let mut client = fake.grant(LONG);
+    let mut run = Running::shell(&fake, &witness.open_in(&moving(&line)));
+    let mut client = fake.accept_and_grant(LONG);
     assert_eq!(run.line(), "ready");
     let until = client.lose(LEASE);
-    client.unlocked();
-    witness.has_ended();
+    client.wait_for_unlock();
+    witness.assert_ended();
     assert!(boot_time() < until, "its last process ended too late");
     assert_eq!(run.code(), Some(75));
 }
 
-/// A command whose lease is not renewed, and the daemon that it hears of no more. What is to happen once it runs is done by `then`.
-fn lasts_no_longer(line: &str, then: impl FnOnce(&Running)) -> (Running, (Client, Fake)) {
-    started_it_lasts_no_longer(Running::shell, line, then)
-}
-
-/// The same of one that is started so.
-fn started_it_lasts_no_longer(
-    start: impl FnOnce(&Fake, &str) -> Running,
+/// Runs a command whose lease is not renewed. Calls `then` when it runs. It must end before its lease.
+fn runs_until_lease_ends(
     line: &str,
     then: impl FnOnce(&Running),
-) -> (Running, (Client, Fake)) {
-    let fake = Fake::new();
+) -> (Running, (Client, FakeDaemon)) {
+    runs_until_lease_ends_with(Running::shell, line, then)
+}
+
+/// The same for a command that is started by `start`.
+fn runs_until_lease_ends_with(
+    start: impl FnOnce(&FakeDaemon, &str) -> Running,
+    line: &str,
+    then: impl FnOnce(&Running),
+) -> (Running, (Client, FakeDaemon)) {
+    let fake = FakeDaemon::new();
     let mut witness = Witness::new(&fake);
-    let mut run = start(&fake, &witness.seeing(line));
-    let mut client = fake.client();
+    let mut run = start(&fake, &witness.open_in(line));
+    let mut client = fake.next_client();
     client.request();
     let until = client.grant(LEASE);
     assert_eq!(run.line(), "ready");
     then(&run);
     witness.wait_for_end();
     assert!(boot_time() < until, "its last process ended too late");
-    client.unlocked();
+    client.wait_for_unlock();
     (run, (client, fake))
 }
 
 fn not_renewed(is_polite: bool) {
     let line = if is_polite { polite() } else { stubborn() };
-    let (mut run, _daemon) = lasts_no_longer(&line, |_| ());
-    assert_eq!(run.line() == "told", is_polite, "it is told first");
+    let (mut run, _daemon) = runs_until_lease_ends(&line, |_| ());
+    assert_eq!(run.line() == "told", is_polite, "it gets SIGTERM first");
     assert_eq!(run.code(), Some(75));
 }
 
-/// Its clock is so late that by it the lease would end after the test.
+/// The clock of its time namespace is so late that by it the lease would outlast the test.
 fn another_time() {
     let late = ["--time", "--boottime", "-4"];
-    let start = |fake: &Fake, line: &str| unshared(&late, fake, line);
-    let (mut run, _daemon) = started_it_lasts_no_longer(start, &stubborn(), |_| ());
+    let start = |fake: &FakeDaemon, line: &str| unshared(&late, fake, line);
+    let (mut run, _daemon) = runs_until_lease_ends_with(start, &stubborn(), |_| ());
     assert_eq!(run.code(), Some(75));
 }
 
 fn a_stopped_ringctl() {
     let stop = |run: &Running| run.signal(Signal::SIGSTOP);
-    let (mut run, _daemon) = lasts_no_longer(&stubborn(), stop);
+    let (mut run, _daemon) = runs_until_lease_ends(&stubborn(), stop);
     run.signal(Signal::SIGCONT);
     assert_eq!(run.code(), Some(75));
 }
 
-/// A pipe whose lease is not renewed: it, the daemon that it hears of no more, and until when it may last.
-fn pipe() -> (Running, (Client, Fake), Duration) {
-    let fake = Fake::new();
+/// Starts `ringctl lock --pipe` with a lease that is not renewed. Returns it, its daemon and the end of the lease.
+fn pipe() -> (Running, (Client, FakeDaemon), Duration) {
+    let fake = FakeDaemon::new();
     let mut lock = start(&fake, &["lock", "--pipe"]);
-    let mut client = fake.client();
+    let mut client = fake.next_client();
     client.request();
     let until = client.grant(LEASE);
     assert_eq!(lock.line(), TOKEN);
@@ -146,7 +145,7 @@ fn pipe() -> (Running, (Client, Fake), Duration) {
 fn a_pipe() {
     let (mut lock, _daemon, until) = pipe();
     assert_eq!(lock.rest(), "");
-    assert!(boot_time() < until, "its end comes too late");
+    assert!(boot_time() < until, "it ended too late");
     assert_eq!(lock.code(), Some(75));
 }
 
@@ -157,22 +156,22 @@ fn a_stopped_pipe() {
     assert_eq!(lock.killed_by(), Some(Signal::SIGKILL));
 }
 
-/// Apart from the others: its commands leave them no processor.
+/// A test of its own, because its commands use all processors.
 fn the_kernel_ends_a_command_whose_keeper_is_stopped() {
-    all_at_once(&[
+    run_in_parallel(&[
         ("the keeper is stopped", || the_kernel_ends(false)),
         ("so are ringctl and the command", || the_kernel_ends(true)),
     ]);
 }
 
-/// A shell that counts on; nothing that it counts comes after the end of its lease, though its keeper
-/// is stopped, and `ringctl` and itself if `all` are.
+/// Runs a shell that loops. It must not run after the end of its lease, though its keeper is stopped. With `all`,
+/// `ringctl` and the shell are stopped too.
 fn the_kernel_ends(all: bool) {
-    let fake = Fake::new();
+    let fake = FakeDaemon::new();
     let mut witness = Witness::new(&fake);
     let line = "echo $$; trap '' TERM; while :; do :; done";
-    let mut run = Running::shell(&fake, &witness.seeing(line));
-    let mut client = fake.client();
+    let mut run = Running::shell(&fake, &witness.open_in(line));
+    let mut client = fake.next_client();
     client.request();
     let until = client.grant(LEASE);
     let command = run.line().parse().expect("a process");
@@ -185,11 +184,11 @@ fn the_kernel_ends(all: bool) {
     let late = boot_time().saturating_sub(until);
     assert!(
         late < LEASE,
-        "{late:?} after its end, and not by the kernel"
+        "the kernel ended it only {late:?} after its lease"
     );
     assert_eq!(client.request(), Value::Null, "the lock is free");
     run.signal(Signal::SIGCONT);
-    let (status, said) = run.end();
-    assert_eq!(status.code(), Some(75), "{said}");
-    assert!(said.contains("token is lost"), "{said}");
+    let (status, stderr) = run.end();
+    assert_eq!(status.code(), Some(75), "{stderr}");
+    assert!(stderr.contains("token is lost"), "{stderr}");
 }

@@ -1,16 +1,16 @@
-//! Commands that leave the place where they were started.
+//! Commands that leave their control group.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::fake::{Fake, LONG};
+use crate::fake::{FakeDaemon, LONG};
 use crate::program::{Running, SLEEP, Witness};
 
 tests! {
-    a_command_that_leaves_its_control_group_is_told_of_the_loss_and_may_end_before_the_lock_is_free,
+    a_command_outside_its_control_group_gets_sigterm_before_the_release,
 }
 
-/// The control group (version 2) of this process, in which `ringctl` makes those of commands.
+/// Returns the control group (version 2) of this process. `ringctl` creates those of commands in it.
 pub(crate) fn own_group() -> PathBuf {
     let mounts = fs::read_to_string("/proc/self/mountinfo").expect("Linux has it");
     let mounted = mounts.lines().find(|line| line.contains(" - cgroup2 "));
@@ -21,7 +21,7 @@ pub(crate) fn own_group() -> PathBuf {
     Path::new(at).join(own.expect("each process is in one"))
 }
 
-/// Makes sure that control groups can be made there.
+/// Fails the test unless control groups can be created there.
 #[track_caller]
 pub(crate) fn need_groups() {
     let (process, thread) = (std::process::id(), std::thread::current().id());
@@ -34,28 +34,27 @@ pub(crate) fn need_groups() {
     }
 }
 
-/// A shell that leaves its control group, as a session of its own does (`su -`, `systemd-run
-/// --scope`), if it is in one that was made for it: where none can be made there is none to leave.
+/// Returns a line for a shell that leaves its control group, as `su -` and `systemd-run --scope` do. It stays if no
+/// group could be created for it.
 pub(crate) fn moving(line: &str) -> String {
     let out = own_group().join("cgroup.procs");
     let out = out.display();
     format!("if grep -q /ringctl- /proc/$$/cgroup; then echo $$ > {out} || exit 9; fi; {line}")
 }
 
-fn a_command_that_leaves_its_control_group_is_told_of_the_loss_and_may_end_before_the_lock_is_free()
-{
-    let fake = Fake::new();
+fn a_command_outside_its_control_group_gets_sigterm_before_the_release() {
+    let fake = FakeDaemon::new();
     let mut witness = Witness::new(&fake);
     let line = format!("trap 'echo told; read go; exit 0' TERM; {SLEEP}; echo ready; wait");
     let mut command = crate::program::ringctl(&fake);
-    command.args(["run", "-c", &witness.seeing(&moving(&line))]);
+    command.args(["run", "-c", &witness.open_in(&moving(&line))]);
     let mut run = Running::start(command.stdin(std::process::Stdio::piped()));
-    let mut client = fake.grant(LONG);
+    let mut client = fake.accept_and_grant(LONG);
     assert_eq!(run.line(), "ready");
     client.lose(LONG);
     assert_eq!(run.line(), "told");
-    run.types(b"go\n");
-    client.unlocked();
-    witness.has_ended();
+    run.write_input(b"go\n");
+    client.wait_for_unlock();
+    witness.assert_ended();
     assert_eq!(run.code(), Some(75));
 }

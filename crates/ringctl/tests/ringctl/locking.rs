@@ -1,4 +1,4 @@
-//! `ringctl lock` and `ringctl unlock`: locks that last as long as a process, or an open pipe.
+//! `ringctl lock` and `ringctl unlock`: locks that are bound to a process or an open pipe.
 
 use std::fs;
 use std::os::linux::net::SocketAddrExt;
@@ -13,28 +13,28 @@ use nix::sys::signal::{Signal, kill};
 use serde_json::{Value, json};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::fake::{Client, Fake, LONG};
+use crate::fake::{Client, FakeDaemon, LONG};
 use crate::program::{RINGCTL, Running, ringctl};
 use ring_segment::limit::until;
 
 tests! {
     a_lock_lasts_as_long_as_the_process_that_it_is_bound_to,
-    a_lock_is_given_back_by_unlock_once,
-    nobody_else_can_take_the_place_of_a_keeper,
-    what_a_killed_keeper_has_left_is_replaced_and_a_given_back_lock_leaves_nothing,
-    exclusive visitors_who_say_nothing_do_not_hold_up_the_keeper,
+    unlock_releases_a_lock_once,
+    no_other_user_can_replace_a_keeper,
+    the_files_of_a_killed_keeper_are_replaced_and_removed,
+    exclusive silent_connections_do_not_delay_the_keeper,
     a_process_has_one_lock,
-    the_process_is_told_of_the_loss_if_that_is_wished,
+    with_kill_the_process_gets_sigterm_after_the_loss,
     after_a_loss_the_lock_is_not_held,
-    one_who_does_not_wait_any_more_gives_up_its_place,
+    an_ended_wait_gives_up_its_place,
     a_script_holds_a_lock_by_an_open_descriptor,
     a_pipe_ends_when_the_lock_is_lost,
-    a_pipe_that_is_closed_ends_well_though_the_daemon_is_stopped,
+    a_closed_pipe_ends_with_success_though_the_daemon_is_stopped,
 }
 
 pub(crate) const TOKEN: &str = "1795-02:00:00:00:00:01-7";
 
-/// A script that does nothing, and ends when the test does.
+/// A script that only sleeps, and ends with the test.
 struct Script(Child);
 
 impl Script {
@@ -60,38 +60,38 @@ impl Drop for Script {
     }
 }
 
-pub(crate) fn start(fake: &Fake, arguments: &[&str]) -> Running {
+pub(crate) fn start(fake: &FakeDaemon, arguments: &[&str]) -> Running {
     Running::start(ringctl(fake).args(arguments).stdin(Stdio::null()))
 }
 
-/// A lock that is bound to the script, and further options.
-fn lock(fake: &Fake, script: &Script, options: &[&str]) -> Client {
+/// Acquires a lock that is bound to the script, with further options.
+fn lock(fake: &FakeDaemon, script: &Script, options: &[&str]) -> Client {
     let pid = script.pid();
     let mut lock = start(fake, &[&["lock", "--pid", &pid], options].concat());
-    let client = fake.grant(LONG);
+    let client = fake.accept_and_grant(LONG);
     assert_eq!(lock.rest(), format!("{TOKEN}\n"));
     assert_eq!(lock.code(), Some(0));
     client
 }
 
 fn a_lock_lasts_as_long_as_the_process_that_it_is_bound_to() {
-    let fake = Fake::new();
+    let fake = FakeDaemon::new();
     let mut script = Script::start();
     let mut client = lock(&fake, &script, &[]);
     let mut check = start(&fake, &["lock", "--check", "--pid", &script.pid()]);
     assert_eq!(check.line(), TOKEN);
     assert_eq!(check.code(), Some(0));
     script.kill();
-    client.unlocked();
+    client.wait_for_unlock();
     assert_eq!(client.request(), Value::Null);
 }
 
-fn a_lock_is_given_back_by_unlock_once() {
-    let fake = Fake::new();
+fn unlock_releases_a_lock_once() {
+    let fake = FakeDaemon::new();
     let script = Script::start();
     let mut client = lock(&fake, &script, &[]);
     let mut unlock = start(&fake, &["unlock", "--pid", &script.pid()]);
-    client.unlocked();
+    client.wait_for_unlock();
     assert_eq!(unlock.code(), Some(0));
     assert_eq!(client.request(), Value::Null);
     for again in [&["unlock"][..], &["lock", "--check"]] {
@@ -101,13 +101,13 @@ fn a_lock_is_given_back_by_unlock_once() {
     }
 }
 
-/// Somebody connected to the keeper of this script's lock.
-fn connection(fake: &Fake, script: &Script) -> UnixStream {
+/// Connects to the keeper of this script's lock.
+fn connection(fake: &FakeDaemon, script: &Script) -> UnixStream {
     UnixStream::connect(registration(fake, script).expect("it has one")).unwrap()
 }
 
-/// The socket of the keeper of this script's lock, if it has one.
-fn registration(fake: &Fake, script: &Script) -> Option<PathBuf> {
+/// Returns the socket of the keeper of this script's lock, if it has one.
+fn registration(fake: &FakeDaemon, script: &Script) -> Option<PathBuf> {
     let space = fs::metadata("/proc/self/ns/pid").unwrap().ino();
     let start = format!("keeper-{space}-{}-", script.pid());
     let beside = fs::read_dir(fake.path().parent().unwrap()).unwrap();
@@ -118,10 +118,10 @@ fn registration(fake: &Fake, script: &Script) -> Option<PathBuf> {
     found.map(|entry| entry.path())
 }
 
-fn nobody_else_can_take_the_place_of_a_keeper() {
-    let fake = Fake::new();
+fn no_other_user_can_replace_a_keeper() {
+    let fake = FakeDaemon::new();
     let script = Script::start();
-    // As any user can who has read where keepers once listened.
+    // Any user can create this socket: an earlier version used this name.
     let space = fs::metadata("/proc/self/ns/pid").unwrap().ino();
     let daemon = xxh3_64(fake.path().as_os_str().as_encoded_bytes());
     let name = format!("ringctl/{space}/{}/{daemon:016x}", script.pid());
@@ -133,8 +133,8 @@ fn nobody_else_can_take_the_place_of_a_keeper() {
     assert_eq!(mode & 0o777, 0o600);
 }
 
-fn what_a_killed_keeper_has_left_is_replaced_and_a_given_back_lock_leaves_nothing() {
-    let fake = Fake::new();
+fn the_files_of_a_killed_keeper_are_replaced_and_removed() {
+    let fake = FakeDaemon::new();
     let script = Script::start();
     let client = lock(&fake, &script, &[]);
     kill(client.pid(), Signal::SIGKILL).unwrap();
@@ -142,7 +142,7 @@ fn what_a_killed_keeper_has_left_is_replaced_and_a_given_back_lock_leaves_nothin
     until("its keeper is gone", || UnixStream::connect(&left).is_err());
     let mut client = lock(&fake, &script, &[]);
     let mut unlock = start(&fake, &["unlock", "--pid", &script.pid()]);
-    client.unlocked();
+    client.wait_for_unlock();
     assert_eq!(unlock.code(), Some(0));
     assert_eq!(client.request(), Value::Null);
     until("it leaves nothing behind", || {
@@ -150,35 +150,38 @@ fn what_a_killed_keeper_has_left_is_replaced_and_a_given_back_lock_leaves_nothin
     });
 }
 
-fn visitors_who_say_nothing_do_not_hold_up_the_keeper() {
-    let fake = Fake::new();
+fn silent_connections_do_not_delay_the_keeper() {
+    let fake = FakeDaemon::new();
     let script = Script::start();
     let _client = lock(&fake, &script, &[]);
-    // Together they would hold up whatever is done about one of them for a while.
+    // If the keeper waited a moment for each connection, the delays would add up.
     let connections: Vec<_> = (0..40).map(|_| connection(&fake, &script)).collect();
     let asked = Instant::now();
     let mut check = start(&fake, &["lock", "--check", "--pid", &script.pid()]);
     assert_eq!(check.line(), TOKEN);
-    assert!(asked.elapsed() < Duration::from_secs(15), "it was held up");
+    assert!(
+        asked.elapsed() < Duration::from_secs(15),
+        "the keeper was delayed"
+    );
     drop(connections);
 }
 
 fn a_process_has_one_lock() {
-    let fake = Fake::new();
+    let fake = FakeDaemon::new();
     let script = Script::start();
     let _client = lock(&fake, &script, &[]);
     let mut second = start(&fake, &["lock", "--pid", &script.pid()]);
-    let (status, said) = second.end();
+    let (status, stderr) = second.end();
     assert_eq!(status.code(), Some(1));
-    assert!(said.contains("has a lock already"), "{said}");
+    assert!(stderr.contains("already has a lock"), "{stderr}");
 }
 
-fn the_process_is_told_of_the_loss_if_that_is_wished() {
-    let fake = Fake::new();
+fn with_kill_the_process_gets_sigterm_after_the_loss() {
+    let fake = FakeDaemon::new();
     let mut script = Script::start();
     let mut client = lock(&fake, &script, &["--kill"]);
     client.lose(Duration::from_secs(60));
-    client.unlocked();
+    client.wait_for_unlock();
     let mut ended = None;
     until("it ends", || {
         ended = script.0.try_wait().unwrap();
@@ -189,21 +192,21 @@ fn the_process_is_told_of_the_loss_if_that_is_wished() {
 }
 
 fn after_a_loss_the_lock_is_not_held() {
-    let fake = Fake::new();
+    let fake = FakeDaemon::new();
     let script = Script::start();
     let mut client = lock(&fake, &script, &[]);
     client.lose(Duration::from_secs(60));
-    client.unlocked();
+    client.wait_for_unlock();
     assert_eq!(client.request(), Value::Null);
     let mut check = start(&fake, &["lock", "--check", "--pid", &script.pid()]);
     assert_eq!(check.code(), Some(1));
 }
 
-fn one_who_does_not_wait_any_more_gives_up_its_place() {
-    let fake = Fake::new();
+fn an_ended_wait_gives_up_its_place() {
+    let fake = FakeDaemon::new();
     let script = Script::start();
     let mut lock = start(&fake, &["lock", "-w", "60", "--pid", &script.pid()]);
-    let mut client = fake.client();
+    let mut client = fake.next_client();
     assert_eq!(
         client.request(),
         json!({"request": "lock", "label": "lock", "wait_ms": 60_000})
@@ -214,7 +217,7 @@ fn one_who_does_not_wait_any_more_gives_up_its_place() {
 }
 
 fn a_script_holds_a_lock_by_an_open_descriptor() {
-    let fake = Fake::new();
+    let fake = FakeDaemon::new();
     let fifo = fake.file("lock");
     let script = format!(
         "mkfifo {fifo}; {RINGCTL} --socket {socket} lock --pipe > {fifo} & \
@@ -226,29 +229,29 @@ fn a_script_holds_a_lock_by_an_open_descriptor() {
     let mut command = Command::new("sh");
     command.args(["-c", &script]).stdin(Stdio::piped());
     let mut script = Running::start(&mut command);
-    let mut client = fake.grant(LONG);
+    let mut client = fake.accept_and_grant(LONG);
     client.renew(LONG);
-    // The helper has inherited the descriptor: until it ends nothing is given back.
-    script.types(b"go\n");
-    client.unlocked();
+    // The helper has inherited the descriptor, so the lock is released only after its end.
+    script.write_input(b"go\n");
+    client.wait_for_unlock();
     script.close_input();
     script.end();
 }
 
 fn a_pipe_ends_when_the_lock_is_lost() {
-    let fake = Fake::new();
+    let fake = FakeDaemon::new();
     let mut lock = start(&fake, &["lock", "--pipe"]);
-    let mut client = fake.grant(LONG);
+    let mut client = fake.accept_and_grant(LONG);
     assert_eq!(lock.line(), TOKEN);
     client.lose(Duration::from_secs(60));
     assert_eq!(lock.rest(), "");
     assert_eq!(lock.code(), Some(75));
 }
 
-fn a_pipe_that_is_closed_ends_well_though_the_daemon_is_stopped() {
-    let fake = Fake::new();
+fn a_closed_pipe_ends_with_success_though_the_daemon_is_stopped() {
+    let fake = FakeDaemon::new();
     let mut lock = start(&fake, &["lock", "--pipe"]);
-    let mut client = fake.client();
+    let mut client = fake.next_client();
     client.request();
     client.grant(Duration::from_secs(4));
     assert_eq!(lock.line(), TOKEN);

@@ -1,8 +1,8 @@
-//! `ringctl` as its users see it: real processes, signals and terminals, and a daemon that does
-//! what the test says (`docs/control.md`).
+//! Tests of the `ringctl` program with real processes, signals and terminals, and with a fake daemon that each test
+//! controls (`docs/control.md`).
 
-/// Lists the tests of a module: `tests()`, for `main`. `exclusive` before a name keeps everything else
-/// from running beside it, as in `ring_segment::tests!`.
+/// Lists the tests of a module in `tests()`, for `main`. A test with `exclusive` before its name runs alone, as in
+/// `ring_segment::tests!`.
 macro_rules! tests {
     (@one exclusive $test:ident) => {
         crate::Test {
@@ -47,10 +47,10 @@ use std::thread;
 use libtest_mimic::{Arguments, Trial};
 use ring_segment::Turn;
 
-/// Tests for each processor side by side: nearly all that they do is to wait.
+/// Number of parallel tests per processor. Nearly all of them only wait.
 const TESTS_PER_CPU: usize = 8;
 
-/// A test, by its path, which begins with the name of this program.
+/// A test. Its path begins with the name of this program.
 #[derive(Clone, Copy)]
 struct Test {
     path: &'static str,
@@ -59,14 +59,14 @@ struct Test {
 }
 
 impl Test {
-    /// One that runs when it is its turn, among `most` beside one another.
-    fn trial(self, most: usize) -> Trial {
+    /// Creates a trial that waits for its turn, with up to `parallel_max` others in parallel.
+    fn trial(self, parallel_max: usize) -> Trial {
         let name = self.path.split_once("::").map_or("", |(_, name)| name);
         Trial::test(name, move || {
             let _turn = if self.is_exclusive {
                 Turn::alone()
             } else {
-                Turn::beside_others(most)
+                Turn::beside_others(parallel_max)
             };
             (self.run)();
             Ok(())
@@ -76,7 +76,7 @@ impl Test {
 
 fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
-    let most = *arguments.test_threads.get_or_insert_with(|| {
+    let parallel_max = *arguments.test_threads.get_or_insert_with(|| {
         thread::available_parallelism().map_or(1, usize::from) * TESTS_PER_CPU
     });
     let parts = [
@@ -96,6 +96,9 @@ fn main() -> ExitCode {
     ];
     let mut tests: Vec<Test> = parts.into_iter().flatten().collect();
     tests.sort_by_key(|test| test.is_exclusive);
-    let trials = tests.into_iter().map(|test| test.trial(most)).collect();
+    let trials = tests
+        .into_iter()
+        .map(|test| test.trial(parallel_max))
+        .collect();
     libtest_mimic::run(&arguments, trials).exit_code()
 }

@@ -1,20 +1,20 @@
-//! `ringctl` in namespaces of its own, as in a container.
+//! `ringctl` in its own namespaces, as in a container.
 
 use std::process::Command;
 
 use nix::unistd::geteuid;
 
-use crate::fake::{Fake, LONG};
+use crate::fake::{FakeDaemon, LONG};
 use crate::program::{RINGCTL, Running};
 
 tests! {
-    as_process_1_it_waits_for_whatever_ends,
-    as_process_1_it_passes_signals_on,
-    nothing_runs_in_another_time_namespace_than_that_of_an_unknown_clock,
+    as_process_1_it_waits_for_orphans,
+    as_process_1_it_forwards_signals,
+    no_command_runs_in_another_time_namespace_than_an_unknown_clocks,
 }
 
-/// `ringctl run` with a line for the shell, in namespaces of its own.
-pub(crate) fn unshared(namespaces: &[&str], fake: &Fake, line: &str) -> Running {
+/// Starts `ringctl run` with a shell line, in its own namespaces.
+pub(crate) fn unshared(namespaces: &[&str], fake: &FakeDaemon, line: &str) -> Running {
     let mut unshare = Command::new("unshare");
     unshare.args(["--fork", "--kill-child"]).args(namespaces);
     if !geteuid().is_root() {
@@ -25,40 +25,40 @@ pub(crate) fn unshared(namespaces: &[&str], fake: &Fake, line: &str) -> Running 
     Running::start(ringctl.args(["run", "-c", line]))
 }
 
-fn as_process_1(fake: &Fake, line: &str) -> Running {
+fn as_process_1(fake: &FakeDaemon, line: &str) -> Running {
     unshared(&["--pid", "--mount-proc"], fake, line)
 }
 
-fn as_process_1_it_waits_for_whatever_ends() {
-    let fake = Fake::new();
-    // Whose parent is gone is process 1's child.
+fn as_process_1_it_waits_for_orphans() {
+    let fake = FakeDaemon::new();
+    // A process whose parent has ended is process 1's child.
     let line =
         "orphan=$( (true & echo $!) ); while [ -d /proc/$orphan ]; do sleep 0.01; done; exit 7";
     let mut run = as_process_1(&fake, line);
-    let mut client = fake.grant(LONG);
-    client.unlocked();
+    let mut client = fake.accept_and_grant(LONG);
+    client.wait_for_unlock();
     assert_eq!(run.code(), Some(7));
 }
 
-fn as_process_1_it_passes_signals_on() {
-    let fake = Fake::new();
+fn as_process_1_it_forwards_signals() {
+    let fake = FakeDaemon::new();
     let line = "trap 'exit 9' TERM; kill -TERM 1; while :; do sleep 0.01; done";
     let mut run = as_process_1(&fake, line);
-    let mut client = fake.grant(LONG);
-    client.unlocked();
+    let mut client = fake.accept_and_grant(LONG);
+    client.wait_for_unlock();
     assert_eq!(run.code(), Some(9));
 }
 
-/// By the clock there, the end of the lease is another time.
-fn nothing_runs_in_another_time_namespace_than_that_of_an_unknown_clock() {
-    let fake = Fake::new();
+/// The clock of that namespace would give another end of the lease.
+fn no_command_runs_in_another_time_namespace_than_an_unknown_clocks() {
+    let fake = FakeDaemon::new();
     let late = ["--time", "--boottime", "-4"];
     let mut run = unshared(&late, &fake, "echo runs");
-    let mut client = fake.client();
+    let mut client = fake.next_client();
     client.request();
     client.grant_by_unknown_clock(LONG);
     assert_eq!(run.rest(), "", "it runs");
-    let (status, said) = run.end();
-    assert_eq!(status.code(), Some(1), "{said}");
-    assert!(said.contains("ringd does not know its clock"), "{said}");
+    let (status, stderr) = run.end();
+    assert_eq!(status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains("ringd does not know its clock"), "{stderr}");
 }

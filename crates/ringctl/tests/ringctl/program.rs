@@ -1,4 +1,4 @@
-//! `ringctl` as a process.
+//! Runs `ringctl` as a process.
 
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
@@ -18,20 +18,18 @@ use nix::sys::stat::Mode;
 use nix::unistd::{Pid, mkfifo};
 use rustix::process::{PidfdFlags, pidfd_open};
 
-use crate::fake::Fake;
+use crate::fake::{Client, FakeDaemon, LONG};
 use ring_segment::limit::{PATIENCE, Text, is_readable};
 
 pub(crate) const RINGCTL: &str = env!("CARGO_BIN_EXE_ringctl");
 
-/// A line of shell that starts a process which sleeps, `$!`, and waits until it does: a signal
-/// that hits a shell's child before that may be lost in it.
+/// A shell line that starts `sleep` and waits until it runs. A signal that hits a shell's child before may get lost.
 pub(crate) const SLEEP: &str = "sleep 1000 & is=sh; \
     while [ $is != sleep ]; do read is </proc/$!/comm; done";
 
-/// What is started hears all signals. Who starts the tests may ignore some, as shells do with
-/// those of the keyboard for what is in the background, and what is ignored is inherited; what is
-/// caught is not, so here they are caught, and still do nothing.
-pub(crate) fn let_children_hear() {
+/// Lets children get all signals. The starter of the tests may ignore some, as shells do for background jobs, and
+/// children inherit that. Caught signals are not inherited, so this function catches them without an effect.
+pub(crate) fn unignore_signals() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let status = std::fs::read_to_string("/proc/self/status").expect("Linux has it");
@@ -41,22 +39,22 @@ pub(crate) fn let_children_hear() {
         for signal in Signal::iterator().filter(|&signal| signal != Signal::SIGPIPE) {
             let signal = signal as i32;
             if ignored >> (signal - 1) & 1 == 1 {
-                let nobody_looks = Arc::new(AtomicBool::new(false));
-                signal_hook::flag::register(signal, nobody_looks).expect("it can be caught");
+                let unused_flag = Arc::new(AtomicBool::new(false));
+                signal_hook::flag::register(signal, unused_flag).expect("it can be caught");
             }
         }
     });
 }
 
-/// `ringctl` with the socket of the fake.
-pub(crate) fn ringctl(fake: &Fake) -> Command {
+/// Returns a command `ringctl` with the socket of the fake daemon.
+pub(crate) fn ringctl(fake: &FakeDaemon) -> Command {
     let mut command = Command::new(RINGCTL);
     command.arg("--socket").arg(fake.path());
     command.env_remove("RINGD_TOKEN").env_remove("RINGD_LOCK");
     command
 }
 
-/// A `ringctl` that runs. It is killed at the end of the test, which ends all else.
+/// A running `ringctl`. The end of the test kills it, and so ends its processes.
 pub(crate) struct Running {
     child: Child,
     output: Option<Text<ChildStdout>>,
@@ -65,7 +63,7 @@ pub(crate) struct Running {
 
 impl Running {
     pub(crate) fn start(command: &mut Command) -> Self {
-        let_children_hear();
+        unignore_signals();
         let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("ringctl is built");
         let output = child.stdout.take().expect("it is piped");
@@ -77,16 +75,31 @@ impl Running {
         }
     }
 
-    /// `ringctl run` with these arguments.
-    pub(crate) fn run<S: AsRef<OsStr>>(fake: &Fake, arguments: &[S]) -> Self {
+    /// Starts `ringctl run` with these arguments.
+    pub(crate) fn run<S: AsRef<OsStr>>(fake: &FakeDaemon, arguments: &[S]) -> Self {
         let mut command = ringctl(fake);
         command.stdin(Stdio::null());
         Self::start(command.arg("run").args(arguments))
     }
 
-    /// `ringctl run` with a line for the shell.
-    pub(crate) fn shell(fake: &Fake, line: &str) -> Self {
+    /// Starts `ringctl run` with a shell line.
+    pub(crate) fn shell(fake: &FakeDaemon, line: &str) -> Self {
         Self::run(fake, &["-c", line])
+    }
+
+    /// Starts `ringctl run` with a shell line at a new fake daemon, which grants the lock.
+    pub(crate) fn granted(line: &str) -> (FakeDaemon, Self, Client) {
+        let fake = FakeDaemon::new();
+        let run = Self::shell(&fake, line);
+        let client = fake.accept_and_grant(LONG);
+        (fake, run, client)
+    }
+
+    /// Does the same, and waits until the command prints `ready`.
+    pub(crate) fn ready(line: &str) -> (FakeDaemon, Self, Client) {
+        let (fake, mut run, client) = Self::granted(line);
+        assert_eq!(run.line(), "ready");
+        (fake, run, client)
     }
 
     pub(crate) fn pid(&self) -> Pid {
@@ -97,23 +110,23 @@ impl Running {
         kill(self.pid(), signal).expect("it runs");
     }
 
-    /// Gives it something to read.
-    pub(crate) fn types(&mut self, input: &[u8]) {
+    /// Writes to its standard input.
+    pub(crate) fn write_input(&mut self, input: &[u8]) {
         let pipe = self.child.stdin.as_mut().expect("it is piped");
         pipe.write_all(input).expect("it is open");
     }
 
-    /// Its input, if it is piped, has come to its end.
+    /// Closes its standard input, if that is a pipe.
     pub(crate) fn close_input(&mut self) {
         drop(self.child.stdin.take());
     }
 
-    /// The next line of its output; empty at the end.
+    /// Returns the next line of its output; empty at the end.
     pub(crate) fn line(&mut self) -> String {
         self.output().take_to("\n").trim_end().to_owned()
     }
 
-    /// The rest of its output. When this returns nothing that it has started is left.
+    /// Returns the rest of its output. After that, all processes that it has started have ended.
     pub(crate) fn rest(&mut self) -> String {
         self.output().take_rest()
     }
@@ -122,18 +135,18 @@ impl Running {
         self.output.as_mut().expect("it is open")
     }
 
-    /// Nobody reads its output from now on.
+    /// Closes the read end of its output.
     pub(crate) fn close_output(&mut self) {
         self.output = None;
     }
 
-    /// Waits until it has complained of something.
-    pub(crate) fn complains(&mut self, of: &str) {
-        let said = self.errors.take_to(of);
-        assert!(said.ends_with(of), "it has said {said:?}");
+    /// Waits until its standard error ends with a text.
+    pub(crate) fn wait_for_error(&mut self, text: &str) {
+        let errors = self.errors.take_to(text);
+        assert!(errors.ends_with(text), "it printed {errors:?}");
     }
 
-    /// Whether it has ended so far. What it says is read meanwhile: a full pipe would keep it.
+    /// Whether it has ended. Reads its errors meanwhile, because a full pipe would block it.
     pub(crate) fn has_ended(&mut self) -> bool {
         self.errors.so_far();
         self.ends_by(Instant::now())
@@ -145,10 +158,10 @@ impl Running {
         is_readable(&process, by)
     }
 
-    /// How it ended, and what it said then.
+    /// Waits for its end. Returns its status and the rest of its errors.
     pub(crate) fn end(&mut self) -> (ExitStatus, String) {
         assert!(self.ends_by(Instant::now() + PATIENCE), "it does not end");
-        // To wait in the usual way would close its input.
+        // `wait` would close its input.
         let status = self.child.try_wait().expect("it is our child");
         let status = status.expect("it has ended");
         (status, self.errors.take_rest())
@@ -170,22 +183,22 @@ impl Drop for Running {
         let _ = self.child.wait();
         if std::thread::panicking() {
             let (output, errors) = (self.output.as_mut().map(Text::so_far), self.errors.so_far());
-            eprintln!("no longer asked for: output {output:?}, errors {errors:?}");
+            eprintln!("the test has not read: output {output:?}, errors {errors:?}");
         }
     }
 }
 
-/// A pipe that a command and all that it starts have open, and nobody else.
+/// A pipe that only a command and its processes have open for writing.
 pub(crate) struct Witness {
     path: PathBuf,
     pipe: File,
 }
 
 impl Witness {
-    pub(crate) fn new(fake: &Fake) -> Self {
+    pub(crate) fn new(fake: &FakeDaemon) -> Self {
         let path = fake.file("witness");
         mkfifo(&path, Mode::S_IRWXU).expect("a pipe");
-        // It does not wait for who writes.
+        // Without this flag the open would wait for a writer.
         let no_wait = OFlag::O_NONBLOCK.bits();
         let pipe = OpenOptions::new()
             .read(true)
@@ -195,23 +208,34 @@ impl Witness {
         Self { path, pipe }
     }
 
-    /// The line of shell that has it open.
-    pub(crate) fn seeing(&self, line: &str) -> String {
+    /// Starts `ringctl run` with a shell line that opens the pipe, at a new fake daemon that grants the lock. Waits
+    /// until the command prints `ready`.
+    pub(crate) fn of_ready(line: &str) -> (FakeDaemon, Self, Running, Client) {
+        let fake = FakeDaemon::new();
+        let witness = Self::new(&fake);
+        let mut run = Running::shell(&fake, &witness.open_in(line));
+        let client = fake.accept_and_grant(LONG);
+        assert_eq!(run.line(), "ready");
+        (fake, witness, run, client)
+    }
+
+    /// Returns a shell line that opens the pipe and then continues with `line`.
+    pub(crate) fn open_in(&self, line: &str) -> String {
         format!("exec 8> {}; {line}", self.path.display())
     }
 
-    /// Waits until nothing of the command, which has it open, is left.
+    /// Waits until all processes of the command, which have the pipe open, have ended.
     pub(crate) fn wait_for_end(&mut self) {
         let ends = is_readable(&self.pipe, Instant::now() + PATIENCE);
-        assert!(ends, "something of the command is left");
+        assert!(ends, "a process of the command still runs");
         let read = self.pipe.read(&mut [0]).expect("it is open");
-        assert_eq!(read, 0, "nothing is written to it");
+        assert_eq!(read, 0, "no process writes to the pipe");
     }
 
-    /// Nothing of the command, which had it open, is left already.
-    pub(crate) fn has_ended(&mut self) {
+    /// Checks that all processes of the command have ended already.
+    pub(crate) fn assert_ended(&mut self) {
         let has_ended = is_readable(&self.pipe, Instant::now());
-        assert!(has_ended, "something of the command is left");
+        assert!(has_ended, "a process of the command still runs");
         self.wait_for_end();
     }
 }

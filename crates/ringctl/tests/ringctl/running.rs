@@ -1,4 +1,4 @@
-//! `ringctl run` when nothing goes wrong, and when there is no lock.
+//! `ringctl run` without a loss, and without a lock.
 
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -6,90 +6,87 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill};
 use serde_json::{Value, json};
 
-use crate::fake::{Fake, LONG};
+use crate::fake::{FakeDaemon, LONG};
 use crate::program::{Running, ringctl};
 
 tests! {
-    the_exit_code_of_the_command_is_passed_on,
-    a_real_time_signal_ends_a_command_like_others,
+    the_commands_exit_code_is_returned,
+    a_real_time_signal_gives_an_exit_code_too,
     the_command_runs_only_while_the_lock_is_held,
     input_and_output_pass_through,
-    the_command_is_told_about_the_lock,
-    the_command_inherits_nothing_but_the_line_that_ends_it_with_its_keeper,
-    what_is_wanted_is_what_is_asked_for,
-    a_lock_that_is_not_to_be_had_has_its_exit_code,
-    who_waits_in_vain_since_the_keeper_was_killed_is_told_that,
-    no_daemon_and_an_error_of_its_have_their_exit_codes,
-    a_daemon_that_says_nothing_is_not_waited_for_longer_than_was_wished,
-    data_that_are_set_under_a_lock_are_not_waited_for_without_end,
-    a_command_that_cannot_be_run_has_the_exit_codes_of_shells,
-    the_lock_is_given_back_when_nothing_of_the_command_is_left,
-    renewals_keep_a_short_lease_going,
+    the_environment_describes_the_lock,
+    the_command_inherits_only_the_life_line,
+    the_request_follows_the_options,
+    a_refused_lock_has_its_exit_code,
+    the_death_of_a_waiting_keeper_is_reported,
+    a_missing_daemon_and_its_error_have_their_exit_codes,
+    the_wait_for_a_silent_daemon_ends_in_time,
+    the_wait_for_setting_data_is_limited,
+    a_command_that_cannot_be_run_has_the_exit_code_of_shells,
+    the_lock_is_released_after_the_end_of_all_processes,
+    renewals_extend_a_short_lease,
 }
 
-fn the_exit_code_of_the_command_is_passed_on() {
+fn the_commands_exit_code_is_returned() {
     for (line, code) in [("exit 0", 0), ("exit 42", 42), ("kill -9 $$", 128 + 9)] {
-        let fake = Fake::new();
-        let mut run = Running::shell(&fake, line);
-        let mut client = fake.grant(LONG);
-        client.unlocked();
+        let (_fake, mut run, mut client) = Running::granted(line);
+        client.wait_for_unlock();
         assert_eq!(run.code(), Some(code), "{line}");
         assert_eq!(client.request(), Value::Null);
     }
 }
 
-fn a_real_time_signal_ends_a_command_like_others() {
-    let fake = Fake::new();
-    let mut run = Running::shell(&fake, "kill -40 $$");
-    fake.grant(LONG).unlocked();
+fn a_real_time_signal_gives_an_exit_code_too() {
+    let (_fake, mut run, mut client) = Running::granted("kill -40 $$");
+    client.wait_for_unlock();
     assert_eq!(run.code(), Some(128 + 40));
 }
 
 fn the_command_runs_only_while_the_lock_is_held() {
-    let fake = Fake::new();
+    let fake = FakeDaemon::new();
     let mut run = Running::shell(&fake, "echo works; cat");
-    let mut client = fake.client();
+    let mut client = fake.next_client();
     assert_eq!(client.request(), json!({"request": "lock", "label": "sh"}));
     client.grant(LONG);
     assert_eq!(run.line(), "works");
-    client.unlocked();
+    client.wait_for_unlock();
     assert_eq!(run.code(), Some(0));
 }
 
 fn input_and_output_pass_through() {
-    let fake = Fake::new();
+    let fake = FakeDaemon::new();
     let mut command = ringctl(&fake);
     command.stdin(Stdio::piped());
     let mut run = Running::start(command.args(["run", "--", "tr", "a-z", "A-Z"]));
-    let mut client = fake.grant(LONG);
-    run.types(b"abc\n");
+    let mut client = fake.accept_and_grant(LONG);
+    run.write_input(b"abc\n");
     run.close_input();
-    client.unlocked();
+    client.wait_for_unlock();
     assert_eq!(run.rest(), "ABC\n");
 }
 
-fn the_command_is_told_about_the_lock() {
-    let fake = Fake::new();
+fn the_environment_describes_the_lock() {
+    let fake = FakeDaemon::new();
     let shown = "test $RINGD_LOCK = $RINGD_TOKEN && echo $RINGD_TOKEN $RINGD_PROGRESS $RINGD_GRADE $RINGD_DATA";
     let mut run = Running::shell(&fake, shown);
-    let mut client = fake.grant(LONG);
+    let mut client = fake.accept_and_grant(LONG);
     assert_eq!(run.line(), "1795-02:00:00:00:00:01-7 1795 alone 00ff");
-    client.unlocked();
+    client.wait_for_unlock();
 }
 
-fn the_command_inherits_nothing_but_the_line_that_ends_it_with_its_keeper() {
-    let fake = Fake::new();
+fn the_command_inherits_only_the_life_line() {
+    let fake = FakeDaemon::new();
     let list = ["ls", "/proc/self/fd"];
     let mut plain = Command::new(list[0]);
     let mut plain = Running::start(plain.arg(list[1]).stdin(Stdio::null()));
     let mut run = Running::run(&fake, &list);
-    fake.grant(LONG).unlocked();
+    fake.accept_and_grant(LONG).wait_for_unlock();
     let (its, plain) = (run.rest(), plain.rest());
     let more = its.lines().filter(|fd| !plain.lines().any(|it| it == *fd));
     assert_eq!(more.count(), 1, "{its} of {plain}");
 }
 
-fn what_is_wanted_is_what_is_asked_for() {
+fn the_request_follows_the_options() {
     let cases = [
         (
             &["-n", "--", "/bin/true"][..],
@@ -105,77 +102,73 @@ fn what_is_wanted_is_what_is_asked_for() {
         ),
     ];
     for (arguments, request) in cases {
-        let fake = Fake::new();
+        let fake = FakeDaemon::new();
         let mut run = Running::run(&fake, arguments);
-        let mut client = fake.client();
+        let mut client = fake.next_client();
         assert_eq!(client.request(), request);
         client.grant(LONG);
-        client.unlocked();
+        client.wait_for_unlock();
         assert_eq!(run.code(), Some(0));
     }
 }
 
-fn a_lock_that_is_not_to_be_had_has_its_exit_code() {
+fn a_refused_lock_has_its_exit_code() {
     for (arguments, code) in [(&["-n", "true"][..], 1), (&["-nE", "9", "true"], 9)] {
-        let fake = Fake::new();
+        let fake = FakeDaemon::new();
         let mut run = Running::run(&fake, arguments);
-        let mut client = fake.client();
+        let mut client = fake.next_client();
         client.request();
-        client.say(&json!({"refused": {"why": "busy", "text": "backup has it"}}));
-        let (status, said) = run.end();
+        client.send(&json!({"refused": {"why": "busy", "text": "backup has it"}}));
+        let (status, stderr) = run.end();
         assert_eq!(status.code(), Some(code));
-        assert!(said.contains("backup has it"), "{said}");
+        assert!(stderr.contains("backup has it"), "{stderr}");
     }
 }
 
-fn who_waits_in_vain_since_the_keeper_was_killed_is_told_that() {
+fn the_death_of_a_waiting_keeper_is_reported() {
     for arguments in [
         &["run", "true"][..],
         &["once", "x", "--every", "1h", "true"],
         &["lock"],
     ] {
-        let fake = Fake::new();
+        let fake = FakeDaemon::new();
         let mut run = Running::start(ringctl(&fake).args(arguments).stdin(Stdio::null()));
-        let mut client = fake.client();
+        let mut client = fake.next_client();
         client.request();
         kill(client.pid(), Signal::SIGKILL).expect("it is the keeper");
-        let (status, said) = run.end();
+        let (status, stderr) = run.end();
         assert_eq!(status.code(), Some(1));
-        let text = "the process that waits for the token (ringd-keeper) was killed";
-        assert!(said.contains(text), "{said}");
+        let text = "the process that waits for it (ringd-keeper) was killed";
+        assert!(stderr.contains(text), "{stderr}");
     }
 }
 
-fn no_daemon_and_an_error_of_its_have_their_exit_codes() {
-    let fake = Fake::new();
+fn a_missing_daemon_and_its_error_have_their_exit_codes() {
+    let fake = FakeDaemon::new();
     std::fs::remove_file(fake.path()).unwrap();
     let mut run = Running::run(&fake, &["true"]);
-    let (status, said) = run.end();
+    let (status, stderr) = run.end();
     assert_eq!(status.code(), Some(3));
-    assert!(said.contains("cannot reach ringd at"), "{said}");
-    let reasons = said.matches("No such file or directory").count();
-    assert_eq!(reasons, 1, "once: {said}");
+    assert!(stderr.contains("cannot reach ringd at"), "{stderr}");
+    let reasons = stderr.matches("No such file or directory").count();
+    assert_eq!(reasons, 1, "once: {stderr}");
 
-    let fake = Fake::new();
+    let fake = FakeDaemon::new();
     let mut run = Running::run(&fake, &["-E", "9", "true"]);
-    let mut client = fake.client();
+    let mut client = fake.next_client();
     client.request();
-    client.say(&json!({"error": "too many clients"}));
-    let (status, said) = run.end();
+    client.send(&json!({"error": "too many clients"}));
+    let (status, stderr) = run.end();
     assert_eq!(status.code(), Some(1));
-    assert!(said.contains("too many clients"), "{said}");
+    assert!(stderr.contains("too many clients"), "{stderr}");
 
-    let fake = Fake::new();
+    let fake = FakeDaemon::new();
     let mut run = Running::run(&fake, &["true"]);
-    drop(fake.client());
-    assert_eq!(
-        run.code(),
-        Some(3),
-        "the daemon ends while it is waited for"
-    );
+    drop(fake.next_client());
+    assert_eq!(run.code(), Some(3), "the daemon ends during the wait");
 }
 
-fn a_daemon_that_says_nothing_is_not_waited_for_longer_than_was_wished() {
+fn the_wait_for_a_silent_daemon_ends_in_time() {
     let waits: [&[&str]; 5] = [
         &["run", "-n", "true"],
         &["run", "-w", "0.1", "true"],
@@ -185,57 +178,58 @@ fn a_daemon_that_says_nothing_is_not_waited_for_longer_than_was_wished() {
     ];
     for accepts in [true, false] {
         let silent = waits.map(|arguments| {
-            let fake = Fake::new();
+            let fake = FakeDaemon::new();
             let run = Running::start(ringctl(&fake).args(arguments).stdin(Stdio::null()));
-            let client = accepts.then(|| fake.client());
+            let client = accepts.then(|| fake.next_client());
             (arguments, fake, client, run)
         });
         for (arguments, _fake, _client, mut run) in silent {
-            let (status, said) = run.end();
-            assert_eq!(status.code(), Some(3), "{arguments:?}: {said}");
-            assert!(said.contains("stopped, or hangs"), "{arguments:?}: {said}");
+            let (status, stderr) = run.end();
+            assert_eq!(status.code(), Some(3), "{arguments:?}: {stderr}");
+            assert!(
+                stderr.contains("stopped, or hangs"),
+                "{arguments:?}: {stderr}"
+            );
         }
     }
 }
 
-fn data_that_are_set_under_a_lock_are_not_waited_for_without_end() {
-    let fake = Fake::new();
+fn the_wait_for_setting_data_is_limited() {
+    let fake = FakeDaemon::new();
     let mut set = ringctl(&fake);
     let mut set = Running::start(set.args(["data", "set", "x"]).stdin(Stdio::null()));
-    let mut client = fake.grant(LONG);
+    let mut client = fake.accept_and_grant(LONG);
     assert_eq!(client.request()["request"], "data_set");
-    let (status, said) = set.end();
-    assert_eq!(status.code(), Some(3), "{said}");
+    let (status, stderr) = set.end();
+    assert_eq!(status.code(), Some(3), "{stderr}");
 }
 
-fn a_command_that_cannot_be_run_has_the_exit_codes_of_shells() {
+fn a_command_that_cannot_be_run_has_the_exit_code_of_shells() {
     for (command, code) in [("/no/such/command", 127), ("/", 126)] {
-        let fake = Fake::new();
+        let fake = FakeDaemon::new();
         let mut run = Running::run(&fake, &[command]);
-        fake.grant(LONG).unlocked();
-        let (status, said) = run.end();
+        fake.accept_and_grant(LONG).wait_for_unlock();
+        let (status, stderr) = run.end();
         assert_eq!(status.code(), Some(code));
-        assert!(said.contains(command), "{said}");
+        assert!(stderr.contains(command), "{stderr}");
     }
 }
 
-fn the_lock_is_given_back_when_nothing_of_the_command_is_left() {
-    let fake = Fake::new();
-    let mut run = Running::shell(&fake, "sleep 1000 & echo $!; exit 5");
-    let mut client = fake.grant(LONG);
+fn the_lock_is_released_after_the_end_of_all_processes() {
+    let (_fake, mut run, mut client) = Running::granted("sleep 1000 & echo $!; exit 5");
     let left_behind = run.line();
     assert_eq!(client.request()["request"], "unlock");
     let stat = std::fs::read_to_string(format!("/proc/{left_behind}/stat"));
     assert!(stat.is_err() || stat.is_ok_and(|stat| stat.contains(" Z ")));
-    client.say(&json!({"unlocked": {}}));
+    client.send(&json!({"unlocked": {}}));
     assert_eq!(run.code(), Some(5));
 }
 
-fn renewals_keep_a_short_lease_going() {
-    let fake = Fake::new();
+fn renewals_extend_a_short_lease() {
+    let fake = FakeDaemon::new();
     let mut run = Running::shell(&fake, "sleep 5.5; exit 5");
-    let mut client = fake.grant(Duration::from_secs(5));
+    let mut client = fake.accept_and_grant(Duration::from_secs(5));
     client.renew(LONG);
-    client.unlocked();
+    client.wait_for_unlock();
     assert_eq!(run.code(), Some(5));
 }

@@ -1,24 +1,24 @@
-//! Signals to `ringctl run`, while it waits and while its command runs.
+//! Signals to `ringctl run` during its wait and while its command runs.
 
 use std::process::Stdio;
 
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
-use crate::fake::{Fake, LONG};
+use crate::fake::{FakeDaemon, LONG};
 use crate::program::{Running, SLEEP, ringctl};
 
 tests! {
-    signals_are_passed_on_to_the_command,
-    a_command_that_a_signal_ended_has_the_exit_code_of_that,
-    while_it_waits_a_signal_ends_ringctl_which_gives_up_its_place,
-    signals_that_only_a_command_understands_do_not_end_the_wait_for_it,
-    a_signal_right_after_the_grant_ends_it_all,
-    a_closed_pipe_ends_the_command_if_it_would_without_ringctl,
-    what_was_ignored_before_stays_ignored,
+    signals_are_forwarded_to_the_command,
+    a_signal_that_ends_the_command_gives_the_exit_code,
+    a_fatal_signal_ends_the_wait,
+    signals_that_only_a_command_can_use_do_not_end_the_wait,
+    a_signal_right_after_the_grant_ends_the_command,
+    the_effect_of_sigpipe_is_passed_to_the_command,
+    an_ignored_signal_stays_ignored,
 }
 
-/// Says which signals it gets, by number, until it gets SIGQUIT.
+/// Returns a line for a shell that prints the numbers of its signals until SIGQUIT.
 fn listener() -> String {
     format!(
         "for n in 1 2 10 12 15 28; do trap \"echo $n\" $n; done; \
@@ -33,11 +33,8 @@ const FATAL: [Signal; 4] = [
     Signal::SIGQUIT,
 ];
 
-fn signals_are_passed_on_to_the_command() {
-    let fake = Fake::new();
-    let mut run = Running::shell(&fake, &listener());
-    let mut client = fake.grant(LONG);
-    assert_eq!(run.line(), "ready");
+fn signals_are_forwarded_to_the_command() {
+    let (_fake, mut run, mut client) = Running::ready(&listener());
     for signal in [
         Signal::SIGUSR1,
         Signal::SIGHUP,
@@ -51,67 +48,62 @@ fn signals_are_passed_on_to_the_command() {
     }
     run.signal(Signal::SIGQUIT);
     assert_eq!(run.line(), "quit");
-    client.unlocked();
+    client.wait_for_unlock();
     assert_eq!(run.code(), Some(7), "the command has caught it");
 }
 
-fn a_command_that_a_signal_ended_has_the_exit_code_of_that() {
+fn a_signal_that_ends_the_command_gives_the_exit_code() {
     for signal in FATAL {
-        let fake = Fake::new();
-        let mut run = Running::shell(&fake, "echo ready; exec sleep 1000");
-        let mut client = fake.grant(LONG);
-        assert_eq!(run.line(), "ready");
+        let (_fake, mut run, mut client) = Running::ready("echo ready; exec sleep 1000");
         run.signal(signal);
-        client.unlocked();
+        client.wait_for_unlock();
         assert_eq!(run.code(), Some(128 + signal as i32));
     }
 }
 
-fn while_it_waits_a_signal_ends_ringctl_which_gives_up_its_place() {
+fn a_fatal_signal_ends_the_wait() {
     for signal in FATAL {
-        let fake = Fake::new();
+        let fake = FakeDaemon::new();
         let mut run = Running::shell(&fake, "echo runs");
-        let mut client = fake.client();
+        let mut client = fake.next_client();
         client.request();
         run.signal(signal);
         assert_eq!(run.killed_by(), Some(signal));
-        assert_eq!(client.request(), Value::Null, "it hangs up");
+        assert_eq!(client.request(), Value::Null, "it closes the connection");
         assert_eq!(run.rest(), "");
     }
 }
 
-fn signals_that_only_a_command_understands_do_not_end_the_wait_for_it() {
-    let fake = Fake::new();
+fn signals_that_only_a_command_can_use_do_not_end_the_wait() {
+    let fake = FakeDaemon::new();
     let mut run = Running::shell(&fake, "echo runs");
-    let mut client = fake.client();
+    let mut client = fake.next_client();
     client.request();
     for signal in [Signal::SIGUSR1, Signal::SIGUSR2, Signal::SIGWINCH] {
         run.signal(signal);
     }
     client.grant(LONG);
     assert_eq!(run.line(), "runs");
-    client.unlocked();
+    client.wait_for_unlock();
     assert_eq!(run.code(), Some(0));
 }
 
-fn a_signal_right_after_the_grant_ends_it_all() {
-    // Whatever the moment that it hits, the command does not outlive it.
+fn a_signal_right_after_the_grant_ends_the_command() {
+    // The command must end at whatever moment the signal comes.
     for _ in 0..20 {
-        let fake = Fake::new();
-        let mut run = Running::shell(&fake, "sleep 1000");
-        let mut client = fake.grant(LONG);
+        let (_fake, mut run, mut client) = Running::granted("sleep 1000");
         run.signal(Signal::SIGTERM);
-        client.unlocked();
+        client.wait_for_unlock();
         run.rest();
         let (status, _) = run.end();
         assert!(!status.success());
     }
 }
 
-fn a_closed_pipe_ends_the_command_if_it_would_without_ringctl() {
+fn the_effect_of_sigpipe_is_passed_to_the_command() {
     for (trap, ends) in [("trap '' PIPE", "1"), ("trap - PIPE", "0")] {
         for guarded in [false, true] {
-            let fake = Fake::new();
+            let fake = FakeDaemon::new();
             let ringctl = ringctl(&fake);
             let mut command = std::process::Command::new("sh");
             command
@@ -128,7 +120,7 @@ fn a_closed_pipe_ends_the_command_if_it_would_without_ringctl() {
             }
             let mut run = Running::start(command.args(["grep", "SigIgn", "/proc/self/status"]));
             if !guarded {
-                fake.grant(LONG).unlocked();
+                fake.accept_and_grant(LONG).wait_for_unlock();
             }
             let ignored = run.line();
             let digits = ignored.trim_start_matches("SigIgn:").trim();
@@ -139,8 +131,8 @@ fn a_closed_pipe_ends_the_command_if_it_would_without_ringctl() {
     }
 }
 
-fn what_was_ignored_before_stays_ignored() {
-    let fake = Fake::new();
+fn an_ignored_signal_stays_ignored() {
+    let fake = FakeDaemon::new();
     let mut command = std::process::Command::new("sh");
     let ringctl = ringctl(&fake);
     command
@@ -150,13 +142,13 @@ fn what_was_ignored_before_stays_ignored() {
         .args(["run", "-c", "kill -HUP $$; echo ready; cat"])
         .stdin(Stdio::piped());
     let mut run = Running::start(&mut command);
-    let mut client = fake.client();
+    let mut client = fake.next_client();
     client.request();
     run.signal(Signal::SIGHUP);
     client.grant(LONG);
     assert_eq!(run.line(), "ready");
     run.signal(Signal::SIGHUP);
     run.close_input();
-    client.unlocked();
+    client.wait_for_unlock();
     assert_eq!(run.code(), Some(0));
 }

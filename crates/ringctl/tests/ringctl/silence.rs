@@ -1,4 +1,4 @@
-//! A daemon that is stopped: who waits for it is told.
+//! A daemon or keeper that does not answer: the waiting user is told.
 
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -7,24 +7,21 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
 
-use crate::fake::{Fake, LONG};
-use crate::program::{Running, ringctl};
+use crate::fake::{FakeDaemon, LONG};
+use crate::locking::start;
+use crate::program::Running;
 
 tests! {
-    who_waits_for_a_daemon_that_does_not_answer_is_told,
-    who_waits_for_a_daemon_that_is_there_is_told_nothing,
-    who_waits_is_told_soon_after_a_daemon_that_was_there_has_stopped,
-    who_asks_for_a_keeper_that_does_not_answer_is_told_and_does_not_wait_for_ever,
-    what_comes_late_is_taken_all_the_same,
-    a_label_that_is_too_long_is_refused_and_the_longest_is_not,
-    a_socket_whose_path_is_too_long_is_told_of,
+    a_daemon_that_does_not_answer_is_reported,
+    a_daemon_that_answers_probes_is_not_reported,
+    a_daemon_that_stops_during_the_wait_is_reported_soon,
+    a_keeper_that_does_not_answer_is_reported_and_given_up,
+    a_late_event_still_counts,
+    a_label_has_a_maximum_length,
+    a_too_long_socket_path_is_reported,
 }
 
-fn start(fake: &Fake, arguments: &[&str]) -> Running {
-    Running::start(ringctl(fake).args(arguments).stdin(Stdio::null()))
-}
-
-fn who_waits_for_a_daemon_that_does_not_answer_is_told() {
+fn a_daemon_that_does_not_answer_is_reported() {
     let waits: [&[&str]; 13] = [
         &["status"],
         &["yield"],
@@ -42,37 +39,37 @@ fn who_waits_for_a_daemon_that_does_not_answer_is_told() {
     ];
     for accepts in [true, false] {
         let waiting = waits.map(|arguments| {
-            let fake = Fake::new();
+            let fake = FakeDaemon::new();
             let running = start(&fake, arguments);
-            let client = accepts.then(|| fake.client());
+            let client = accepts.then(|| fake.next_client());
             (fake, client, running)
         });
         for (fake, _client, mut running) in waiting {
             let path = fake.path().display();
-            running.complains(&format!(
+            running.wait_for_error(&format!(
                 "waiting for ringd at {path}, which does not answer"
             ));
         }
     }
 }
 
-fn who_waits_for_a_daemon_that_is_there_is_told_nothing() {
-    let fake = Fake::new();
+fn a_daemon_that_answers_probes_is_not_reported() {
+    let fake = FakeDaemon::new();
     let mut run = Running::shell(&fake, "exit 5");
-    let mut client = fake.client();
-    // It is asked whether it is there, and the lock has its time.
-    fake.any_client().is_there();
+    let mut client = fake.next_client();
+    // The probe is answered, and the lock may come later.
+    fake.next_connection().answer_probe();
     fake.answer_probes();
     assert_eq!(client.request()["request"], "lock");
     client.grant(LONG);
-    client.unlocked();
-    let (status, said) = run.end();
+    client.wait_for_unlock();
+    let (status, stderr) = run.end();
     assert_eq!(status.code(), Some(5));
-    assert_eq!(said, "");
+    assert_eq!(stderr, "");
 }
 
-/// When it is said is bounded, by what a busy machine may add to two seconds.
-fn who_waits_is_told_soon_after_a_daemon_that_was_there_has_stopped() {
+/// The report comes after 2 s, and a busy machine may add to that.
+fn a_daemon_that_stops_during_the_wait_is_reported_soon() {
     const BOUND: Duration = Duration::from_secs(2 + 15);
     let waits: [&[&str]; 4] = [
         &["wait", "owner"],
@@ -81,40 +78,40 @@ fn who_waits_is_told_soon_after_a_daemon_that_was_there_has_stopped() {
         &["lock", "--pipe"],
     ];
     let waiting = waits.map(|arguments| {
-        let fake = Fake::new();
+        let fake = FakeDaemon::new();
         let running = start(&fake, arguments);
-        let client = fake.client();
-        fake.any_client().is_there();
+        let client = fake.next_client();
+        fake.next_connection().answer_probe();
         (fake, client, running, Instant::now())
     });
     for (fake, _client, mut running, stopped) in waiting {
-        running.complains("which does not answer");
+        running.wait_for_error("which does not answer");
         let late = stopped.elapsed();
         assert!(late < BOUND, "{late:?} after {}", fake.path().display());
     }
 }
 
-fn who_asks_for_a_keeper_that_does_not_answer_is_told_and_does_not_wait_for_ever() {
-    let fake = Fake::new();
+fn a_keeper_that_does_not_answer_is_reported_and_given_up() {
+    let fake = FakeDaemon::new();
     let pid = std::process::id().to_string();
     let mut lock = start(&fake, &["lock", "--pid", &pid]);
-    let client = fake.grant(LONG);
+    let client = fake.accept_and_grant(LONG);
     assert_eq!(lock.code(), Some(0));
     let _stopped = Stopped::new(client.pid());
     let keeper = format!("ringd-keeper (process {})", client.pid());
     let asks: [&[&str]; 2] = [&["lock", "--check"], &["unlock"]];
     for mut asks in asks.map(|ask| start(&fake, &[ask, &["--pid", &pid]].concat())) {
-        asks.complains(&format!("waiting for {keeper}, which does not answer"));
-        let (status, said) = asks.end();
-        assert_eq!(status.code(), Some(3), "{said}");
+        asks.wait_for_error(&format!("waiting for {keeper}, which does not answer"));
+        let (status, stderr) = asks.end();
+        assert_eq!(status.code(), Some(3), "{stderr}");
         assert!(
-            said.contains(&format!("no answer from {keeper} for 5 s")),
-            "{said}"
+            stderr.contains(&format!("no answer from {keeper} for 5 s")),
+            "{stderr}"
         );
     }
 }
 
-/// A process that is stopped, and killed at the end of the test.
+/// A stopped process, which the end of the test kills.
 struct Stopped(Pid);
 
 impl Stopped {
@@ -130,13 +127,13 @@ impl Drop for Stopped {
     }
 }
 
-fn what_comes_late_is_taken_all_the_same() {
-    let fake = Fake::new();
+fn a_late_event_still_counts() {
+    let fake = FakeDaemon::new();
     let mut wait = start(&fake, &["wait", "held"]);
-    let mut client = fake.client();
+    let mut client = fake.next_client();
     assert_eq!(client.request(), json!({"request": "watch"}));
-    wait.complains("does not answer");
-    client.say(&json!({"event": {
+    wait.wait_for_error("does not answer");
+    client.send(&json!({"event": {
         "number": 1,
         "time_ms": 1_000,
         "event": "lock_granted",
@@ -148,30 +145,30 @@ fn what_comes_late_is_taken_all_the_same() {
     assert_eq!(wait.code(), Some(0));
 }
 
-fn a_label_that_is_too_long_is_refused_and_the_longest_is_not() {
-    let fake = Fake::new();
+fn a_label_has_a_maximum_length() {
+    let fake = FakeDaemon::new();
     let mut long = start(&fake, &["run", "--label", &"x".repeat(4000), "true"]);
-    let (status, said) = long.end();
+    let (status, stderr) = long.end();
     assert_eq!(status.code(), Some(2));
-    assert!(said.contains("a label has at most 255"), "{said}");
-    assert!(said.len() < 400, "the reason is hard to find: {said}");
+    assert!(stderr.contains("a label has at most 255"), "{stderr}");
+    assert!(stderr.len() < 400, "the error is too long: {stderr}");
 
     let longest = "\u{1}".repeat(255);
     let mut run = start(&fake, &["run", "--label", &longest, "true"]);
-    let mut client = fake.client();
+    let mut client = fake.next_client();
     assert_eq!(client.request()["label"], longest.as_str());
     client.grant(LONG);
-    client.unlocked();
+    client.wait_for_unlock();
     assert_eq!(run.code(), Some(0));
 }
 
-fn a_socket_whose_path_is_too_long_is_told_of() {
-    let fake = Fake::new();
+fn a_too_long_socket_path_is_reported() {
+    let fake = FakeDaemon::new();
     let path = format!("/{}/eth0.sock", "x".repeat(3900));
     let mut command = std::process::Command::new(crate::program::RINGCTL);
     command.args(["--socket", &path, "run", "true"]);
-    let (status, said) = Running::start(command.stdin(Stdio::null())).end();
+    let (status, stderr) = Running::start(command.stdin(Stdio::null())).end();
     assert_eq!(status.code(), Some(3));
-    assert!(said.contains("cannot reach ringd at /xxx"), "{said}");
+    assert!(stderr.contains("cannot reach ringd at /xxx"), "{stderr}");
     drop(fake);
 }

@@ -1,4 +1,4 @@
-//! Another user who listens where the daemon should.
+//! Another user who listens at the daemon's socket.
 
 use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader};
@@ -12,10 +12,10 @@ use tempfile::TempDir;
 use crate::program::{RINGCTL, Running};
 
 tests! {
-    nothing_is_asked_of_another_user_and_nothing_is_run_on_that_ones_word,
+    a_listener_of_another_user_is_not_trusted,
 }
 
-/// Becomes a user without rights, and grants everybody the lock.
+/// A program that becomes a user without permissions, and grants every client the lock.
 const GRANTING: &str = r#"
 import os, socket, sys
 os.setgroups([])
@@ -53,12 +53,12 @@ impl Stranger {
             .stdout(Stdio::piped())
             .spawn()
             .expect("cannot start python3: install it");
-        let mut said = String::new();
+        let mut line = String::new();
         let output = child.stdout.take().expect("it is piped");
         BufReader::new(output)
-            .read_line(&mut said)
+            .read_line(&mut line)
             .expect("it says");
-        assert_eq!(said, "listens\n");
+        assert_eq!(line, "listens\n");
         Self { directory, child }
     }
 
@@ -80,7 +80,7 @@ fn ringctl(socket: &Path, arguments: &[&str]) -> Running {
     Running::start(command.stdin(Stdio::null()))
 }
 
-fn nothing_is_asked_of_another_user_and_nothing_is_run_on_that_ones_word() {
+fn a_listener_of_another_user_is_not_trusted() {
     let stranger = Stranger::start();
     let (socket, ran) = (stranger.path("eth0.sock"), stranger.path("ran"));
     let touch = ran.display().to_string();
@@ -93,11 +93,11 @@ fn nothing_is_asked_of_another_user_and_nothing_is_run_on_that_ones_word() {
         &["status"],
     ];
     for arguments in cases {
-        let (status, said) = ringctl(&socket, arguments).end();
-        assert_eq!(status.code(), Some(3), "{arguments:?}: {said}");
+        let (status, stderr) = ringctl(&socket, arguments).end();
+        assert_eq!(status.code(), Some(3), "{arguments:?}: {stderr}");
         assert!(
-            said.contains("belongs to a process of user 65534, which ringctl does not trust"),
-            "{arguments:?}: {said}"
+            stderr.contains("cannot trust the ringd") && stderr.contains("a process of user 65534"),
+            "{arguments:?}: {stderr}"
         );
     }
     assert!(!ran.exists());

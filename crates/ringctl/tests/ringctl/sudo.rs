@@ -1,4 +1,4 @@
-//! Commands that become another user, root, whom an ordinary `ringctl` may not signal.
+//! Commands that become root, so that `ringctl` of an ordinary user cannot signal them.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -10,31 +10,30 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::geteuid;
 use serde_json::Value;
 
-use crate::fake::{Fake, LONG};
+use crate::fake::{FakeDaemon, LONG};
 use crate::leaving::own_group;
 use crate::program::{RINGCTL, Running};
 
 tests! {
-    a_command_that_became_root_is_not_said_to_be_ended_when_it_is_not,
-    the_lock_is_held_until_what_became_root_and_was_left_behind_has_ended,
-    a_command_that_became_root_is_not_said_to_be_ended_where_proc_hides_it,
-    a_command_that_became_root_is_not_said_to_be_ended_where_proc_is_another_namespaces,
-    a_process_that_may_not_be_signalled_is_not_bound_with_kill,
-    the_lock_is_held_until_what_became_root_has_ended_where_proc_hides_it,
-    what_is_hidden_is_told_of_when_the_keeper_is_killed,
-    nobody_has_to_wait_for_what_became_root_and_was_left_behind,
-    nobody_has_to_wait_for_a_command_that_became_root_when_the_lock_is_lost,
-    what_became_root_and_was_left_behind_is_told_of_when_nobody_renews_the_lease,
-    a_command_that_became_root_is_ended_where_a_control_group_can_be_made,
+    a_surviving_root_command_is_reported,
+    the_lock_is_held_until_a_left_root_process_ends,
+    a_hidden_root_command_is_reported,
+    a_root_command_is_reported_where_proc_is_another_namespaces,
+    lock_kill_refuses_a_process_of_another_user,
+    a_hidden_root_process_is_reported_after_the_keepers_death,
+    a_signal_ends_the_wait_for_a_left_root_process,
+    a_signal_ends_the_wait_for_a_root_command_after_the_loss,
+    a_left_root_process_is_reported_when_the_lease_ends,
+    a_control_group_ends_a_root_command,
 }
 
-/// A user without rights.
+/// A user without permissions.
 const NOBODY: u32 = 65534;
 const LEASE: Duration = Duration::from_secs(2);
 
-/// A place where somebody else can become root.
+/// A directory with programs by which another user can become root.
 struct Stage {
-    fake: Fake,
+    fake: FakeDaemon,
     ringctl: PathBuf,
     sudo: PathBuf,
 }
@@ -45,9 +44,9 @@ impl Stage {
             geteuid().is_root(),
             "only root can make a program that others become root by: run the tests as root"
         );
-        let fake = Fake::new();
-        // By another process: what another test starts meanwhile would have the copy open for
-        // writing, and nothing that is can be run.
+        let fake = FakeDaemon::new();
+        // Another process makes the copies. If this process did, a child of another test could have a copy open for
+        // writing, and then no process can run it.
         let copy = |program: &str, name: &str, mode: &str| {
             let path = fake.file(name);
             let mut install = Command::new("install");
@@ -69,7 +68,7 @@ impl Stage {
         }
     }
 
-    /// A directory of the user without rights.
+    /// Returns a directory of the user without permissions.
     fn own_directory(&self) -> PathBuf {
         let path = self.fake.file("own");
         if !path.exists() {
@@ -79,34 +78,34 @@ impl Stage {
         path
     }
 
-    /// `line` as root.
+    /// Returns a shell line that runs `line` as root.
     fn as_root(&self, line: &str) -> String {
         format!("{} --reuid 0 sh -c '{line}'", self.sudo.display())
     }
 
-    /// A shell that ends as soon as something is there that it leaves behind as root.
-    fn leaving_behind(&self) -> String {
-        let is_there = self.fake.file("is-there");
-        let is_there = is_there.display();
-        let left = self.as_root(&format!("touch {is_there}; read end"));
-        let wait = format!("until [ -e {is_there} ]; do :; done");
+    /// Returns a line for a shell that starts a root process and then ends.
+    fn leave_root_process(&self) -> String {
+        let started = self.fake.file("started");
+        let started = started.display();
+        let left = self.as_root(&format!("touch {started}; read end"));
+        let wait = format!("until [ -e {started} ]; do :; done");
         format!("exec 9<&0; {left} <&9 2>/dev/null & {wait}; exit 5")
     }
 
-    /// `ringctl run` as a user without rights, in that control group.
+    /// Starts `ringctl run` as a user without permissions, in that control group.
     fn run(&self, cgroup: &Path, line: &str) -> Running {
         self.run_in(&mut Command::new("sh"), cgroup, line)
     }
 
-    /// The same where `/proc` is the one of another namespace, and numbers processes in its own way.
+    /// The same with the `/proc` of another PID namespace, which has other numbers.
     fn run_with_foreign_proc(&self, line: &str) -> Running {
         let mut unshare = Command::new("unshare");
         unshare.args(["--pid", "--fork", "--kill-child", "sh"]);
         self.run_in(&mut unshare, &own_group(), line)
     }
 
-    /// The same where `/proc` shows no processes of other users.
-    fn run_blind(&self, line: &str) -> Running {
+    /// The same with a `/proc` that hides the processes of other users.
+    fn run_with_hiding_proc(&self, line: &str) -> Running {
         let mut unshare = Command::new("unshare");
         let hide = "mount -t proc -o hidepid=invisible proc /proc && exec sh \"$@\"";
         unshare.args(["--mount", "sh", "-c", hide, "sh"]);
@@ -128,69 +127,85 @@ impl Stage {
     }
 }
 
-fn a_command_that_became_root_is_not_said_to_be_ended_when_it_is_not() {
+fn a_surviving_root_command_is_reported() {
     let stage = Stage::new();
     let mut run = stage.run(
         &own_group(),
         &stage.as_root("echo ready; read end; echo over"),
     );
-    let mut client = stage.fake.grant(LONG);
+    let mut client = stage.fake.accept_and_grant(LONG);
     assert_eq!(run.line(), "ready");
     client.lose(LEASE);
-    run.complains("sudo ringctl run -- CMD, not ringctl run -- sudo CMD\n");
-    assert_eq!(client.request(), Value::Null, "its timer ends the keeper");
-    run.types(b"end\n");
-    assert_eq!(run.line(), "over", "it goes on");
-    let (status, said) = run.end();
+    run.wait_for_error("sudo ringctl run -- CMD, not ringctl run -- sudo CMD\n");
+    assert_eq!(
+        client.request(),
+        Value::Null,
+        "the kill timer ends the keeper"
+    );
+    run.write_input(b"end\n");
+    assert_eq!(run.line(), "over", "it continues");
+    let (status, stderr) = run.end();
     assert_eq!(status.code(), Some(75));
-    assert!(said.contains("not all that ran under it"), "{said}");
+    assert!(
+        stderr.contains("some of the work under it still runs"),
+        "{stderr}"
+    );
 }
 
-fn the_lock_is_held_until_what_became_root_and_was_left_behind_has_ended() {
-    let stage = Stage::new();
-    let mut run = stage.run(&own_group(), &stage.leaving_behind());
-    let mut client = stage.fake.grant(LONG);
-    run.complains("it works on");
-    run.types(b"end\n");
-    client.unlocked();
-    assert_eq!(run.code(), Some(5));
+fn the_lock_is_held_until_a_left_root_process_ends() {
+    for is_hidden in [false, true] {
+        let stage = Stage::new();
+        let line = stage.leave_root_process();
+        let mut run = match is_hidden {
+            false => stage.run(&own_group(), &line),
+            true => stage.run_with_hiding_proc(&line),
+        };
+        let mut client = stage.fake.accept_and_grant(LONG);
+        run.wait_for_error("which runs as another user and continues");
+        run.write_input(b"end\n");
+        client.wait_for_unlock();
+        assert_eq!(run.code(), Some(5), "hidden: {is_hidden}");
+    }
 }
 
-fn a_command_that_became_root_is_not_said_to_be_ended_where_proc_hides_it() {
+fn a_hidden_root_command_is_reported() {
     let stage = Stage::new();
     let works = stage.as_root("echo ready; read end; echo over");
-    // The shell is root's, or it waits for what is; or beside what is root's there is a process of the user's
-    // that has ended, and that nobody waits for.
+    // Either the shell itself is root's, or it waits for a root process. In the third line a zombie of the user is
+    // next to the root process.
     for line in [
         format!("exec {works}"),
         format!("{works}; exit 5"),
         format!("true & exec {works}"),
     ] {
-        goes_on_and_is_told_of(&stage, stage.run_blind(&line));
+        assert_reported(&stage, stage.run_with_hiding_proc(&line));
     }
 }
 
-fn a_command_that_became_root_is_not_said_to_be_ended_where_proc_is_another_namespaces() {
+fn a_root_command_is_reported_where_proc_is_another_namespaces() {
     let stage = Stage::new();
     let works = stage.as_root("echo ready; read end; echo over");
     for line in [format!("exec {works}"), format!("{works}; exit 5")] {
-        goes_on_and_is_told_of(&stage, stage.run_with_foreign_proc(&line));
+        assert_reported(&stage, stage.run_with_foreign_proc(&line));
     }
 }
 
-fn goes_on_and_is_told_of(stage: &Stage, mut run: Running) {
-    let mut client = stage.fake.grant(LONG);
+fn assert_reported(stage: &Stage, mut run: Running) {
+    let mut client = stage.fake.accept_and_grant(LONG);
     assert_eq!(run.line(), "ready");
     client.lose(LEASE);
-    run.complains("sudo ringctl run -- CMD, not ringctl run -- sudo CMD\n");
-    run.types(b"end\n");
-    assert_eq!(run.line(), "over", "it goes on");
-    let (status, said) = run.end();
+    run.wait_for_error("sudo ringctl run -- CMD, not ringctl run -- sudo CMD\n");
+    run.write_input(b"end\n");
+    assert_eq!(run.line(), "over", "it continues");
+    let (status, stderr) = run.end();
     assert_eq!(status.code(), Some(75));
-    assert!(said.contains("not all that ran under it"), "{said}");
+    assert!(
+        stderr.contains("some of the work under it still runs"),
+        "{stderr}"
+    );
 }
 
-fn a_process_that_may_not_be_signalled_is_not_bound_with_kill() {
+fn lock_kill_refuses_a_process_of_another_user() {
     let stage = Stage::new();
     let own = std::process::id().to_string();
     let lock = |options: &[&str]| {
@@ -200,17 +215,17 @@ fn a_process_that_may_not_be_signalled_is_not_bound_with_kill() {
         command.arg(&stage.ringctl);
         command.arg("--socket").arg(stage.fake.path());
         command.args(["lock", "--pid", &own]).args(options);
-        // Where a keeper of that user's can be found.
+        // The directory for the registration of this user's keeper.
         command.env("XDG_RUNTIME_DIR", stage.own_directory());
         Running::start(command.stdin(Stdio::null()))
     };
-    let (status, said) = lock(&["--kill"]).end();
-    assert_eq!(status.code(), Some(1), "{said}");
-    let why = format!("--kill cannot signal process {own}: it runs as another user");
-    assert!(said.contains(&why), "{said}");
+    let (status, stderr) = lock(&["--kill"]).end();
+    assert_eq!(status.code(), Some(1), "{stderr}");
+    let why = format!("with --kill: process {own} runs as another user");
+    assert!(stderr.contains(&why), "{stderr}");
     let mut check = lock(&["--check"]);
     assert_eq!(check.code(), Some(1), "no lock is held");
-    // Nor is one where no directory is that user's.
+    // Without a directory of that user, the lock is not acquired either.
     let mut nowhere = Command::new(&stage.sudo);
     nowhere.args(["--clear-groups", "--regid", "65534", "--reuid", "65534"]);
     nowhere
@@ -218,85 +233,85 @@ fn a_process_that_may_not_be_signalled_is_not_bound_with_kill() {
         .arg("--socket")
         .arg(stage.fake.path());
     nowhere.arg("lock").env_remove("XDG_RUNTIME_DIR");
-    let (status, said) = Running::start(nowhere.stdin(Stdio::null())).end();
-    assert_eq!(status.code(), Some(1), "{said}");
+    let (status, stderr) = Running::start(nowhere.stdin(Stdio::null())).end();
+    assert_eq!(status.code(), Some(1), "{stderr}");
     assert!(
-        said.contains("/run/ringd cannot be used, and /run/user/65534 is"),
-        "{said}"
+        stderr.contains("cannot use /run/ringd, and /run/user/65534 is"),
+        "{stderr}"
     );
-    // To watch it takes no right.
+    // Watching a process needs no permission.
     let mut without = lock(&[]);
-    let client = stage.fake.grant(LONG);
+    let client = stage.fake.accept_and_grant(LONG);
     assert_eq!(without.code(), Some(0));
     drop(client);
 }
 
-fn the_lock_is_held_until_what_became_root_has_ended_where_proc_hides_it() {
-    let stage = Stage::new();
-    let mut run = stage.run_blind(&stage.leaving_behind());
-    let mut client = stage.fake.grant(LONG);
-    run.complains("it works on");
-    run.types(b"end\n");
-    client.unlocked();
-    assert_eq!(run.code(), Some(5));
-}
-
-fn what_is_hidden_is_told_of_when_the_keeper_is_killed() {
+fn a_hidden_root_process_is_reported_after_the_keepers_death() {
     let stage = Stage::new();
     let works = stage.as_root("echo ready; read end");
-    let mut run = stage.run_blind(&format!("{works}; exit 5"));
-    let client = stage.fake.grant(LONG);
+    let mut run = stage.run_with_hiding_proc(&format!("{works}; exit 5"));
+    let client = stage.fake.accept_and_grant(LONG);
     assert_eq!(run.line(), "ready");
     kill(client.pid(), Signal::SIGKILL).expect("it lives");
-    run.complains("it works on");
-    // It has its errors open.
-    run.types(b"end\n");
-    let (status, said) = run.end();
+    run.wait_for_error("which runs as another user and continues");
+    // The root process has the pipe of the errors open.
+    run.write_input(b"end\n");
+    let (status, stderr) = run.end();
     assert_eq!(status.code(), Some(75));
-    assert!(said.contains("not all that ran under it"), "{said}");
+    assert!(
+        stderr.contains("some of the work under it still runs"),
+        "{stderr}"
+    );
 }
 
-fn nobody_has_to_wait_for_what_became_root_and_was_left_behind() {
+fn a_signal_ends_the_wait_for_a_left_root_process() {
     let stage = Stage::new();
-    let mut run = stage.run(&own_group(), &stage.leaving_behind());
-    let mut client = stage.fake.grant(LONG);
-    run.complains("it works on");
+    let mut run = stage.run(&own_group(), &stage.leave_root_process());
+    let mut client = stage.fake.accept_and_grant(LONG);
+    run.wait_for_error("which runs as another user and continues");
     run.signal(Signal::SIGINT);
     assert_eq!(run.killed_by(), Some(Signal::SIGINT));
-    run.types(b"end\n");
-    client.unlocked();
+    run.write_input(b"end\n");
+    client.wait_for_unlock();
     assert_eq!(client.request(), Value::Null, "the keeper ends");
 }
 
-fn nobody_has_to_wait_for_a_command_that_became_root_when_the_lock_is_lost() {
+fn a_signal_ends_the_wait_for_a_root_command_after_the_loss() {
     let stage = Stage::new();
     let line = format!("exec {}", stage.as_root("echo ready; read end"));
     let mut run = stage.run(&own_group(), &line);
-    let mut client = stage.fake.grant(LONG);
+    let mut client = stage.fake.accept_and_grant(LONG);
     assert_eq!(run.line(), "ready");
     client.lose(LEASE);
-    run.complains("sudo ringctl run -- CMD");
-    assert_eq!(client.request(), Value::Null, "its timer ends the keeper");
+    run.wait_for_error("sudo ringctl run -- CMD");
+    assert_eq!(
+        client.request(),
+        Value::Null,
+        "the kill timer ends the keeper"
+    );
     ring_segment::limit::until("a signal ends it", || {
         run.signal(Signal::SIGINT);
         run.has_ended()
     });
-    // It has its errors open.
-    run.types(b"end\n");
+    // The root process has the pipe of the errors open.
+    run.write_input(b"end\n");
     assert_eq!(run.killed_by(), Some(Signal::SIGINT));
 }
 
-fn what_became_root_and_was_left_behind_is_told_of_when_nobody_renews_the_lease() {
+fn a_left_root_process_is_reported_when_the_lease_ends() {
     let stage = Stage::new();
-    let mut run = stage.run(&own_group(), &stage.leaving_behind());
-    let _client = stage.fake.grant(LEASE);
-    let (status, said) = run.end();
+    let mut run = stage.run(&own_group(), &stage.leave_root_process());
+    let _client = stage.fake.accept_and_grant(LEASE);
+    let (status, stderr) = run.end();
     assert_eq!(status.code(), Some(75));
-    assert!(said.contains("not all that ran under it"), "{said}");
-    run.types(b"end\n");
+    assert!(
+        stderr.contains("some of the work under it still runs"),
+        "{stderr}"
+    );
+    run.write_input(b"end\n");
 }
 
-fn a_command_that_became_root_is_ended_where_a_control_group_can_be_made() {
+fn a_control_group_ends_a_root_command() {
     let stage = Stage::new();
     let own = own_group().join(format!("delegated-{}", std::process::id()));
     fs::create_dir(&own).expect("root may");
@@ -304,12 +319,12 @@ fn a_command_that_became_root_is_ended_where_a_control_group_can_be_made() {
         chown(path, Some(NOBODY), None).expect("root may");
     }
     let mut run = stage.run(&own, &stage.as_root("echo ready; read end"));
-    let mut client = stage.fake.grant(LONG);
+    let mut client = stage.fake.accept_and_grant(LONG);
     assert_eq!(run.line(), "ready");
     client.lose(LEASE);
-    client.unlocked();
-    let (status, said) = run.end();
+    client.wait_for_unlock();
+    let (status, stderr) = run.end();
     assert_eq!(status.code(), Some(75));
-    assert!(said.contains("what ran under it was ended"), "{said}");
+    assert!(stderr.contains("the work under it was ended"), "{stderr}");
     ring_segment::limit::until("its control groups go", || fs::remove_dir(&own).is_ok());
 }

@@ -7,36 +7,36 @@ use std::process::{Child, Command, Stdio};
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::pty::openpty;
 
-use crate::fake::{Fake, LONG};
-use crate::program::{RINGCTL, SLEEP, let_children_hear};
+use crate::fake::{FakeDaemon, LONG};
+use crate::program::{RINGCTL, SLEEP, unignore_signals};
 use ring_segment::limit::{Text, until};
 
 tests! {
-    ctrl_c_is_for_the_command_and_the_shell_goes_on,
+    ctrl_c_ends_the_command_but_not_the_shell,
     ctrl_c_ends_the_wait,
-    ctrl_z_stops_the_command_and_fg_lets_it_go_on,
+    ctrl_z_stops_the_command_and_fg_continues_it,
     a_command_in_a_pipeline_gets_the_terminal_when_it_reads,
     ctrl_z_stops_a_command_in_a_pipeline,
-    a_signal_to_a_stopped_job_is_passed_on_when_it_goes_on,
-    a_command_in_the_background_stops_when_it_reads_until_it_is_in_the_foreground,
+    a_signal_to_a_stopped_job_is_forwarded_after_its_continuation,
+    a_background_command_stops_when_it_reads,
 }
 
 const CTRL_C: &str = "\x03";
 const CTRL_Z: &str = "\x1a";
 
-/// A shell that somebody sits at.
+/// An interactive shell.
 struct Shell {
     child: Child,
     screen: Text<File>,
 }
 
 impl Shell {
-    /// Where `run` is `ringctl run` with the socket of the fake.
-    fn start(fake: &Fake) -> Self {
-        let_children_hear();
+    /// Starts the shell, in which `run` is `ringctl run` with the socket of the fake daemon.
+    fn start(fake: &FakeDaemon) -> Self {
+        unignore_signals();
         let pty = openpty(None, None).expect("a terminal");
         for side in [&pty.master, &pty.slave] {
-            // Other tests count what their commands inherit.
+            // Other tests count the descriptors that their commands inherit.
             fcntl(side, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC)).expect("set");
         }
         let side = || Stdio::from(pty.slave.try_clone().expect("a descriptor"));
@@ -53,40 +53,39 @@ impl Shell {
             screen: Text::new(File::from(pty.master)),
         };
         let socket = fake.path().display();
-        shell.types("stty -echo; bind 'set enable-bracketed-paste off'\n");
-        shell.types(&format!(
+        shell.write_input("stty -echo; bind 'set enable-bracketed-paste off'\n");
+        shell.write_input(&format!(
             "run() {{ {RINGCTL} --socket {socket} run \"$@\"; }}\n"
         ));
-        shell.types("echo set''tled\n");
-        shell.shows("settled");
+        shell.write_input("echo set''tled\n");
+        shell.wait_for_text("settled");
         shell
     }
 
-    fn types(&mut self, text: &str) {
+    fn write_input(&mut self, text: &str) {
         self.screen
             .source()
             .write_all(text.as_bytes())
             .expect("it is open");
     }
 
-    /// Waits until the screen shows the text after all that was waited for before; what is shown
-    /// in between.
-    fn shows(&mut self, text: &str) -> String {
+    /// Waits until the screen shows the text after the last one. Returns the text between the two.
+    fn wait_for_text(&mut self, text: &str) -> String {
         let shown = self.screen.take_to(text);
         assert!(shown.ends_with(text), "the shell has ended after {shown:?}");
         shown
     }
 
-    /// Waits until the shell has said that its job is stopped, and asks for a line again.
-    fn shows_stopped(&mut self) {
-        self.shows("Stopped");
-        self.shows("\r\n$ ");
+    /// Waits until the shell has reported the stopped job and shows its prompt.
+    fn wait_for_stop(&mut self) {
+        self.wait_for_text("Stopped");
+        self.wait_for_text("\r\n$ ");
     }
 
-    /// The word that is shown after the text.
-    fn shows_word_after(&mut self, text: &str) -> String {
-        self.shows(text);
-        self.shows("\r\n").trim().to_owned()
+    /// Returns the word that is shown after the text.
+    fn read_word_after(&mut self, text: &str) -> String {
+        self.wait_for_text(text);
+        self.wait_for_text("\r\n").trim().to_owned()
     }
 }
 
@@ -97,8 +96,8 @@ impl Drop for Shell {
     }
 }
 
-/// Asks for a line, when it has said that it is there. What it says then is not to be found in
-/// what the shell says of it.
+/// A shell line that prints its number, reads a line and prints it. Its output does not appear in the shell's echo of
+/// the command.
 const READER: &str = "echo pid:$$; read line </dev/tty; echo li\"\"ne:$line";
 
 fn is_stopped(pid: &str) -> bool {
@@ -106,115 +105,115 @@ fn is_stopped(pid: &str) -> bool {
     stat.contains(") T ")
 }
 
-fn ctrl_c_is_for_the_command_and_the_shell_goes_on() {
-    let fake = Fake::new();
+fn ctrl_c_ends_the_command_but_not_the_shell() {
+    let fake = FakeDaemon::new();
     let mut shell = Shell::start(&fake);
     let line = format!("trap \"echo got-it; exit 3\" INT; {SLEEP}; echo ready; wait");
-    shell.types(&format!("run -c '{line}'; echo code:$?\n"));
-    let mut client = fake.grant(LONG);
-    shell.shows("ready\r\n");
-    shell.types(CTRL_C);
-    shell.shows("got-it");
-    client.unlocked();
-    assert_eq!(shell.shows_word_after("code:"), "3");
-    shell.types("read x; echo again:$x\n");
-    shell.types("mine\n");
+    shell.write_input(&format!("run -c '{line}'; echo code:$?\n"));
+    let mut client = fake.accept_and_grant(LONG);
+    shell.wait_for_text("ready\r\n");
+    shell.write_input(CTRL_C);
+    shell.wait_for_text("got-it");
+    client.wait_for_unlock();
+    assert_eq!(shell.read_word_after("code:"), "3");
+    shell.write_input("read x; echo again:$x\n");
+    shell.write_input("mine\n");
     assert_eq!(
-        shell.shows_word_after("again:"),
+        shell.read_word_after("again:"),
         "mine",
-        "the terminal is the shell's"
+        "the shell has the terminal again"
     );
 }
 
 fn ctrl_c_ends_the_wait() {
-    let fake = Fake::new();
+    let fake = FakeDaemon::new();
     let mut shell = Shell::start(&fake);
-    shell.types("run -- true\n");
-    let mut client = fake.client();
+    shell.write_input("run -- true\n");
+    let mut client = fake.next_client();
     assert_eq!(client.request()["request"], "lock");
-    shell.types(CTRL_C);
-    assert!(client.request().is_null(), "it hangs up");
-    shell.types("echo code:$?\n");
-    assert_eq!(shell.shows_word_after("code:"), "130");
+    shell.write_input(CTRL_C);
+    assert!(client.request().is_null(), "it closes the connection");
+    shell.write_input("echo code:$?\n");
+    assert_eq!(shell.read_word_after("code:"), "130");
 }
 
-fn ctrl_z_stops_the_command_and_fg_lets_it_go_on() {
-    let fake = Fake::new();
+fn ctrl_z_stops_the_command_and_fg_continues_it() {
+    let fake = FakeDaemon::new();
     let mut shell = Shell::start(&fake);
-    shell.types(&format!("run -c '{READER}'\n"));
-    let mut client = fake.grant(LONG);
-    let pid = shell.shows_word_after("pid:");
-    shell.types(CTRL_Z);
-    shell.shows_stopped();
+    shell.write_input(&format!("run -c '{READER}'\n"));
+    let mut client = fake.accept_and_grant(LONG);
+    let pid = shell.read_word_after("pid:");
+    shell.write_input(CTRL_Z);
+    shell.wait_for_stop();
     assert!(is_stopped(&pid));
-    shell.types("fg\n");
-    shell.shows("run");
-    shell.types("typed\n");
-    assert_eq!(shell.shows_word_after("line:"), "typed");
-    client.unlocked();
-    shell.types("echo code:$?\n");
-    assert_eq!(shell.shows_word_after("code:"), "0");
+    shell.write_input("fg\n");
+    shell.wait_for_text("run");
+    shell.write_input("typed\n");
+    assert_eq!(shell.read_word_after("line:"), "typed");
+    client.wait_for_unlock();
+    shell.write_input("echo code:$?\n");
+    assert_eq!(shell.read_word_after("code:"), "0");
 }
 
 fn a_command_in_a_pipeline_gets_the_terminal_when_it_reads() {
-    let fake = Fake::new();
+    let fake = FakeDaemon::new();
     let mut shell = Shell::start(&fake);
-    shell.types(&format!("run -c '{READER}' | cat; echo code:$?\n"));
-    let mut client = fake.grant(LONG);
-    shell.shows_word_after("pid:");
-    shell.types("typed\n");
-    assert_eq!(shell.shows_word_after("line:"), "typed");
-    client.unlocked();
-    assert_eq!(shell.shows_word_after("code:"), "0");
+    shell.write_input(&format!("run -c '{READER}' | cat; echo code:$?\n"));
+    let mut client = fake.accept_and_grant(LONG);
+    shell.read_word_after("pid:");
+    shell.write_input("typed\n");
+    assert_eq!(shell.read_word_after("line:"), "typed");
+    client.wait_for_unlock();
+    assert_eq!(shell.read_word_after("code:"), "0");
 }
 
 fn ctrl_z_stops_a_command_in_a_pipeline() {
-    let fake = Fake::new();
+    let fake = FakeDaemon::new();
     let mut shell = Shell::start(&fake);
     let line = format!("trap \"echo on\" CONT; {SLEEP}; echo pid:$$; while :; do wait $!; done");
-    shell.types(&format!("run -c '{line}' | cat\n"));
-    let mut client = fake.grant(LONG);
-    let pid = shell.shows_word_after("pid:");
-    shell.types(CTRL_Z);
-    // The shell waits for its own processes, of which `ringctl` in a function is none.
-    shell.shows_stopped();
+    shell.write_input(&format!("run -c '{line}' | cat\n"));
+    let mut client = fake.accept_and_grant(LONG);
+    let pid = shell.read_word_after("pid:");
+    shell.write_input(CTRL_Z);
+    // `ringctl` runs in a function here, so it is not a process that the shell waits for.
+    shell.wait_for_stop();
     until("it stops", || is_stopped(&pid));
-    shell.types("fg\n");
-    shell.shows("on\r\n");
-    shell.types(CTRL_C);
-    client.unlocked();
-    shell.types("echo code:${PIPESTATUS[0]}\n");
-    assert_eq!(shell.shows_word_after("code:"), "130");
+    shell.write_input("fg\n");
+    shell.wait_for_text("on\r\n");
+    shell.write_input(CTRL_C);
+    client.wait_for_unlock();
+    shell.write_input("echo code:${PIPESTATUS[0]}\n");
+    assert_eq!(shell.read_word_after("code:"), "130");
 }
 
-fn a_signal_to_a_stopped_job_is_passed_on_when_it_goes_on() {
-    let fake = Fake::new();
+fn a_signal_to_a_stopped_job_is_forwarded_after_its_continuation() {
+    let fake = FakeDaemon::new();
     let mut shell = Shell::start(&fake);
     let line = format!("trap \"echo got-it; exit 3\" TERM; {SLEEP}; echo ready; wait");
-    shell.types(&format!("run -c '{line}'\n"));
-    let mut client = fake.grant(LONG);
-    shell.shows("ready\r\n");
-    shell.types(CTRL_Z);
-    shell.shows_stopped();
-    shell.types("kill %1\n");
-    shell.shows("got-it");
-    client.unlocked();
+    shell.write_input(&format!("run -c '{line}'\n"));
+    let mut client = fake.accept_and_grant(LONG);
+    shell.wait_for_text("ready\r\n");
+    shell.write_input(CTRL_Z);
+    shell.wait_for_stop();
+    shell.write_input("kill %1\n");
+    shell.wait_for_text("got-it");
+    client.wait_for_unlock();
 }
 
-fn a_command_in_the_background_stops_when_it_reads_until_it_is_in_the_foreground() {
-    let fake = Fake::new();
+fn a_background_command_stops_when_it_reads() {
+    let fake = FakeDaemon::new();
     let mut shell = Shell::start(&fake);
-    shell.types(&format!("run -c '{READER}' &\n"));
-    let mut client = fake.grant(LONG);
-    let pid = shell.shows_word_after("pid:");
+    shell.write_input(&format!("run -c '{READER}' &\n"));
+    let mut client = fake.accept_and_grant(LONG);
+    let pid = shell.read_word_after("pid:");
     until("it stops", || is_stopped(&pid));
-    shell.types("\n");
-    // The shell tells of it before its next prompt, once it has noticed.
-    shell.types("while ! jobs | grep Stopped; do :; done\n");
-    shell.shows("Stopped");
-    shell.types("fg\n");
-    shell.shows("run");
-    shell.types("typed\n");
-    assert_eq!(shell.shows_word_after("line:"), "typed");
-    client.unlocked();
+    shell.write_input("\n");
+    // The shell reports the stop before its next prompt, if it has noticed it.
+    shell.write_input("while ! jobs | grep Stopped; do :; done\n");
+    shell.wait_for_text("Stopped");
+    shell.write_input("fg\n");
+    shell.wait_for_text("run");
+    shell.write_input("typed\n");
+    assert_eq!(shell.read_word_after("line:"), "typed");
+    client.wait_for_unlock();
 }

@@ -1,12 +1,13 @@
-//! The granter: the process that has the session of a `ringctl token run`, and grants the token to its keeper.
+//! The granter: the process that has the session of a `ringctl token run`, and grants the token to the keeper.
 //!
-//! It is this program again, started by the keeper, which speaks with it as with a daemon (`super::super::keeper`). It is
-//! another process than the keeper so that either can be killed or stopped: if this one is, the keeper ends the command
-//! before the lease does; if the keeper is, the kernel ends the command's process group, and the granter all else that it
-//! was [handed](Backstops) for that. Then it gives the token back.
+//! The granter is this program again. The keeper starts it, and sends it the same requests as a daemon
+//! (`super::super::keeper`). It is a separate process so that the granter or the keeper can be killed or stopped
+//! without harm. If the granter is killed, the keeper ends the command before the lease ends. If the keeper is
+//! killed, the kernel ends the command's process group, and the granter ends the other processes by the descriptors
+//! that it got ([`Backstops`]). Then it releases the token.
 
-mod port;
-mod wanted;
+mod keeper_socket;
+mod token_request;
 
 use std::ffi::CStr;
 use std::io;
@@ -20,25 +21,24 @@ use ring_runtime::clock;
 use ring_text::hex;
 use rustix::process::getuid;
 
-use super::super::client::Plain;
+use super::super::client::CommonRequest;
 use super::super::keeper::detach;
-use super::holders;
-use super::name::Name;
-use port::Port;
-pub(super) use wanted::Wanted;
+use super::busy;
+use super::name::TokenName;
+use keeper_socket::KeeperSocket;
+pub(super) use token_request::TokenRequest;
 
-/// The name that a granter goes by.
 pub(super) const NAME: &CStr = c"ringd-granter";
-/// The reason of a refusal for a token that others hold.
+/// The reason of a refusal because other clients hold the token.
 pub(super) const BUSY: &str = "busy";
-/// The reason of a refusal where there is no session.
+/// The reason of a refusal because there is no session.
 const NO_SESSION: &str = "no_session";
-/// How long a keeper's work may take to die of its SIGKILL. One that hangs in the kernel does not delay the token's
-/// next holder for longer, as where the keeper itself ends it.
-const LAST_BREATH: Duration = Duration::from_secs(2);
+/// Time that killed work has to disappear. A process that hangs in the kernel delays the token's next holder only for
+/// this time, as in the keeper.
+const EXIT_GRACE: Duration = Duration::from_secs(2);
 
-/// The keeper, as who hands descriptors over.
-fn keeper() -> Client {
+/// Returns the keeper as the client that passes descriptors.
+fn keeper_client() -> Client {
     Client {
         id: 0,
         pid: None,
@@ -46,36 +46,39 @@ fn keeper() -> Client {
     }
 }
 
-/// Asks for a token for the keeper, which speaks to this process over standard input, and holds it until the keeper says that it is
-/// enough, or is gone.
-///
-/// # Errors
-/// A system call failed that does not fail on a healthy system.
-pub(crate) fn grant() -> io::Result<()> {
+/// Runs the granter: it acquires a token for the keeper, which sends requests over standard input. It holds the token
+/// until the keeper releases it or ends.
+pub(crate) fn run_granter() -> io::Result<()> {
     detach(NAME)?;
-    // It must not keep a file system busy.
+    // A working directory would keep its file system from being unmounted.
     chdir("/")?;
-    let mut port = Port::of_stdin()?;
-    let Some(wanted) = port.wait::<Wanted>()? else {
+    let mut keeper = KeeperSocket::of_stdin()?;
+    let Some(request) = keeper.wait_for_first::<TokenRequest>()? else {
         return Ok(());
     };
-    let last = match wanted.open() {
+    let last = match request.open() {
         Ok((mut session, name)) => {
-            let last = serve(&mut port, &mut session, &wanted, &name);
-            // The token is free before the keeper is told so. Who is not heard is logged out by the servers' clock.
+            let last = serve(&mut keeper, &mut session, &request, &name);
+            // The logout comes before the reply, so that the token is free when the keeper learns of the release. If
+            // the logout gets lost, the servers end the session after the client timeout.
             let _ = session.log_out();
             last
         }
         Err(why) => Some(Reply::Error(why)),
     };
     if let Some(reply) = last {
-        port.say(&reply);
+        keeper.send(&reply);
     }
     Ok(())
 }
 
-/// Asks for the token and holds it. Returns what is to be said last, if the keeper is there.
-fn serve(port: &mut Port, session: &mut Session, wanted: &Wanted, name: &Name) -> Option<Reply> {
+/// Acquires the token and holds it. Returns the last reply to the keeper, if there is one.
+fn serve(
+    keeper: &mut KeeperSocket,
+    session: &mut Session,
+    request: &TokenRequest,
+    name: &TokenName,
+) -> Option<Reply> {
     let refusal = |why: &str, text| {
         Some(Reply::Refused(Refusal {
             why: why.to_owned(),
@@ -84,12 +87,12 @@ fn serve(port: &mut Port, session: &mut Session, wanted: &Wanted, name: &Name) -
         }))
     };
     let acquired = session
-        .watch(&*port)
-        .and_then(|()| session.acquire(name.bytes(), wanted.access(), wanted.wait_limits()));
+        .watch(&*keeper)
+        .and_then(|()| session.acquire(name.bytes(), request.access(), request.wait_limits()));
     match acquired {
         Ok(grant) => {
-            let holder = Holder {
-                port,
+            let holder = TokenHolder {
+                keeper,
                 session,
                 name,
                 backstops: Backstops::new(),
@@ -97,46 +100,43 @@ fn serve(port: &mut Port, session: &mut Session, wanted: &Wanted, name: &Name) -
             };
             holder.hold(&grant)
         }
-        // Before the grant a keeper says nothing, but may be gone.
+        // Before the grant the keeper sends nothing. So it has ended.
         Err(Error::Interrupted) => None,
-        Err(Error::NotGranted) => refusal(BUSY, holders::busy(session, name)),
+        Err(Error::NotGranted) => refusal(BUSY, busy::busy_text(session, name)),
         Err(error @ Error::NoSession { .. }) => refusal(NO_SESSION, error.to_string()),
         Err(error) => Some(Reply::Error(error.to_string())),
     }
 }
 
-/// A granter whose token is held.
-struct Holder<'a> {
-    port: &'a mut Port,
+struct TokenHolder<'a> {
+    keeper: &'a mut KeeperSocket,
     session: &'a mut Session,
-    name: &'a Name,
+    name: &'a TokenName,
     backstops: Backstops,
-    /// Whether work may have begun.
+    /// Whether the keeper has passed its descriptors, so that its work may have begun.
     is_bound: bool,
 }
 
-/// What the keeper is there for.
-enum Keeper {
-    /// It holds the token.
-    Holds,
-    /// It has ended the work, or has none.
+enum KeeperState {
+    Holding,
+    /// The keeper has released the token, after its work ended.
     Done,
-    /// It is gone, and has not ended the work.
-    Gone,
+    /// The keeper has ended without ending its work.
+    Ended,
 }
 
-impl Holder<'_> {
+impl TokenHolder<'_> {
     fn hold(mut self, grant: &token::Grant) -> Option<Reply> {
         let (Some(id), Some(until)) = (self.session.id(), self.session.lease()) else {
             return Some(Reply::Error("the session was lost at once".to_owned()));
         };
-        self.port.say(&Reply::Granted(Grant {
+        self.keeper.send(&Reply::Granted(Grant {
             token: None,
             fencing: grant.fence.to_string(),
             grade: None,
             data: hex::encode(&grant.data),
             until_ns: until.as_nanos(),
-            // It is this process that asks the servers, in the time namespace of the work.
+            // This process talks to the servers, and runs in the time namespace of the work.
             clock: clock::of_boot()
                 .ok()
                 .map(|(boot, offset_ns)| BootClock { boot, offset_ns }),
@@ -156,92 +156,93 @@ impl Holder<'_> {
                         .filter(|_| self.session.id() == Some(id));
                     if let Some(until) = lease {
                         let until_ns = until.as_nanos();
-                        self.port.say(&Reply::Renewed(Renewal { until_ns }));
+                        self.keeper.send(&Reply::Renewed(Renewal { until_ns }));
                     }
                 }
-                Ok(Wake::Ready) => match self.hear() {
-                    Keeper::Holds => {}
-                    Keeper::Done => return Some(self.release()),
-                    Keeper::Gone => {
+                Ok(Wake::Ready) => match self.handle_requests() {
+                    KeeperState::Holding => {}
+                    KeeperState::Done => return Some(self.release()),
+                    KeeperState::Ended => {
                         self.end_work();
                         return None;
                     }
                 },
-                Ok(Wake::Event(_) | Wake::Late) => {}
-                Err(error) => return self.lose(&error),
+                Ok(Wake::Event(_) | Wake::TimedOut) => {}
+                Err(error) => return self.on_session_lost(&error),
             }
         }
     }
 
-    /// Hears what the keeper has said, and answers it.
-    fn hear(&mut self) -> Keeper {
-        self.port.receive();
-        while let Some(request) = self.port.next::<Plain>() {
+    /// Receives requests of the keeper and answers them.
+    fn handle_requests(&mut self) -> KeeperState {
+        self.keeper.receive();
+        while let Some(request) = self.keeper.next::<CommonRequest>() {
             match request {
                 Ok(Request::Bind) => {
                     self.is_bound = true;
-                    let descriptors = self.port.descriptors();
-                    let reply = match self.backstops.set(keeper(), descriptors) {
+                    let descriptors = self.keeper.descriptors();
+                    let reply = match self.backstops.set(keeper_client(), descriptors) {
                         Ok(()) => Reply::Done {},
                         Err(why) => Reply::Error(why.to_owned()),
                     };
-                    self.port.say(&reply);
+                    self.keeper.send(&reply);
                 }
                 Ok(Request::Unlock { .. }) => {
-                    self.backstops.cancel(keeper().id);
-                    return Keeper::Done;
+                    self.backstops.cancel(keeper_client().id);
+                    return KeeperState::Done;
                 }
                 _ => {
-                    let text = "a process that grants tokens does not know this request";
-                    self.port.say(&Reply::Error(text.to_owned()));
+                    let text = "ringd-granter does not know this request";
+                    self.keeper.send(&Reply::Error(text.to_owned()));
                 }
             }
         }
-        if self.port.has_ended() {
-            Keeper::Gone
+        if self.keeper.has_ended() {
+            KeeperState::Ended
         } else {
-            Keeper::Holds
+            KeeperState::Holding
         }
     }
 
-    /// The keeper has ended its work.
     fn release(&mut self) -> Reply {
-        // If the session is lost by now the token is not held, which is all that is asked for.
+        // If the session is lost, the token is not held any more, which is the goal.
         let _ = self.session.release(self.name.bytes(), None);
         Reply::Unlocked {}
     }
 
-    /// The keeper is gone: ends its work, and holds the token until nothing of it can be left.
+    /// Ends the work of a keeper that has ended, and holds the token until all processes of the work can have
+    /// disappeared.
     fn end_work(&mut self) {
-        self.backstops.end(keeper().id);
-        let by = clock::now().monotonic + LAST_BREATH;
-        // It is readable for good.
+        self.backstops.end(keeper_client().id);
+        let by = clock::now().monotonic + EXIT_GRACE;
+        // The keeper's closed socket stays readable, so it must not be watched.
         let mut holds = self.is_bound && self.session.unwatch().is_ok();
         while holds {
             let wake = self.session.next(Some(by));
             let is_over = matches!(
                 wake,
-                Ok(Wake::Late | Wake::Event(Event::Lost { .. })) | Err(_)
+                Ok(Wake::TimedOut | Wake::Event(Event::Lost { .. })) | Err(_)
             );
             holds = !is_over;
         }
         let _ = self.session.release(self.name.bytes(), None);
     }
 
-    /// The session is lost. The keeper ends its work by then; here it is waited for.
-    fn lose(mut self, error: &Error) -> Option<Reply> {
-        self.port.say(&Reply::Lost(Loss {
+    /// Handles the loss of the session. The keeper ends its work before the lease ends, and the granter waits for
+    /// that.
+    fn on_session_lost(mut self, error: &Error) -> Option<Reply> {
+        self.keeper.send(&Reply::Lost(Loss {
             why: "session".to_owned(),
             text: error.to_string(),
             until_ns: clock::now().monotonic.as_nanos(),
         }));
         let _ = self.session.log_out();
         loop {
-            match self.hear() {
-                Keeper::Holds => {}
-                Keeper::Done => return Some(Reply::Unlocked {}),
-                Keeper::Gone => {
-                    self.backstops.end(keeper().id);
+            match self.handle_requests() {
+                KeeperState::Holding => {}
+                KeeperState::Done => return Some(Reply::Unlocked {}),
+                KeeperState::Ended => {
+                    self.backstops.end(keeper_client().id);
                     return None;
                 }
             }

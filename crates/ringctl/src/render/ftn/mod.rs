@@ -1,4 +1,4 @@
-//! The status of a server of the token service as people want to read it.
+//! The page about a server of the token service.
 
 #[cfg(test)]
 mod tests;
@@ -7,20 +7,21 @@ use std::io::{self, Write};
 
 use comfy_table::Table;
 use ring_control::ftn::{ServerStatus, Status};
-use ring_control::{Health, NodeStatus, Verdict, harmless};
+use ring_control::{Health, NodeStatus, harmless};
 
-use super::text::{self, LISTED, group, more, short, table, troubles};
-use super::view::{Obstacle, View};
+use super::text::{
+    self, ROWS_MAX, new_table, short_duration, write_counters, write_more, write_troubles,
+};
+use super::view::View;
 
-/// The status of a server.
+/// Clients request tokens over UDP and not at the control socket, so there is never an obstacle.
 pub(crate) struct ServerView {
     status: Status,
     whole: NodeStatus,
 }
 
 impl ServerView {
-    /// Reads a status.
-    pub(crate) fn of(whole: NodeStatus) -> serde_json::Result<Self> {
+    pub(crate) fn new(whole: NodeStatus) -> serde_json::Result<Self> {
         let mut status: Status = whole.json().read()?;
         status.troubles = whole.verdict().troubles;
         Ok(Self { status, whole })
@@ -28,29 +29,25 @@ impl ServerView {
 }
 
 impl View for ServerView {
-    fn verdict(&self) -> Verdict {
-        self.whole.verdict()
+    fn node(&self) -> &NodeStatus {
+        &self.whole
     }
 
-    fn json(&self) -> NodeStatus {
-        self.whole.clone()
-    }
-
-    fn show(&self, output: &mut dyn Write) -> io::Result<()> {
+    fn write_page(&self, output: &mut dyn Write) -> io::Result<()> {
         let status = &self.status;
-        head(status, self.verdict().health, output)?;
+        write_head(status, self.whole.verdict().health, output)?;
         writeln!(output, "\nServers ({})", status.servers.len())?;
-        writeln!(output, "{}", servers(status).trim_fmt())?;
-        troubles(&status.troubles, output)?;
-        sessions(status, output)?;
+        writeln!(output, "{}", server_table(status).trim_fmt())?;
+        write_troubles(&status.troubles, output)?;
+        write_sessions(status, output)?;
         if !status.counters.is_empty() {
             writeln!(output, "\nCounters (those that are not 0)")?;
-            group("", &status.counters, output)?;
+            write_counters("", &status.counters, output)?;
         }
         Ok(())
     }
 
-    fn line(&self) -> String {
+    fn summary(&self) -> String {
         let status = &self.status;
         let leader = status
             .leader
@@ -64,18 +61,17 @@ impl View for ServerView {
             status.tokens
         )
     }
-
-    /// It grants tokens to clients anywhere, and none by way of its control socket.
-    fn obstacle(&self, _: bool) -> Option<Obstacle> {
-        None
-    }
 }
 
-fn head(status: &Status, health: Health, out: &mut dyn Write) -> io::Result<()> {
+fn write_head(status: &Status, health: Health, out: &mut dyn Write) -> io::Result<()> {
     let mut lines = vec![
         (
             "Daemon",
-            format!("ringd {}, up {}", status.ringd, short(status.up_ns)),
+            format!(
+                "ringd {}, up {}",
+                status.ringd,
+                short_duration(status.up_ns)
+            ),
         ),
         (
             "Server",
@@ -93,14 +89,16 @@ fn head(status: &Status, health: Health, out: &mut dyn Write) -> io::Result<()> 
         ),
     ];
     if status.grace_ns > 0 {
-        let left = short(status.grace_ns);
-        let text = format!(
-            "{left} left, in which clients of an earlier run may come back; nothing is granted"
-        );
+        let left = short_duration(status.grace_ns);
+        let text =
+            format!("{left} left for clients of an earlier run to come back; no token is granted");
         lines.push(("Grace", text));
     }
     if let Some(awaited) = &status.survey {
-        let text = format!("asking what is held: clients awaited: {}", awaited.len());
+        let text = format!(
+            "asks clients for held tokens: {} clients awaited",
+            awaited.len()
+        );
         lines.push(("Survey", text));
     }
     let tokens = format!(
@@ -114,7 +112,7 @@ fn head(status: &Status, health: Health, out: &mut dyn Write) -> io::Result<()> 
         size(status.max_memory_bytes)
     );
     lines.push(("Memory", memory));
-    text::head(lines, out)
+    text::write_head(lines, out)
 }
 
 fn role(status: &Status) -> String {
@@ -125,7 +123,7 @@ fn role(status: &Status) -> String {
     };
     let role = harmless(&status.role);
     if status.leader.is_none() {
-        return format!("{role}: no leader is heard");
+        return format!("{role}: no leader is known");
     }
     format!(
         "{role}, {authority}, configuration {}",
@@ -137,13 +135,13 @@ fn state(status: &Status) -> String {
     let serves = if status.is_serving() {
         "serves its tokens"
     } else {
-        "serves nothing"
+        "serves no tokens"
     };
     format!("{}, {serves}", harmless(&status.state))
 }
 
-fn servers(status: &Status) -> Table {
-    let mut table = table([" N", "SERVER", "STATE", ""]);
+fn server_table(status: &Status) -> Table {
+    let mut table = new_table([" N", "SERVER", "STATE", ""]);
     for (index, server) in status.servers.iter().enumerate() {
         table.add_row(row(status, index, server));
     }
@@ -165,18 +163,18 @@ fn row(status: &Status, index: usize, server: &ServerStatus) -> [String; 4] {
     ]
 }
 
-fn sessions(status: &Status, out: &mut dyn Write) -> io::Result<()> {
+fn write_sessions(status: &Status, out: &mut dyn Write) -> io::Result<()> {
     if status.sessions.is_empty() {
         return Ok(());
     }
     writeln!(out, "\nSessions ({})", status.sessions.len())?;
-    for session in status.sessions.iter().take(LISTED) {
+    for session in status.sessions.iter().take(ROWS_MAX) {
         writeln!(out, "  {:<12}{}", session.id, harmless(&session.address))?;
     }
-    more(status.sessions.len(), out)
+    write_more(status.sessions.len(), out)
 }
 
-/// A number of bytes in the largest unit of which it has one: `600 B`, `1.2 MiB`.
+/// Formats a number of bytes in the largest unit that fits: `600 B`, `1.2 MiB`.
 fn size(bytes: usize) -> String {
     let units = [("GiB", 30), ("MiB", 20), ("KiB", 10)];
     let fitting = units.into_iter().find(|(_, shift)| bytes >> shift > 0);

@@ -25,19 +25,19 @@ fn example() -> Value {
 
 fn view(status: &Value) -> ServerView {
     let status: Status = serde_json::from_value(status.clone()).unwrap();
-    ServerView::of(NodeStatus::from(&status)).unwrap()
+    ServerView::new(NodeStatus::from(&status)).unwrap()
 }
 
 fn page(status: &Value) -> String {
     let mut out = Vec::new();
-    view(status).show(&mut out).unwrap();
+    view(status).write_page(&mut out).unwrap();
     let page = String::from_utf8(out).unwrap();
     let lines: Vec<_> = page.lines().map(str::trim_end).collect();
     lines.join("\n") + "\n"
 }
 
 #[test]
-fn the_page_shows_servers_leader_tokens_and_what_is_wrong() {
+fn the_page_shows_servers_leader_tokens_and_troubles() {
     let expected = "\
 Daemon       ringd 0.1.0, up 3m 5s
 Server       1 of the list with signature -77
@@ -64,15 +64,15 @@ Counters (those that are not 0)
 ";
     assert_eq!(page(&example()), expected);
     let line = "follower READY leader 0 configuration 12 sessions 1 tokens 3";
-    assert_eq!(view(&example()).line(), line);
+    assert_eq!(view(&example()).summary(), line);
 }
 
 #[test]
-fn a_server_that_serves_nothing_says_what_it_waits_for() {
+fn the_page_shows_what_a_server_without_tokens_waits_for() {
     for (key, value) in [("state", json!("BOOTING")), ("authority", json!(false))] {
         let mut status = example();
         status[key] = value;
-        assert!(page(&status).contains("serves nothing"), "{key}");
+        assert!(page(&status).contains("serves no tokens"), "{key}");
     }
     let mut status = example();
     status["state"] = json!("BOOTING");
@@ -81,13 +81,13 @@ fn a_server_that_serves_nothing_says_what_it_waits_for() {
     let page = page(&status);
     assert!(page.contains("Grace        2s left"), "{page}");
     assert!(
-        page.contains("Survey       asking what is held: clients awaited: 1"),
+        page.contains("Survey       asks clients for held tokens: 1 clients awaited"),
         "{page}"
     );
 }
 
 #[test]
-fn what_others_have_chosen_does_nothing_to_a_terminal_and_a_long_list_is_cut() {
+fn control_characters_are_escaped_and_a_long_list_is_cut() {
     let mut status = example();
     status["servers"][0]["name"] = json!("a\u{1b}[2J:1");
     let sessions = (0..140).map(|id| json!({"id": id, "address": "192.0.2.9:1"}));

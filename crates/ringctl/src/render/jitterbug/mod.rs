@@ -1,4 +1,4 @@
-//! The status of a node of a Jitterbug ring as people want to read it.
+//! The page about a node of a Jitterbug ring.
 
 #[cfg(test)]
 mod tests;
@@ -7,24 +7,22 @@ use std::io::{self, Write};
 
 use comfy_table::Table;
 use ring_control::jitterbug::{LEADER, Status, WAITER};
-use ring_control::{NodeStatus, Verdict, harmless};
+use ring_control::{NodeStatus, harmless};
 use ring_text::format_bytes;
 
-use super::text::{self, LISTED, group, more, table, troubles};
+use super::text::{self, ROWS_MAX, new_table, write_counters, write_more, write_troubles};
 use super::view::{Obstacle, View};
 
-/// The most characters of data that are shown.
-const SHOWN: usize = 64;
+/// Maximum number of characters of data that are shown.
+const DATA_CHARS_MAX: usize = 64;
 
-/// The status of a node.
 pub(crate) struct NodeView {
     status: Status,
     whole: NodeStatus,
 }
 
 impl NodeView {
-    /// Reads a status.
-    pub(crate) fn of(whole: NodeStatus) -> serde_json::Result<Self> {
+    pub(crate) fn new(whole: NodeStatus) -> serde_json::Result<Self> {
         let mut status: Status = whole.json().read()?;
         status.troubles = whole.verdict().troubles;
         Ok(Self { status, whole })
@@ -32,54 +30,50 @@ impl NodeView {
 }
 
 impl View for NodeView {
-    fn verdict(&self) -> Verdict {
-        self.whole.verdict()
+    fn node(&self) -> &NodeStatus {
+        &self.whole
     }
 
-    fn json(&self) -> NodeStatus {
-        self.whole.clone()
-    }
-
-    fn show(&self, output: &mut dyn Write) -> io::Result<()> {
+    fn write_page(&self, output: &mut dyn Write) -> io::Result<()> {
         let status = &self.status;
-        head(status, output)?;
+        write_head(status, output)?;
         writeln!(
             output,
             "\nNodes ({}, in the order of the token)",
             status.nodes.len()
         )?;
-        writeln!(output, "{}", nodes(status).trim_fmt())?;
-        more(status.nodes.len(), output)?;
-        troubles(&status.troubles, output)?;
+        writeln!(output, "{}", node_table(status).trim_fmt())?;
+        write_more(status.nodes.len(), output)?;
+        write_troubles(&status.troubles, output)?;
         if !status.to_add.is_empty() {
             writeln!(output, "\nTo be added ({})", status.to_add.len())?;
-            for node in status.to_add.iter().take(LISTED) {
+            for node in status.to_add.iter().take(ROWS_MAX) {
                 writeln!(output, "  {:<40}{}", harmless(&node.address), node.port)?;
             }
-            more(status.to_add.len(), output)?;
+            write_more(status.to_add.len(), output)?;
         }
         writeln!(output, "\nCounters (those that are not 0)")?;
-        group("", &status.counters.plain, output)?;
-        group("dropped", &status.counters.dropped, output)
+        write_counters("", &status.counters.plain, output)?;
+        write_counters("dropped", &status.counters.dropped, output)
     }
 
-    fn line(&self) -> String {
+    fn summary(&self) -> String {
         let status = &self.status;
         format!(
             "{} token_id {} nodes {} data {}",
             harmless(&status.state),
             status.token_id,
             status.nodes.len(),
-            data(status)
+            data_text(status)
         )
     }
 
     fn obstacle(&self, _: bool) -> Option<Obstacle> {
         Some(match self.status.state.as_str() {
             LEADER => Obstacle::passing(
-                "this node has the token: a program of this machine works with it, or it is being handed on",
+                "this node has the token: a program of this machine uses it, or it is being passed on",
             ),
-            WAITER => Obstacle::passing("the token is at another node, and comes round"),
+            WAITER => Obstacle::passing("the token is at another node, and will come here"),
             _ if self.status.address.is_none() => Obstacle::lasting(format!(
                 "{} has no address",
                 harmless(&self.status.interface)
@@ -89,7 +83,7 @@ impl View for NodeView {
     }
 }
 
-fn head(status: &Status, out: &mut dyn Write) -> io::Result<()> {
+fn write_head(status: &Status, out: &mut dyn Write) -> io::Result<()> {
     let state = match status.state.as_str() {
         LEADER => "leader: it has the token",
         WAITER => "waiter: the token is at another node",
@@ -113,28 +107,28 @@ fn head(status: &Status, out: &mut dyn Write) -> io::Result<()> {
         ("List", format!("hash {}", status.node_list_hash)),
         (
             "Data",
-            format!("{}, {}", format_bytes(status.data_len), data(status)),
+            format!("{}, {}", format_bytes(status.data_len), data_text(status)),
         ),
     ];
-    text::head(lines, out)
+    text::write_head(lines, out)
 }
 
-/// Data as text where it is text, else in digits; cut.
-fn data(status: &Status) -> String {
+/// Returns the data as text if they are text, otherwise in digits; cut to a maximum length.
+fn data_text(status: &Status) -> String {
     let text = match &status.data {
         _ if status.data_len == 0 => return "none".to_owned(),
         Some(text) => harmless(text),
         None => format!("hexadecimal {}", harmless(&status.data_hex)),
     };
-    match text.char_indices().nth(SHOWN) {
+    match text.char_indices().nth(DATA_CHARS_MAX) {
         Some((at, _)) => format!("{}…", &text[..at]),
         None => text,
     }
 }
 
-fn nodes(status: &Status) -> Table {
-    let mut table = table([" ADDRESS", "PORT", "PENALTY", ""]);
-    for node in status.nodes.iter().take(LISTED) {
+fn node_table(status: &Status) -> Table {
+    let mut table = new_table([" ADDRESS", "PORT", "PENALTY", ""]);
+    for node in status.nodes.iter().take(ROWS_MAX) {
         let own = status.address.as_ref() == Some(&node.address);
         let penalty = match (node.penalty.threshold, node.penalty.count) {
             (0, 0) => String::new(),

@@ -14,17 +14,17 @@ fn view(change: impl FnOnce(&mut serde_json::Value)) -> NodeView {
     });
     change(&mut status);
     let status: NodeStatus = serde_json::from_value(status).expect("it is JSON");
-    NodeView::of(status).expect("it is a status")
+    NodeView::new(status).expect("it is a status")
 }
 
 fn page(view: &NodeView) -> String {
     let mut page = Vec::new();
-    view.show(&mut page).expect("a vector takes all");
+    view.write_page(&mut page).expect("a vector takes all");
     String::from_utf8(page).expect("it is text")
 }
 
 #[test]
-fn the_page_shows_what_the_node_is_its_list_and_its_counters() {
+fn the_page_shows_state_list_and_counters() {
     let view = view(|_| ());
     let page = page(&view);
     for part in [
@@ -40,11 +40,11 @@ fn the_page_shows_what_the_node_is_its_list_and_its_counters() {
         assert!(page.contains(part), "{part}: {page}");
     }
     assert!(!page.contains("merged") && !page.contains("late"), "{page}");
-    assert_eq!(view.line(), "leader token_id 7 nodes 2 data 42");
+    assert_eq!(view.summary(), "leader token_id 7 nodes 2 data 42");
 }
 
 #[test]
-fn data_that_is_no_text_is_shown_in_digits_and_cut() {
+fn binary_data_are_shown_in_digits_and_cut() {
     let view = view(|status| {
         status["data"] = json!(null);
         status["data_hex"] = json!("ff".repeat(256));
@@ -56,7 +56,7 @@ fn data_that_is_no_text_is_shown_in_digits_and_cut() {
 }
 
 #[test]
-fn what_keeps_the_token_away_is_said() {
+fn the_obstacle_of_a_node_without_a_ring_is_named() {
     let orphan = view(|status| status["state"] = json!("orphan"));
     assert!(
         orphan

@@ -1,4 +1,4 @@
-//! A node of a ring as people want to see it.
+//! The page and the texts about a node of a ring.
 
 pub(crate) mod members;
 mod obstacle;

@@ -1,4 +1,4 @@
-//! Why the token does not come.
+//! The reason why the token does not come at once.
 
 use std::time::Duration;
 
@@ -8,9 +8,8 @@ use ring_text::format_duration;
 
 use super::super::view::Obstacle;
 
-/// Returns why the token does not come at once.
 pub(super) fn obstacle(status: &Status, requires_quorum: bool) -> Obstacle {
-    if let Some(why) = own_obstacle(status, requires_quorum) {
+    if let Some(why) = lasting_obstacle(status, requires_quorum) {
         return Obstacle::lasting(why);
     }
     let holder = status.clients.iter().find(|client| client.holds);
@@ -20,7 +19,7 @@ pub(super) fn obstacle(status: &Status, requires_quorum: bool) -> Obstacle {
             Obstacle::passing(format!("held by {label} on this machine"))
         }
         (Some(owner), None) if *owner == status.mac => Obstacle::passing(format!(
-            "this node owns the token, and may not grant it yet; its grade is {}",
+            "this node owns the token but may not grant it yet; its grade is {}",
             status.grade
         )),
         (Some(owner), None) => match &status.holder {
@@ -34,30 +33,30 @@ pub(super) fn obstacle(status: &Status, requires_quorum: bool) -> Obstacle {
             None => Obstacle::passing(format!("{owner} owns the token")),
         },
         (None, None) if status.deaf => {
-            Obstacle::lasting("no owner is known: this node hears nobody")
+            Obstacle::lasting("no owner is known: this node hears no other member")
         }
         (None, None) => Obstacle::lasting("no owner is known"),
     }
 }
 
-/// Returns what keeps this node from owning the token until somebody does something.
-fn own_obstacle(status: &Status, requires_quorum: bool) -> Option<String> {
+/// Returns the reason why this node cannot own the token until a person acts.
+fn lasting_obstacle(status: &Status, requires_quorum: bool) -> Option<String> {
     let quorum = &status.quorum;
     Some(if status.link != "up" {
         format!("{} has no link", status.interface)
     } else if !status.stored {
-        "ringd cannot write its state file, and this node owns nothing until it can".to_owned()
+        "ringd cannot write its state file, and cannot own the token until it can".to_owned()
     } else if status.paused {
-        "this node is paused; ringctl resume ends that".to_owned()
+        "this node is paused; ringctl resume ends the pause".to_owned()
     } else if status.unfit {
-        "no member takes the token from this node, which therefore owns nothing; ringctl resume ends that".to_owned()
+        "no member takes the token from this node, so it must not own it; ringctl resume ends this state".to_owned()
     } else if status.apart {
-        "the times of this node differ from the ring's by a factor of more than 10, and it owns nothing; start ringd with the \
-         options of the other members"
+        "the times of this node differ from the ring's by a factor of more than 10, so it must not own the token; start \
+         ringd with the options of the other members"
             .to_owned()
     } else if requires_quorum && quorum.present < quorum.needed {
         format!(
-            "no quorum is possible: {} of {} members are there, {} are needed",
+            "no quorum is possible: {} of {} members are present, {} are needed",
             quorum.present, quorum.ring, quorum.needed
         )
     } else {
@@ -71,12 +70,11 @@ mod tests {
     use super::{Obstacle, obstacle};
     use ring_control::lab2::{HolderStatus, Status};
 
-    /// Changes what a status shows.
     type Change = fn(&mut Status);
 
     #[test]
-    fn what_keeps_the_token_from_its_user_is_said() {
-        let of: [(Change, &str); 11] = [
+    fn each_obstacle_is_named() {
+        let cases: [(Change, &str); 11] = [
             (|it| it.link = "is down".to_owned(), "eth0 has no link"),
             (|it| it.stored = false, "cannot write its state file"),
             (|it| it.paused = true, "paused; ringctl resume"),
@@ -85,7 +83,7 @@ mod tests {
             (|it| it.quorum.present = 1, "no quorum is possible: 1 of"),
             (
                 |it| it.owner = Some(it.mac.clone()),
-                "this node owns the token, and may not grant it yet; its grade is alone",
+                "this node owns the token but may not grant it yet; its grade is alone",
             ),
             (|_| {}, "02:00:00:00:00:02 owns the token"),
             (
@@ -97,16 +95,19 @@ mod tests {
                 },
                 "held by backup on 02:00:00:00:00:02 for 1m 1s",
             ),
-            (|it| (it.owner, it.deaf) = (None, true), "hears nobody"),
+            (
+                |it| (it.owner, it.deaf) = (None, true),
+                "hears no other member",
+            ),
             (|it| it.owner = None, "no owner is known"),
         ];
-        for (is_so, part) in of {
+        for (change, part) in cases {
             let mut status = example();
             status.clients.clear();
-            is_so(&mut status);
+            change(&mut status);
             let Obstacle { text, since, .. } = obstacle(&status, true);
-            let said = text + &since;
-            assert!(said.contains(part), "{said}");
+            let reason = text + &since;
+            assert!(reason.contains(part), "{reason}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The status of a node of a ring as people want to read it.
+//! The page about a node of a ring.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -10,26 +10,24 @@ use ring_control::lab2::{
 };
 use ring_control::{Percentiles, harmless};
 
-use super::super::text::{self, LISTED, group, more, short, table, troubles};
+use super::super::text::{
+    self, ROWS_MAX, new_table, short_duration, write_counters, write_more, write_troubles,
+};
 
-/// Writes the status.
-///
-/// # Errors
-/// `out` takes nothing.
-pub(crate) fn status(status: &Status, out: &mut dyn Write) -> io::Result<()> {
-    head(status, out)?;
+pub(crate) fn write_status(status: &Status, out: &mut dyn Write) -> io::Result<()> {
+    write_head(status, out)?;
     writeln!(out, "\nMembers ({})", status.members.len())?;
-    writeln!(out, "{}", members(status).trim_fmt())?;
-    more(status.members.len(), out)?;
-    troubles(&status.troubles, out)?;
-    clients(status, out)?;
-    runs(status, out)?;
-    locks(&status.locks, out)?;
-    constants(&status.constants, out)?;
-    counters(&status.counters, out)
+    writeln!(out, "{}", member_table(status).trim_fmt())?;
+    write_more(status.members.len(), out)?;
+    write_troubles(&status.troubles, out)?;
+    write_clients(status, out)?;
+    write_runs(status, out)?;
+    write_locks(&status.locks, out)?;
+    write_constants(&status.constants, out)?;
+    write_all_counters(&status.counters, out)
 }
 
-fn head(status: &Status, out: &mut dyn Write) -> io::Result<()> {
+fn write_head(status: &Status, out: &mut dyn Write) -> io::Result<()> {
     let link = match status.link.as_str() {
         "up" => String::new(),
         why => format!(" ({} {why})", status.interface),
@@ -40,34 +38,39 @@ fn head(status: &Status, out: &mut dyn Write) -> io::Result<()> {
         .map_or_else(|| "none known".to_owned(), |token| token.fencing.clone());
     let owner = match &status.owner {
         Some(owner) if *owner == status.mac => format!("{owner} (this node)"),
-        Some(owner) => called(status, owner),
+        Some(owner) => mac_with_name(status, owner),
         None => "unknown".to_owned(),
     };
-    let heard = status
-        .heard_about_token_ns
-        .map_or_else(|| "never".to_owned(), |ns| format!("{} ago", short(ns)));
+    let heard = status.heard_about_token_ns.map_or_else(
+        || "never".to_owned(),
+        |ns| format!("{} ago", short_duration(ns)),
+    );
     let mut lines = vec![
-        ("Daemon", daemon(status)),
+        ("Daemon", daemon_text(status)),
         (
             "Interface",
             format!("{}, MAC {}{link}", status.interface, status.mac),
         ),
         ("Health", status.health.name().to_owned()),
         ("State", status.standing()),
-        ("Quorum", quorum(status.quorum)),
+        ("Quorum", quorum_text(status.quorum)),
         ("Token", token),
         ("Owner", owner),
     ];
-    lines.extend(status.holder.as_ref().map(|it| ("Held by", holder(it))));
+    lines.extend(
+        status
+            .holder
+            .as_ref()
+            .map(|it| ("Held by", holder_text(it))),
+    );
     lines.extend([
         ("Token heard", heard),
         ("Ring hash", status.ring_hash.clone()),
     ]);
-    text::head(lines, out)
+    text::write_head(lines, out)
 }
 
-/// A member's address with its name.
-fn called(status: &Status, mac: &str) -> String {
+fn mac_with_name(status: &Status, mac: &str) -> String {
     let member = status.members.iter().find(|member| member.mac == mac);
     match member.and_then(|member| member.name.as_deref()) {
         Some(name) => format!("{mac} ({})", harmless(name)),
@@ -75,41 +78,38 @@ fn called(status: &Status, mac: &str) -> String {
     }
 }
 
-fn quorum(quorum: QuorumStatus) -> String {
+fn quorum_text(quorum: QuorumStatus) -> String {
     let QuorumStatus {
         present,
         needed,
         ring,
     } = quorum;
-    format!("{needed} of {ring} members needed, {present} there")
+    format!("{needed} of {ring} members needed, {present} present")
 }
 
-/// The program that holds the token, and for how long.
-fn holder(holder: &HolderStatus) -> String {
+fn holder_text(holder: &HolderStatus) -> String {
     let HolderStatus { program, since_ns } = holder;
-    format!("{} for {}", harmless(program), short(*since_ns))
+    format!("{} for {}", harmless(program), short_duration(*since_ns))
 }
 
-/// Which daemon answers, and since when it runs.
-fn daemon(status: &Status) -> String {
+fn daemon_text(status: &Status) -> String {
     let started = SystemTime::UNIX_EPOCH + Duration::from_millis(status.started_ms);
     let started = humantime::format_rfc3339_seconds(started);
-    let up = short(status.up_ns);
+    let up = short_duration(status.up_ns);
     format!("ringd {}, started {started}, {up} ago", status.ringd)
 }
 
-/// Who on this machine holds the token, or waits for it.
-fn clients(status: &Status, out: &mut dyn Write) -> io::Result<()> {
+fn write_clients(status: &Status, out: &mut dyn Write) -> io::Result<()> {
     if status.clients.is_empty() {
         return Ok(());
     }
     writeln!(out, "\nClients ({})", status.clients.len())?;
-    for client in status.clients.iter().take(LISTED) {
+    for client in status.clients.iter().take(ROWS_MAX) {
         let pid = client
             .pid
             .map_or_else(|| "?".to_owned(), |pid| pid.to_string());
         let does = if client.holds { "holds" } else { "waits" };
-        let since = short(client.since_ns);
+        let since = short_duration(client.since_ns);
         let require = match client.require {
             Some(Grade::Quorum) => ", requires quorum",
             Some(Grade::View) => ", requires view",
@@ -124,15 +124,14 @@ fn clients(status: &Status, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// The last run of each job that runs once in a period.
-fn runs(status: &Status, out: &mut dyn Write) -> io::Result<()> {
+fn write_runs(status: &Status, out: &mut dyn Write) -> io::Result<()> {
     if status.runs.is_empty() {
         return Ok(());
     }
-    writeln!(out, "\nJobs, run once in a period ({})", status.runs.len())?;
+    writeln!(out, "\nJobs, run once per period ({})", status.runs.len())?;
     for run in &status.runs {
-        let (began, every) = (short(run.began_ns), short(run.every_ns));
-        let (name, runner) = (harmless(&run.name), called(status, &run.runner));
+        let (began, every) = (short_duration(run.began_ns), short_duration(run.every_ns));
+        let (name, runner) = (harmless(&run.name), mac_with_name(status, &run.runner));
         let what = match run.outcome.as_str() {
             "begun" if run.lost => format!("lost, began {began} ago on {runner}"),
             "begun" => format!("running on {runner} for {began}"),
@@ -143,8 +142,7 @@ fn runs(status: &Status, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// What has become of all locks of this machine.
-fn locks(locks: &LockTotals, out: &mut dyn Write) -> io::Result<()> {
+fn write_locks(locks: &LockTotals, out: &mut dyn Write) -> io::Result<()> {
     let sum = |counts: &BTreeMap<String, u64>| {
         let sum: u64 = counts.values().sum();
         let some = counts.iter().filter(|(_, count)| **count > 0);
@@ -162,9 +160,9 @@ fn locks(locks: &LockTotals, out: &mut dyn Write) -> io::Result<()> {
     )
 }
 
-fn members(status: &Status) -> Table {
-    let mut table = table([" MAC", "IP", "NAME", "STATE", "PENALTY", "LAST SEEN", ""]);
-    for member in status.members.iter().take(LISTED) {
+fn member_table(status: &Status) -> Table {
+    let mut table = new_table([" MAC", "IP", "NAME", "STATE", "PENALTY", "LAST SEEN", ""]);
+    for member in status.members.iter().take(ROWS_MAX) {
         table.add_row(row(status, member));
     }
     table
@@ -174,7 +172,7 @@ fn row(status: &Status, member: &MemberStatus) -> [String; 7] {
     let is_self = member.mac == status.mac;
     let seen = match member.last_seen_ns {
         _ if is_self => "now".to_owned(),
-        Some(ns) => format!("{} ago", short(ns)),
+        Some(ns) => format!("{} ago", short_duration(ns)),
         None => "never".to_owned(),
     };
     let is_owner = status.owner.as_ref() == Some(&member.mac);
@@ -205,24 +203,24 @@ fn row(status: &Status, member: &MemberStatus) -> [String; 7] {
     ]
 }
 
-fn constants(constants: &ConstantsStatus, out: &mut dyn Write) -> io::Result<()> {
+fn write_constants(constants: &ConstantsStatus, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "\nConstants")?;
     writeln!(
         out,
         "  heartbeat {}, waiter timeout {}, looser timeout {}, answer timeout {}",
-        short(constants.heartbeat_ns),
-        short(constants.waiter_timeout_ns),
-        short(constants.looser_timeout_ns),
-        short(constants.looser_answer_timeout_ns),
+        short_duration(constants.heartbeat_ns),
+        short_duration(constants.waiter_timeout_ns),
+        short_duration(constants.looser_timeout_ns),
+        short_duration(constants.looser_answer_timeout_ns),
     )?;
     writeln!(
         out,
         "  take timeout {}, take attempts {}, idle hold {}, EtherType {}, max members {}, expect {}",
-        short(constants.take_timeout_ns),
+        short_duration(constants.take_timeout_ns),
         constants.take_attempts,
         constants
             .idle_hold_ns
-            .map_or_else(|| "forever".to_owned(), short),
+            .map_or_else(|| "forever".to_owned(), short_duration),
         constants.ethertype,
         constants.max_members,
         constants
@@ -231,15 +229,15 @@ fn constants(constants: &ConstantsStatus, out: &mut dyn Write) -> io::Result<()>
     )
 }
 
-fn counters(counters: &Counters, out: &mut dyn Write) -> io::Result<()> {
+fn write_all_counters(counters: &Counters, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "\nCounters (those that are not 0)")?;
     writeln!(
         out,
-        "  hand-overs {}, failed {}",
+        "  handovers {}, failed {}",
         counters.hand_overs, counters.hand_overs_failed
     )?;
     if counters.hand_overs > 0 {
-        latency(&counters.hand_over_latency, out)?;
+        write_latency(&counters.hand_over_latency, out)?;
     }
     let single = |name: &str, value| BTreeMap::from([(name.to_owned(), value)]);
     let groups = [
@@ -256,19 +254,19 @@ fn counters(counters: &Counters, out: &mut dyn Write) -> io::Result<()> {
         ("late", &single("wake-ups", counters.late_wake_ups)),
     ];
     for (name, counts) in groups {
-        group(name, counts, out)?;
+        write_counters(name, counts, out)?;
     }
     Ok(())
 }
 
-fn latency(latency: &Percentiles, out: &mut dyn Write) -> io::Result<()> {
+fn write_latency(latency: &Percentiles, out: &mut dyn Write) -> io::Result<()> {
     writeln!(
         out,
-        "  hand-over latency: min {}, p50 {}, p90 {}, p99 {}, max {}",
-        short(latency.min_ns),
-        short(latency.p50_ns),
-        short(latency.p90_ns),
-        short(latency.p99_ns),
-        short(latency.max_ns),
+        "  handover latency: min {}, p50 {}, p90 {}, p99 {}, max {}",
+        short_duration(latency.min_ns),
+        short_duration(latency.p50_ns),
+        short_duration(latency.p90_ns),
+        short_duration(latency.p99_ns),
+        short_duration(latency.max_ns),
     )
 }

@@ -4,7 +4,7 @@ use ring_control::lab2::{
     PendingReason, QuorumStatus, Status, TokenStatus,
 };
 
-use super::page::status;
+use super::page::write_status;
 
 fn member(last: u8) -> MemberStatus {
     MemberStatus {
@@ -20,7 +20,6 @@ fn member(last: u8) -> MemberStatus {
     }
 }
 
-/// A member of a ring of three, and all that is shown of it.
 pub(crate) fn example() -> Status {
     let mut counters = Counters {
         hand_overs: 12,
@@ -97,9 +96,12 @@ fn client(label: &str, holds: bool) -> ClientStatus {
 }
 
 #[test]
-fn the_program_that_holds_the_token_on_another_machine_is_shown() {
+fn the_holder_on_another_machine_is_shown() {
     let mut shown = example();
-    assert!(!text(&shown).contains("Held by"), "nobody holds it");
+    assert!(
+        !text(&shown).contains("Held by"),
+        "no program holds the token"
+    );
     shown.holder = Some(HolderStatus {
         program: "nightly\n".to_owned(),
         since_ns: 60_000_000_000,
@@ -112,7 +114,7 @@ fn the_program_that_holds_the_token_on_another_machine_is_shown() {
 }
 
 #[test]
-fn what_a_client_calls_itself_is_shown_and_not_obeyed() {
+fn control_characters_of_a_label_are_escaped() {
     let mut shown = example();
     shown.clients = vec![client("it's\u{1b}[2J\n", true)];
     let text = text(&shown);
@@ -121,15 +123,15 @@ fn what_a_client_calls_itself_is_shown_and_not_obeyed() {
 
 fn text(shown: &Status) -> String {
     let mut out = Vec::new();
-    status(shown, &mut out).unwrap();
+    write_status(shown, &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 
 #[test]
-fn a_pause_is_shown_and_what_it_waits_for() {
+fn a_pause_is_shown_with_its_obstacle() {
     let mut paused = example();
     paused.paused = true;
-    assert!(text(&paused).contains("WAITER, paused: owns nothing\n"));
+    assert!(text(&paused).contains("WAITER, paused: does not own the token\n"));
     paused.state = "OWNER".to_owned();
     paused.pausing = Some(PendingReason::Token);
     let text = text(&paused);
@@ -140,7 +142,7 @@ fn a_pause_is_shown_and_what_it_waits_for() {
 }
 
 #[test]
-fn the_page_shows_all_that_is_known_and_only_counters_that_count() {
+fn the_page_shows_everything_but_counters_of_0() {
     let page = text(&example());
     let lines: Vec<_> = page.lines().map(str::trim_end).collect();
     let expected = "\
@@ -148,7 +150,7 @@ Daemon       ringd 0.1.0, started 1970-01-01T00:00:01Z, 3m 5s ago
 Interface    eth0, MAC 02:00:00:00:00:01
 Health       degraded
 State        WAITER
-Quorum       2 of 3 members needed, 2 there
+Quorum       2 of 3 members needed, 2 present
 Token        17-02:00:00:00:00:01-3
 Owner        02:00:00:00:00:02 (lab2)
 Token heard  12.3ms ago
@@ -173,14 +175,14 @@ Constants
   take timeout 5ms, take attempts 3, idle hold 10ms, EtherType 0x88b5, max members 4096, expect 3
 
 Counters (those that are not 0)
-  hand-overs 12, failed 0
-  hand-over latency: min 0, p50 37.4us, p90 0, p99 0, max 0
+  handovers 12, failed 0
+  handover latency: min 0, p50 37.4us, p90 0, p99 0, max 0
   received      PING                               7";
     assert_eq!(lines.join("\n"), expected);
 }
 
 #[test]
-fn what_is_not_there_is_not_shown_or_said_to_be_missing() {
+fn missing_values_are_left_out_or_named() {
     let mut shown = example();
     (shown.token, shown.owner, shown.heard_about_token_ns) = (None, None, None);
     (shown.constants.expect, shown.constants.idle_hold_ns) = (None, None);

@@ -1,4 +1,4 @@
-//! The status and the events of a ring, for people.
+//! The view of a ring's node, and the texts of its events.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -7,76 +7,75 @@ use ring_control::lab2::{RingEvent, Status, TokenStatus};
 use ring_control::{EventMessage, NodeStatus, Verdict, harmless};
 
 use super::super::view::{Obstacle, View};
-use super::members::{self, named};
+use super::members::{self, append_names};
 use super::obstacle::obstacle;
 use super::page;
 
-/// The status of a node of a ring, with the names that this machine knows its members by.
-pub(crate) struct RingView(Status);
+/// The status of a ring's node, with the names of its members on this machine.
+pub(crate) struct RingView {
+    status: Status,
+    node: NodeStatus,
+}
 
 impl RingView {
-    /// Reads a status.
-    pub(crate) fn of(node: &NodeStatus) -> serde_json::Result<Self> {
+    pub(crate) fn new(node: &NodeStatus) -> serde_json::Result<Self> {
         let mut status: Status = node.json().read()?;
-        members::give_to(&mut status);
+        members::add_names(&mut status);
         let Verdict { health, troubles } = node.verdict();
-        let troubles = troubles.iter().map(|text| named(text, &status));
+        let troubles = troubles.iter().map(|text| append_names(text, &status));
         (status.troubles, status.health) = (troubles.collect(), health);
-        Ok(Self(status))
+        let node = NodeStatus::from(&status);
+        Ok(Self { status, node })
     }
 }
 
 impl View for RingView {
-    fn verdict(&self) -> Verdict {
-        Verdict {
-            health: self.0.health,
-            troubles: self.0.troubles.clone(),
-        }
+    fn node(&self) -> &NodeStatus {
+        &self.node
     }
 
-    fn json(&self) -> NodeStatus {
-        NodeStatus::from(&self.0)
+    fn write_page(&self, output: &mut dyn Write) -> io::Result<()> {
+        page::write_status(&self.status, output)
     }
 
-    fn show(&self, output: &mut dyn Write) -> io::Result<()> {
-        page::status(&self.0, output)
-    }
-
-    fn line(&self) -> String {
-        let status = &self.0;
+    fn summary(&self) -> String {
+        let status = &self.status;
         let line = format!(
-            "{} token {} owner {}, {} of {} members there, {} needed for a quorum",
+            "{} token {} owner {}, {} of {} members present, {} needed for a quorum",
             status.state,
-            token(status.token.as_ref()),
-            owner(status.owner.as_deref()),
+            token_text(status.token.as_ref()),
+            owner_text(status.owner.as_deref()),
             status.quorum.present,
             status.quorum.ring,
             status.quorum.needed
         );
-        named(&line, status)
+        append_names(&line, status)
     }
 
-    fn named(&self, text: String) -> String {
-        named(&text, &self.0)
+    fn add_names(&self, text: String) -> String {
+        append_names(&text, &self.status)
     }
 
     fn obstacle(&self, requires_quorum: bool) -> Option<Obstacle> {
-        let found = obstacle(&self.0, requires_quorum);
+        let found = obstacle(&self.status, requires_quorum);
         Some(Obstacle {
-            text: named(&found.text, &self.0),
+            text: append_names(&found.text, &self.status),
             ..found
         })
     }
 }
 
-/// Returns an event of a ring as a text; `None`: it is another system's.
+/// Returns the text of a ring's event; `None` if the event is another system's.
 pub(crate) fn event_text(event: &EventMessage) -> Option<String> {
     let ring: RingEvent = event.json().read().ok()?;
     let mut text = match &ring.from {
         Some(from) => format!("{from}->{}", ring.state),
         None => ring.state.clone(),
     };
-    let (token, owner) = (token(ring.token.as_ref()), owner(ring.owner.as_deref()));
+    let (token, owner) = (
+        token_text(ring.token.as_ref()),
+        owner_text(ring.owner.as_deref()),
+    );
     // Writing to a String cannot fail.
     let _ = write!(text, " token {token} owner {owner} grade {}", ring.grade);
     let details = [
@@ -95,11 +94,10 @@ pub(crate) fn event_text(event: &EventMessage) -> Option<String> {
     Some(text)
 }
 
-/// A token in its one spelling.
-fn token(token: Option<&TokenStatus>) -> &str {
+fn token_text(token: Option<&TokenStatus>) -> &str {
     token.map_or("none", |token| &token.fencing)
 }
 
-fn owner(owner: Option<&str>) -> &str {
+fn owner_text(owner: Option<&str>) -> &str {
     owner.unwrap_or("unknown")
 }

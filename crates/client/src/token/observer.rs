@@ -1,4 +1,4 @@
-//! What a session's machine has told, as far as programs are concerned.
+//! The observer of a session's state machine: it keeps the events that concern the program.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -8,21 +8,21 @@ use ring_proto::ftn::client::{Event, Loss, Trouble};
 use ring_proto::time::Now;
 use ring_runtime::driver::Observe;
 
-/// Events that the program has not taken yet, and what the others have shown.
+/// Events that the program has not taken yet, and facts from the other events.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct SessionObserver {
     pub events: VecDeque<Event>,
-    /// The machine needs another socket.
+    /// Whether the state machine needs another socket.
     pub needs_socket: bool,
-    /// What was last in the way of a session; `None`: there was one since.
+    /// The last obstacle to a session; `None` after a session.
     pub trouble: Option<Trouble>,
-    /// Who was heard last that has another list, and its signature.
+    /// The last server with another list, and that list's signature.
     pub other_list: Option<(SocketAddr, i32)>,
-    /// The server, by index, that announced last a client timeout that no session outlasts.
+    /// The last server, by index, that announced a client timeout too short for any session.
     pub short_timeout: Option<(usize, Duration)>,
 }
 
-impl Observe<Event> for Seen {
+impl Observe<Event> for SessionObserver {
     fn observe(&mut self, _: Now, event: &Event) {
         match event {
             Event::NewSocket => self.needs_socket = true,
@@ -41,13 +41,13 @@ impl Observe<Event> for Seen {
                 self.short_timeout = None;
                 self.events.push_back(event.clone());
             }
-            // It was never live, so the program has never heard of it.
+            // The session was never live, so the program does not know it.
             Event::Lost {
                 loss: Loss::NotProven,
                 ..
             } => self.trouble = Some(Trouble::NoLeader),
             Event::Lost { .. } => {
-                self.lose();
+                self.drop_grants();
                 self.events.push_back(event.clone());
             }
             _ => self.events.push_back(event.clone()),
@@ -55,16 +55,16 @@ impl Observe<Event> for Seen {
     }
 }
 
-impl Seen {
-    /// The session is over: what it has granted must not be taken for held when another session is live.
-    pub(super) fn lose(&mut self) {
-        let is_over = |event: &Event| {
+impl SessionObserver {
+    /// Drops the grants of a lost session, so that the program does not take them for grants of the next one.
+    pub(super) fn drop_grants(&mut self) {
+        let is_of_session = |event: &Event| {
             matches!(
                 event,
                 Event::Granted { .. } | Event::Revoked { .. } | Event::UpgradeRevoked { .. }
             )
         };
-        self.events.retain(|event| !is_over(event));
+        self.events.retain(|event| !is_of_session(event));
     }
 }
 
@@ -73,13 +73,13 @@ mod tests {
     use ring_codec::ftn::Access;
     use ring_proto::ftn::client::{Event, Loss, Trouble};
 
-    use super::Seen;
+    use super::SessionObserver;
     use ring_runtime::clock;
     use ring_runtime::driver::Observe;
 
     #[test]
-    fn a_grant_of_a_lost_session_is_never_taken() {
-        let mut seen = Seen::default();
+    fn a_grant_of_a_lost_session_is_dropped() {
+        let mut observer = SessionObserver::default();
         let granted = Event::Granted {
             name: b"t"[..].into(),
             access: Access::Shared,
@@ -91,21 +91,21 @@ mod tests {
             loss: Loss::LeaseOver,
         };
         for event in [&granted, &lost, &Event::NewSocket] {
-            seen.observe(clock::now(), event);
+            observer.observe(clock::now(), event);
         }
-        assert!(seen.needs_socket);
-        assert_eq!(seen.events, [lost]);
+        assert!(observer.needs_socket);
+        assert_eq!(observer.events, [lost]);
     }
 
     #[test]
-    fn a_session_that_was_never_live_is_not_told_as_lost() {
-        let mut seen = Seen::default();
+    fn a_session_that_was_never_live_is_not_reported_as_lost() {
+        let mut observer = SessionObserver::default();
         let lost = Event::Lost {
             session: 1 << 20,
             loss: Loss::NotProven,
         };
-        seen.observe(clock::now(), &lost);
-        assert!(seen.events.is_empty());
-        assert_eq!(seen.trouble, Some(Trouble::NoLeader));
+        observer.observe(clock::now(), &lost);
+        assert!(observer.events.is_empty());
+        assert_eq!(observer.trouble, Some(Trouble::NoLeader));
     }
 }

@@ -1,25 +1,25 @@
-//! Signals that a process ignored from its start.
+//! Signals that a process has ignored since its start.
 
 use std::fs;
 use std::io;
 
 use nix::sys::signal::Signal;
 
-/// The signals that this process ignores. Those that it ignores before it catches any were ignored by
-/// who started it (`nohup`), who wants it to go on when they come.
+/// The signals that this process ignores. If it has caught none yet, its parent ignored them (`nohup`), and wants the
+/// process to continue when they come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IgnoredSignals(u64);
 
 impl IgnoredSignals {
-    /// Those of now.
+    /// Reads the signals that are ignored at the moment.
     ///
     /// # Errors
-    /// There is no `/proc`.
+    /// Fails without `/proc`.
     pub fn now() -> io::Result<Self> {
         Ok(Self::from_status(&fs::read_to_string("/proc/self/status")?))
     }
 
-    /// Whether `signal` is one.
+    /// Whether `signal` is ignored.
     pub const fn contains(self, signal: Signal) -> bool {
         self.0 & (1 << (signal as i32 - 1)) != 0
     }
@@ -37,7 +37,7 @@ mod tests {
     use nix::sys::signal::Signal::{SIGHUP, SIGPIPE, SIGTERM};
 
     #[test]
-    fn what_was_ignored_from_the_start_is_read() {
+    fn ignored_signals_are_read_from_the_status() {
         let status = "SigBlk:\t0000000000000000\nSigIgn:\t0000000000001001\n";
         let ignored = IgnoredSignals::from_status(status);
         assert!(ignored.contains(SIGHUP) && ignored.contains(SIGPIPE));

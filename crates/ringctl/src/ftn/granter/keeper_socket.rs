@@ -1,4 +1,4 @@
-//! The granter's end of the conversation with its keeper.
+//! The granter's connection with its keeper.
 
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -8,19 +8,19 @@ use ring_control::{FramingError, LineBuffer, Reply, to_line};
 use ring_runtime::net::ancillary;
 use serde::de::DeserializeOwned;
 
-/// The longest request, with a list of servers in it, in bytes.
-const LONGEST: usize = 64 << 10;
+/// Maximum length of a request in bytes. It contains a list of servers.
+const REQUEST_MAX: usize = 64 << 10;
 
-/// Requests with descriptors in, replies out.
-pub(super) struct Port {
+/// A connection that receives requests with descriptors, and sends replies.
+pub(super) struct KeeperSocket {
     stream: UnixStream,
-    lines: LineBuffer<LONGEST>,
+    lines: LineBuffer<REQUEST_MAX>,
     descriptors: Vec<OwnedFd>,
     has_ended: bool,
 }
 
-impl Port {
-    /// A conversation over standard input, a socket.
+impl KeeperSocket {
+    /// Uses standard input, which is a socket.
     pub(super) fn of_stdin() -> io::Result<Self> {
         Ok(Self {
             stream: UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?),
@@ -30,8 +30,8 @@ impl Port {
         })
     }
 
-    /// Waits for the first request; `None`: the other end is closed.
-    pub(super) fn wait<T: DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
+    /// Waits for the first request; `None` if the keeper has closed the connection.
+    pub(super) fn wait_for_first<T: DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
         loop {
             match self.next() {
                 Some(Ok(request)) => return Ok(Some(request)),
@@ -42,7 +42,7 @@ impl Port {
         }
     }
 
-    /// Receives what there is, or waits for something. An error counts as the end.
+    /// Receives available bytes, or waits for some. An error counts as the end.
     pub(super) fn receive(&mut self) {
         let space = self.lines.space();
         match ancillary::receive(&self.stream, space, &mut self.descriptors) {
@@ -52,10 +52,10 @@ impl Port {
         }
     }
 
-    /// The next request of those received, or that it is none that is known here.
+    /// Returns the next received request, or an error if it is unknown.
     pub(super) fn next<T: DeserializeOwned>(&mut self) -> Option<Result<T, FramingError>> {
         match self.lines.next_line()? {
-            // Nothing sensible can follow.
+            // The rest of the line would be read as other requests.
             Err(FramingError::TooLong) => {
                 self.has_ended = true;
                 None
@@ -64,25 +64,24 @@ impl Port {
         }
     }
 
-    /// The descriptors that have come, for who keeps some of them.
+    /// The descriptors that have arrived. The caller takes those that it keeps.
     pub(super) const fn descriptors(&mut self) -> &mut Vec<OwnedFd> {
         &mut self.descriptors
     }
 
-    /// Whether nothing more will come.
     pub(super) const fn has_ended(&self) -> bool {
         self.has_ended
     }
 
-    /// Says something. That nobody hears it is found out by receiving.
-    pub(super) fn say(&mut self, reply: &Reply) {
+    /// Sends a reply. If the keeper has ended, receiving shows it.
+    pub(super) fn send(&mut self, reply: &Reply) {
         if let Ok(line) = to_line(reply) {
             let _ = self.stream.write_all(&line);
         }
     }
 }
 
-impl AsFd for Port {
+impl AsFd for KeeperSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.stream.as_fd()
     }

@@ -1,4 +1,4 @@
-//! Calls that wait for their outcome.
+//! Methods of a session that wait for their outcome.
 
 use std::time::Duration;
 
@@ -10,40 +10,39 @@ use ring_runtime::clock;
 use super::session::Wake;
 use super::{Error, Session, WaitLimits};
 
-/// How long the confirmation is waited for that a request is withdrawn.
-const WITHDRAWN: Duration = Duration::from_secs(1);
-/// The same for the answer to LOGOUT, which the client sends three times within 0.7 s.
-const LOGGED_OUT: Duration = Duration::from_secs(2);
+/// Maximum time for the confirmation of a withdrawal.
+const WITHDRAW_TIMEOUT: Duration = Duration::from_secs(1);
+/// Maximum time for the answer to LOGOUT, which the client sends three times within 0.7 s.
+const LOGOUT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A token as it was granted.
+/// A granted token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grant {
-    /// The fencing number, larger than that of any earlier grant of the token.
+    /// The fencing number, which is larger than that of any earlier grant of the token.
     pub fence: u128,
     /// The token's data.
     pub data: Vec<u8>,
 }
 
-/// What a request has come to.
-enum Answer {
+enum RequestOutcome {
     Granted(Grant),
     Refused(Refusal),
     Lost,
 }
 
 impl Session {
-    /// Waits until the session is live, for as long as `patience` at most.
+    /// Waits until the session is live, but at most `timeout`.
     ///
     /// # Errors
-    /// No session comes about in time, or the wait is interrupted.
-    pub fn log_in(&mut self, patience: Duration) -> Result<(), Error> {
-        let by = clock::now().monotonic + patience;
+    /// Fails if there is no session in time, or the wait is interrupted.
+    pub fn log_in(&mut self, timeout: Duration) -> Result<(), Error> {
+        let by = clock::now().monotonic + timeout;
         while self.live_since().is_none() {
             match self.step(Some(by))? {
                 Some(Wake::Ready) => return Err(Error::Interrupted),
-                Some(Wake::Late) if self.live_since().is_none() => {
+                Some(Wake::TimedOut) if self.live_since().is_none() => {
                     return Err(Error::NoSession {
-                        after: patience,
+                        after: timeout,
                         obstacle: self.obstacle(),
                     });
                 }
@@ -57,12 +56,12 @@ impl Session {
         Ok(())
     }
 
-    /// Requests a token and waits until it is granted, in a session that it waits for as well. One that is lost
-    /// meanwhile is replaced.
+    /// Requests a token and waits for the grant, and before that for the session. A session that is lost meanwhile is
+    /// replaced.
     ///
     /// # Errors
-    /// It is not granted in time, or the wait is interrupted: the request is withdrawn. Or there is no session, or the
-    /// name is wrong.
+    /// Fails if the token is not granted in time, or the wait is interrupted; both withdraw the request. Fails also
+    /// without a session, and for a wrong name.
     pub fn acquire(
         &mut self,
         name: &[u8],
@@ -75,14 +74,14 @@ impl Session {
             let (Some(live), Some(id)) = (self.live_since(), self.id()) else {
                 continue;
             };
-            // What came late of an earlier request is no answer to this one.
+            // A late answer to an earlier request must not answer this one.
             while self.take(|event| is_about(event, name)).is_some() {}
             self.request(name, access)?;
-            let by = limits.grant_by(began, live);
-            match self.wait_for(by, |event| answer(event, name, id)) {
-                Ok(Some(Answer::Granted(grant))) => return Ok(grant),
-                Ok(Some(Answer::Refused(Refusal::NotLive) | Answer::Lost)) => {}
-                Ok(Some(Answer::Refused(refusal))) => return Err(Error::Refused(refusal)),
+            let by = limits.grant_deadline(began, live);
+            match self.wait_for(by, |event| request_outcome(event, name, id)) {
+                Ok(Some(RequestOutcome::Granted(grant))) => return Ok(grant),
+                Ok(Some(RequestOutcome::Refused(Refusal::NotLive) | RequestOutcome::Lost)) => {}
+                Ok(Some(RequestOutcome::Refused(refusal))) => return Err(Error::Refused(refusal)),
                 Ok(None) => {
                     self.withdraw(name)?;
                     return Err(Error::NotGranted);
@@ -96,23 +95,25 @@ impl Session {
         }
     }
 
-    /// Gives a token back, with new data if there are any, and waits for the confirmation: for no longer than the
-    /// lease.
+    /// Releases a token, with new data if there are any, and waits for the confirmation. The end of the lease also
+    /// ends the wait.
     ///
     /// # Errors
-    /// The session is lost, and it is not known whether the data were set; or the token is not held.
+    /// Fails if the session is lost, and then it is unknown whether the data were set. Fails also if the token is not
+    /// held.
     pub fn release(&mut self, name: &[u8], data: Option<&[u8]>) -> Result<(), Error> {
         let id = self.id();
-        self.command(returning(name, data))?;
-        let outcome = self.wait_for_unwatched(None, |event| returned(event, name, id))?;
+        self.command(release_command(name, data))?;
+        let outcome = self.wait_for_unwatched(None, |event| release_outcome(event, name, id))?;
         outcome.unwrap_or(Ok(()))
     }
 
-    /// Gives a token back as [`release`](Self::release) does, but waits until `by` at most, and lets the watched descriptor end the wait.
+    /// Releases a token as [`release`](Self::release) does, but waits until `by` at most. The watched descriptor ends
+    /// the wait.
     ///
     /// # Errors
-    /// The same, or the confirmation does not come in time, or the wait is interrupted: the token is given up, and it is not known
-    /// whether the data were set.
+    /// The errors of [`release`](Self::release). Fails also if the confirmation does not come in time, or the wait is
+    /// interrupted. Then the token is withdrawn, and it is unknown whether the data were set.
     pub fn release_by(
         &mut self,
         name: &[u8],
@@ -120,8 +121,8 @@ impl Session {
         by: Option<Instant>,
     ) -> Result<(), Error> {
         let id = self.id();
-        self.command(returning(name, data))?;
-        match self.wait_for(by, |event| returned(event, name, id)) {
+        self.command(release_command(name, data))?;
+        match self.wait_for(by, |event| release_outcome(event, name, id)) {
             Ok(Some(outcome)) => outcome,
             Ok(None) => {
                 self.withdraw(name)?;
@@ -135,15 +136,15 @@ impl Session {
         }
     }
 
-    /// Gives up whatever there is of a token, held or not, and waits a second for the confirmation.
+    /// Withdraws a token, whether it is held or requested, and waits up to a second for the confirmation.
     ///
     /// # Errors
-    /// The system refuses.
+    /// Fails only if a system call fails.
     pub fn withdraw(&mut self, name: &[u8]) -> Result<(), Error> {
         let id = self.id();
         let name: Box<[u8]> = name.into();
         self.command(Command::Cancel { name: name.clone() })?;
-        let by = clock::now().monotonic + WITHDRAWN;
+        let by = clock::now().monotonic + WITHDRAW_TIMEOUT;
         let is_over = |event: &Event| match event {
             Event::Cancelled { name: of }
             | Event::Returned { name: of }
@@ -154,11 +155,11 @@ impl Session {
         self.wait_for_unwatched(Some(by), is_over).map(drop)
     }
 
-    /// Asks a server for a page of its tokens, those after a name, and waits for it until `by`. `None`: the server is DOWN,
-    /// or does not answer in time.
+    /// Requests the page of a server's tokens after a name, and waits for it until `by`. Returns `None` if the server
+    /// is DOWN or does not answer in time.
     ///
     /// # Errors
-    /// The session is lost, or the wait is interrupted.
+    /// Fails if the session is lost, or the wait is interrupted.
     pub fn page(
         &mut self,
         server: usize,
@@ -177,17 +178,17 @@ impl Session {
         page.unwrap_or(Ok(None))
     }
 
-    /// Ends the session, with all that it holds and awaits, and waits for the leader's answer. Returns whether that
-    /// came; if not, the servers find out a client timeout later.
+    /// Ends the session with its tokens and requests, and waits for the leader's answer. Returns whether it came.
+    /// Otherwise the servers end the session after the client timeout.
     ///
     /// # Errors
-    /// The system refuses.
+    /// Fails only if a system call fails.
     pub fn log_out(&mut self) -> Result<bool, Error> {
         if self.standing() == Standing::Ended {
             return Ok(true);
         }
         self.command(Command::Logout)?;
-        let by = clock::now().monotonic + LOGGED_OUT;
+        let by = clock::now().monotonic + LOGOUT_TIMEOUT;
         let confirmed = self.wait_for_unwatched(Some(by), |event| match event {
             Event::LoggedOut { confirmed } => Some(*confirmed),
             _ => None,
@@ -195,13 +196,13 @@ impl Session {
         Ok(confirmed.unwrap_or(false))
     }
 
-    /// Waits for an event until `by`, whatever the watched descriptor does.
+    /// Waits for an event until `by`. The watched descriptor does not end the wait.
     fn wait_for_unwatched<T>(
         &mut self,
         by: Option<Instant>,
         wanted: impl Fn(&Event) -> Option<T>,
     ) -> Result<Option<T>, Error> {
-        let watched = self.lend_watched()?;
+        let watched = self.take_watched()?;
         let outcome = self.wait_for(by, wanted);
         if let Some(fd) = watched {
             self.watch(fd)?;
@@ -209,7 +210,7 @@ impl Session {
         outcome
     }
 
-    /// Waits for an event until `by`; `None`: it has not come. Others stay for who takes them.
+    /// Waits for an event until `by`; `None` if it has not come. Other events stay in the queue.
     fn wait_for<T>(
         &mut self,
         by: Option<Instant>,
@@ -222,15 +223,15 @@ impl Session {
             }
             match wake {
                 Some(Wake::Ready) => return Err(Error::Interrupted),
-                Some(Wake::Late) => return Ok(None),
+                Some(Wake::TimedOut) => return Ok(None),
                 _ => wake = self.step(by)?,
             }
         }
     }
 }
 
-/// The command that gives a token back, with new data if there are any.
-fn returning(name: &[u8], data: Option<&[u8]>) -> Command {
+/// Returns the command that releases a token, with new data if there are any.
+fn release_command(name: &[u8], data: Option<&[u8]>) -> Command {
     let name = name.into();
     match data {
         Some(data) => Command::UpdateAndRelease {
@@ -241,8 +242,8 @@ fn returning(name: &[u8], data: Option<&[u8]>) -> Command {
     }
 }
 
-/// Whether an event says that a token is given back, or cannot be.
-fn returned(event: &Event, name: &[u8], id: Option<i32>) -> Option<Result<(), Error>> {
+/// Returns the outcome of a release, if the event contains it.
+fn release_outcome(event: &Event, name: &[u8], id: Option<i32>) -> Option<Result<(), Error>> {
     match event {
         Event::Returned { name: of } if **of == *name => Some(Ok(())),
         Event::Refused { name: of, refusal } if **of == *name => Some(Err(match refusal {
@@ -254,7 +255,7 @@ fn returned(event: &Event, name: &[u8], id: Option<i32>) -> Option<Result<(), Er
     }
 }
 
-/// Whether an event is about a request for this token, or its end.
+/// Whether an event concerns a request for this token, or the token's end.
 fn is_about(event: &Event, wanted: &[u8]) -> bool {
     match event {
         Event::Granted { name, .. }
@@ -268,17 +269,19 @@ fn is_about(event: &Event, wanted: &[u8]) -> bool {
     }
 }
 
-fn answer(event: &Event, wanted: &[u8], id: i32) -> Option<Answer> {
+fn request_outcome(event: &Event, wanted: &[u8], id: i32) -> Option<RequestOutcome> {
     match event {
         Event::Granted {
             name, fence, data, ..
-        } if **name == *wanted => Some(Answer::Granted(Grant {
-            // It was asked for.
+        } if **name == *wanted => Some(RequestOutcome::Granted(Grant {
+            // The request asked for a fencing number, so there is one.
             fence: fence.unwrap_or_default(),
             data: data.to_vec(),
         })),
-        Event::Refused { name, refusal } if **name == *wanted => Some(Answer::Refused(*refusal)),
-        Event::Lost { session, .. } if *session == id => Some(Answer::Lost),
+        Event::Refused { name, refusal } if **name == *wanted => {
+            Some(RequestOutcome::Refused(*refusal))
+        }
+        Event::Lost { session, .. } if *session == id => Some(RequestOutcome::Lost),
         _ => None,
     }
 }

@@ -1,7 +1,7 @@
-//! A lock as its holder sees it: asked for, granted, renewed, lost.
+//! A lock from its holder's side: requested, granted, renewed, lost.
 //!
-//! Whoever grants it speaks as a daemon does, in the replies of `docs/control.md`, over any [`Lines`]: a
-//! daemon's socket, or a pair of sockets to a process that grants locks in another way.
+//! The granter sends the replies of `docs/control.md` over any [`Lines`]. That is a daemon's socket, or a pair of
+//! sockets to a process that grants locks in another way.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -15,154 +15,153 @@ use serde::Serialize;
 use crate::lease::{Lease, Margins};
 use crate::lines::Lines;
 
-/// Maximum time for the confirmation that the lock is given back.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// Maximum time for the confirmation of a release.
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What was said of the lock.
+/// A message of the granter about the lock.
 #[derive(Debug)]
-pub enum Said {
-    /// It is held.
+pub enum LockMessage {
+    /// The lock is granted.
     Granted(Grant),
-    /// It is not to be had.
+    /// The lock is refused.
     Refused(Refusal),
-    /// The request was not understood, or not carried out: why, as a sentence.
+    /// The request for the lock failed: the reason, as a sentence.
     Error(String),
-    /// It is safe for longer.
+    /// The lease lasts longer.
     Renewed,
-    /// It is over, and what remains of the lease is for ending the work.
+    /// The lock is lost. The rest of the lease is for ending the work.
     Lost(Loss),
-    /// Another request of its holder's was carried out.
+    /// Another request of the holder succeeded.
     Done,
-    /// Another request of its holder's was not: why, as a sentence.
+    /// Another request of the holder failed: the reason, as a sentence.
     Failed(String),
 }
 
-/// A lock that was asked for, and is held from its grant on.
+/// A lock that was requested. After the grant it is held.
 #[derive(Debug)]
 pub struct HeldLock {
     lines: Lines,
-    /// The deadline for the first answer, if there is one.
-    answers_by: Option<Instant>,
+    answer_deadline: Option<Instant>,
     margins: Margins,
     lease: Option<Lease>,
-    /// The clock of the granter, and that of this process; `None`: both have the clock without an offset.
+    /// The clocks of the granter and of this process; `None` if both have no offset.
     clocks: Option<(BootClock, BootClock)>,
 }
 
 impl HeldLock {
-    /// Asks for the lock. Whoever grants it has until `answers_by`, if that is bounded.
-    pub fn ask(
+    /// Requests the lock. The granter must answer before `answer_deadline`, if there is one.
+    pub fn request(
         mut lines: Lines,
         request: &impl Serialize,
-        answers_by: Option<Instant>,
+        answer_deadline: Option<Instant>,
         margins: Margins,
     ) -> Self {
-        // A daemon without room for one more client says so and hangs up without reading.
+        // A daemon without room for another client answers without reading, so the answer counts and not this error.
         let _ = lines.send(request);
         Self {
             lines,
-            answers_by,
+            answer_deadline,
             margins,
             lease: None,
             clocks: None,
         }
     }
 
-    /// A lock that is held already.
-    pub const fn held(lines: Lines, lease: Lease) -> Self {
+    /// Creates a lock that is held already.
+    pub const fn already_held(lines: Lines, lease: Lease) -> Self {
         Self {
             lines,
-            answers_by: None,
+            answer_deadline: None,
             margins: lease.margins(),
             lease: Some(lease),
             clocks: None,
         }
     }
 
-    /// The lease, once the lock was granted.
+    /// Returns the lease, after the lock was granted.
     pub const fn lease(&self) -> Option<Lease> {
         self.lease
     }
 
-    /// Returns when to look at the lock again if nothing is said of it: when its work must be warned, or when the
-    /// answer is late.
+    /// Returns when to check the lock again if no message comes: when the work must be warned, or when the answer is
+    /// late.
     pub fn deadline(&self) -> Option<Instant> {
         self.lease
-            .map_or(self.answers_by, |lease| Some(lease.warn_at()))
+            .map_or(self.answer_deadline, |lease| Some(lease.warn_at()))
     }
 
-    /// Whether the lease has not been renewed in time, as far as was heard.
+    /// Whether the lease was not renewed in time, as far as messages were read.
     pub fn is_overdue(&self, now: Instant) -> bool {
         self.lease.is_some_and(|lease| now >= lease.warn_at())
     }
 
-    /// Whether the deadline for the first answer has passed without one.
+    /// Whether the deadline for the first answer has passed without an answer.
     pub fn is_unanswered(&self, now: Instant) -> bool {
-        self.lease.is_none() && self.answers_by.is_some_and(|by| now >= by)
+        self.lease.is_none() && self.answer_deadline.is_some_and(|by| now >= by)
     }
 
-    /// Whether nothing more will be said.
+    /// Whether no more messages will come.
     pub const fn has_ended(&self) -> bool {
         self.lines.has_ended()
     }
 
-    /// Reads what there is, or waits for something.
+    /// Reads available bytes, or waits for some.
     pub fn fill(&mut self) {
         self.lines.fill();
     }
 
-    /// Reads what there is, or waits for something until `by`, if there is such a time. Returns whether anything came: with a
-    /// time that is past it does not wait.
+    /// Reads available bytes, or waits for some until `by`, if it is given. Returns whether any came. With a past
+    /// time it does not wait.
     ///
     /// # Errors
-    /// The system cannot wait.
+    /// Fails if the system cannot wait.
     pub fn fill_by(&mut self, by: Option<Instant>) -> io::Result<bool> {
         self.lines.fill_by(by)
     }
 
-    /// Returns what was said next, of what was read. The lease is what it is after that.
-    pub fn next_said(&mut self) -> Option<Said> {
+    /// Returns the next message of the bytes that were read, and applies it to the lease.
+    pub fn next_message(&mut self) -> Option<LockMessage> {
         while let Some(reply) = self.lines.next_message() {
             if let (Reply::Granted(Grant { clock, .. }), None) = (&reply, self.lease) {
-                match compare(clock.clone()) {
+                match compare_clocks(clock.clone()) {
                     Ok(clocks) => self.clocks = clocks,
-                    Err(why) => return Some(Said::Error(why)),
+                    Err(why) => return Some(LockMessage::Error(why)),
                 }
             }
             let now = clock::now().monotonic;
-            let time = |ns| Instant::from_nanos(by_own_clock(self.clocks.as_ref(), ns));
+            let time = |ns| Instant::from_nanos(to_own_clock(self.clocks.as_ref(), ns));
             let lease = |until_ns| Lease::new(time(until_ns), now, self.margins);
-            let said = match (reply, self.lease) {
+            let message = match (reply, self.lease) {
                 (Reply::Granted(grant), None) => {
                     self.lease = Some(lease(grant.until_ns));
-                    Said::Granted(grant)
+                    LockMessage::Granted(grant)
                 }
-                (Reply::Refused(refusal), None) => Said::Refused(refusal),
-                (Reply::Error(text), None) => Said::Error(text),
+                (Reply::Refused(refusal), None) => LockMessage::Refused(refusal),
+                (Reply::Error(text), None) => LockMessage::Error(text),
                 (Reply::Renewed(renewal), Some(mut held)) => {
                     held.renew(time(renewal.until_ns), now);
                     self.lease = Some(held);
-                    Said::Renewed
+                    LockMessage::Renewed
                 }
                 (Reply::Lost(loss), Some(_)) => {
                     self.lease = Some(lease(loss.until_ns));
-                    Said::Lost(loss)
+                    LockMessage::Lost(loss)
                 }
-                (Reply::Done {}, Some(_)) => Said::Done,
-                (Reply::Error(text), Some(_)) => Said::Failed(text),
-                // An answer to something else.
+                (Reply::Done {}, Some(_)) => LockMessage::Done,
+                (Reply::Error(text), Some(_)) => LockMessage::Failed(text),
+                // An answer to another request.
                 _ => continue,
             };
-            return Some(said);
+            return Some(message);
         }
         None
     }
 
-    /// Says something else of the lock, with descriptors.
+    /// Sends another request of the holder, with descriptors.
     ///
     /// # Errors
-    /// The other end is gone, or there are too many descriptors.
-    pub fn say_with(
+    /// Fails if the granter has closed the connection, or there are too many descriptors.
+    pub fn send_with(
         &mut self,
         request: &impl Serialize,
         descriptors: &[BorrowedFd<'_>],
@@ -170,14 +169,15 @@ impl HeldLock {
         self.lines.send_with(request, descriptors)
     }
 
-    /// Gives the lock back, after a `report` if there is one, with the exit code of its command, and waits a moment for the confirmation: the next
-    /// who asks must not find it still held. Nobody works under it, so there is nothing that silence could spoil.
+    /// Releases the lock, and waits up to a second for the confirmation, so that the next request does not find it
+    /// still held. Sends `report` before, if there is one, and the exit code of the lock's command. The work has
+    /// ended, so a missing confirmation does no harm.
     ///
     /// # Errors
-    /// The system refuses what every process may do.
-    pub fn give_back(&mut self, report: Option<&OwnJson>, exit: Option<u8>) -> io::Result<()> {
+    /// Fails only if a system call fails that every program needs.
+    pub fn release(&mut self, report: Option<&OwnJson>, exit: Option<u8>) -> io::Result<()> {
         if let Some(report) = report {
-            // One who is gone is found out by the next request.
+            // If the granter has ended, the next request fails too.
             let _ = self.lines.send(report);
         }
         if self
@@ -186,22 +186,22 @@ impl HeldLock {
             .is_ok()
         {
             self.lines
-                .wait_for(PATIENCE, |reply| matches!(reply, Reply::Unlocked {}))?;
+                .wait_for(RELEASE_TIMEOUT, |reply| matches!(reply, Reply::Unlocked {}))?;
         }
         Ok(())
     }
 }
 
-/// Returns the clock of the granter and that of this process; `None`: the granter does not know its clock, and this
-/// process has the one without an offset.
+/// Returns the clocks of the granter and of this process. Returns `None` if the granter does not know its clock, and
+/// this process's clock has no offset.
 ///
 /// # Errors
-/// The two clocks cannot be compared, so the end of a lease is unknown: why, as a sentence.
-fn compare(theirs: Option<BootClock>) -> Result<Option<(BootClock, BootClock)>, String> {
+/// Returns a sentence with the reason if the clocks cannot be compared. Then the end of the lease is unknown.
+fn compare_clocks(theirs: Option<BootClock>) -> Result<Option<(BootClock, BootClock)>, String> {
     let unknown = |why: &str| {
         format!(
-            "the lock cannot be held, since its lease ends by a clock that is not known here: {why}; run ringctl where \
-             ringd runs"
+            "cannot hold the lock: its lease ends by a clock that this process does not know ({why}); run ringctl in the \
+             time namespace of ringd"
         )
     };
     let own = clock::of_boot().map_err(|error| unknown(&error.to_string()))?;
@@ -214,13 +214,12 @@ fn compare(theirs: Option<BootClock>) -> Result<Option<(BootClock, BootClock)>, 
         Some(_) => Err(unknown("ringd runs on another kernel")),
         None if own.offset_ns == 0 => Ok(None),
         None => Err(unknown(
-            "ringd does not know its clock, and ringctl's has the offset of a time namespace",
+            "ringd does not know its clock, and ringctl's clock has the offset of a time namespace",
         )),
     }
 }
 
-/// Returns a time of the granter's clock by this process's.
-fn by_own_clock(clocks: Option<&(BootClock, BootClock)>, ns: u64) -> u64 {
+fn to_own_clock(clocks: Option<&(BootClock, BootClock)>, ns: u64) -> u64 {
     clocks.map_or(ns, |(theirs, own)| own.when(theirs, ns))
 }
 
@@ -238,7 +237,7 @@ mod tests {
 
     use ring_proto::time::Instant;
 
-    use super::{HeldLock, Said};
+    use super::{HeldLock, LockMessage};
     use crate::lease::{Margin, Margins};
     use crate::lines::Lines;
     use ring_control::{BootClock, Grant, Loss, OwnJson, Refusal, Renewal, Reply, to_line};
@@ -249,19 +248,19 @@ mod tests {
         kill: Margin::at_most(Duration::ZERO),
     };
 
-    /// A lock that was asked for, and the end of who grants it: no daemon.
-    fn asked(answers_by: Option<Instant>) -> (HeldLock, UnixStream) {
+    /// Returns a requested lock and the granter's end of its connection.
+    fn requested_lock(answer_deadline: Option<Instant>) -> (HeldLock, UnixStream) {
         let (ours, theirs) = UnixStream::pair().expect("a pair of sockets");
         let request = OwnJson::of(&"a lock");
-        let lock = HeldLock::ask(Lines::new(ours), &request, answers_by, MARGINS);
+        let lock = HeldLock::request(Lines::new(ours), &request, answer_deadline, MARGINS);
         (lock, theirs)
     }
 
-    fn say(lock: &mut HeldLock, to: &mut UnixStream, reply: &Reply) -> Option<Said> {
+    fn deliver(lock: &mut HeldLock, to: &mut UnixStream, reply: &Reply) -> Option<LockMessage> {
         let line = to_line(reply).expect("it fits");
         to.write_all(&line).expect("the socket has room");
         lock.fill();
-        lock.next_said()
+        lock.next_message()
     }
 
     fn grant(until: Instant) -> Reply {
@@ -281,36 +280,36 @@ mod tests {
 
     #[test]
     fn a_lock_is_granted_renewed_and_lost() {
-        let (mut lock, mut granter) = asked(None);
+        let (mut lock, mut granter) = requested_lock(None);
         assert!(lock.lease().is_none() && lock.deadline().is_none());
         let early = Reply::Renewed(Renewal { until_ns: 1 });
-        assert!(say(&mut lock, &mut granter, &early).is_none());
+        assert!(deliver(&mut lock, &mut granter, &early).is_none());
         let until = later(60);
-        let said = say(&mut lock, &mut granter, &grant(until));
-        assert!(matches!(said, Some(Said::Granted(grant)) if grant.fencing == "7"));
-        assert_eq!(lock.deadline(), Some(until.before(MARGINS.warning.most())));
+        let message = deliver(&mut lock, &mut granter, &grant(until));
+        assert!(matches!(message, Some(LockMessage::Granted(grant)) if grant.fencing == "7"));
+        assert_eq!(lock.deadline(), Some(until.before(MARGINS.warning.max())));
         assert!(!lock.is_overdue(clock::now().monotonic));
         let renewal = Reply::Renewed(Renewal {
             until_ns: later(90).as_nanos(),
         });
-        let said = say(&mut lock, &mut granter, &renewal);
-        assert!(matches!(said, Some(Said::Renewed)));
+        let message = deliver(&mut lock, &mut granter, &renewal);
+        assert!(matches!(message, Some(LockMessage::Renewed)));
         assert!(lock.deadline() > Some(until));
-        // A loss leaves less time, and an error is no answer to the request for the lock.
+        // An error after the grant does not answer the request for the lock. A loss shortens the lease.
         let error = Reply::Error("no such thing".to_owned());
-        let said = say(&mut lock, &mut granter, &error);
-        assert!(matches!(said, Some(Said::Failed(_))));
+        let message = deliver(&mut lock, &mut granter, &error);
+        assert!(matches!(message, Some(LockMessage::Failed(_))));
         let loss = Reply::Lost(Loss {
             why: "lease".to_owned(),
             text: "it is over".to_owned(),
             until_ns: later(1).as_nanos(),
         });
-        let said = say(&mut lock, &mut granter, &loss);
-        assert!(matches!(said, Some(Said::Lost(_))));
+        let message = deliver(&mut lock, &mut granter, &loss);
+        assert!(matches!(message, Some(LockMessage::Lost(_))));
         assert!(lock.is_overdue(clock::now().monotonic));
     }
 
-    /// A grant until then by a clock that is ahead of this process's.
+    /// Returns a grant by a clock that is `ahead_ns` ahead of this process's.
     fn grant_by_another_clock(until: Instant, ahead_ns: i64, boot: Option<&str>) -> Reply {
         let (own, offset_ns) = clock::of_boot().expect("it is known");
         let Reply::Granted(grant) = grant(until) else {
@@ -326,17 +325,17 @@ mod tests {
     }
 
     #[test]
-    fn a_lease_of_another_time_namespace_ends_when_the_granter_says_so() {
-        let (mut lock, mut granter) = asked(None);
-        // Both ends are the same moment: by the granter's clock, and by this one.
+    fn a_lease_of_another_time_namespace_is_converted() {
+        let (mut lock, mut granter) = requested_lock(None);
+        // Both times are the same moment: by the granter's clock, and by this process's.
         let (theirs, own) = (later(1060), later(60));
         let ahead = 1_000_000_000_000;
-        let said = say(
+        let message = deliver(
             &mut lock,
             &mut granter,
             &grant_by_another_clock(theirs, ahead, None),
         );
-        assert!(matches!(said, Some(Said::Granted(_))));
+        assert!(matches!(message, Some(LockMessage::Granted(_))));
         let is_right = |until: Instant, own: Instant| {
             until <= own + Duration::from_millis(1) && own <= until + Duration::from_secs(1)
         };
@@ -344,7 +343,7 @@ mod tests {
         let renewal = Reply::Renewed(Renewal {
             until_ns: later(1090).as_nanos(),
         });
-        say(&mut lock, &mut granter, &renewal);
+        deliver(&mut lock, &mut granter, &renewal);
         assert!(is_right(
             lock.lease().expect("it is held").until(),
             later(90)
@@ -354,7 +353,7 @@ mod tests {
             text: "it is over".to_owned(),
             until_ns: later(1001).as_nanos(),
         });
-        say(&mut lock, &mut granter, &loss);
+        deliver(&mut lock, &mut granter, &loss);
         assert!(is_right(
             lock.lease().expect("it is held").until(),
             later(1)
@@ -363,19 +362,19 @@ mod tests {
 
     #[test]
     fn a_lease_of_another_kernel_is_not_held() {
-        let (mut lock, mut granter) = asked(None);
+        let (mut lock, mut granter) = requested_lock(None);
         let grant = grant_by_another_clock(later(60), 0, Some("another"));
-        let said = say(&mut lock, &mut granter, &grant);
-        let Some(Said::Error(why)) = said else {
-            panic!("{said:?}")
+        let message = deliver(&mut lock, &mut granter, &grant);
+        let Some(LockMessage::Error(why)) = message else {
+            panic!("{message:?}")
         };
         assert!(why.contains("another kernel"), "{why}");
         assert!(lock.lease().is_none());
     }
 
     #[test]
-    fn a_refusal_is_the_end_and_silence_is_noticed() {
-        let (mut lock, mut granter) = asked(Some(later(60)));
+    fn a_refusal_ends_the_request_and_silence_is_noticed() {
+        let (mut lock, mut granter) = requested_lock(Some(later(60)));
         let now = clock::now().monotonic;
         assert!(!lock.is_unanswered(now) && lock.is_unanswered(later(61)));
         let refusal = Reply::Refused(Refusal {
@@ -383,8 +382,8 @@ mod tests {
             text: "somebody has it".to_owned(),
             lost: false,
         });
-        let said = say(&mut lock, &mut granter, &refusal);
-        assert!(matches!(said, Some(Said::Refused(_))));
+        let message = deliver(&mut lock, &mut granter, &refusal);
+        assert!(matches!(message, Some(LockMessage::Refused(_))));
         drop(granter);
         lock.fill();
         assert!(lock.has_ended() && lock.lease().is_none());

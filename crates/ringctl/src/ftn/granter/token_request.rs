@@ -1,21 +1,21 @@
-//! What a granter is asked for.
+//! The request of a keeper to its granter.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ring_client::token::{Access, Session, WaitLimits, resolved_list};
+use ring_client::token::{Access, Session, WaitLimits, list_with_addresses};
 use serde::{Deserialize, Serialize};
 
-use super::super::client::Client;
-use super::super::name::Name;
-use super::super::options::{RunOptions, access, wait_limits};
+use super::super::client::ServiceClient;
+use super::super::name::TokenName;
+use super::super::options::{TokenRunOptions, access, wait_limits};
 use crate::values::program_name;
 
-/// A token, and how it is wanted. A granter is told the list itself: its file may have changed by then, or may have been
-/// a pipe. It is told addresses too, so that it does not wait for names a second time.
+/// A token, and how to wait for it. It contains the list itself, because the file may have changed by then or may
+/// have been a pipe. It contains the addresses too, so that the granter need not resolve names again.
 #[derive(Debug, Serialize, Deserialize)]
-pub(in crate::ftn) struct Wanted {
+pub(in crate::ftn) struct TokenRequest {
     path: PathBuf,
     list: String,
     addresses: Box<[Option<SocketAddr>]>,
@@ -28,9 +28,8 @@ pub(in crate::ftn) struct Wanted {
     introduction: String,
 }
 
-impl Wanted {
-    /// What is asked for by a command line.
-    pub(in crate::ftn) fn new(client: &Client, options: &RunOptions) -> Self {
+impl TokenRequest {
+    pub(in crate::ftn) fn new(client: &ServiceClient, options: &TokenRunOptions) -> Self {
         let servers = &client.servers.resolved;
         let addresses = (0..servers.len()).map(|index| servers.address(index));
         Self {
@@ -38,7 +37,7 @@ impl Wanted {
             path: client.servers.path.clone(),
             list: client.servers.text.clone(),
             client_timeout: client.timeout,
-            name: options.name.digits(),
+            name: options.name.to_hex(),
             shared: options.shared,
             nonblock: options.acquire.nonblock,
             timeout: options.acquire.timeout,
@@ -56,15 +55,15 @@ impl Wanted {
         wait_limits(self.nonblock, self.timeout)
     }
 
-    /// Opens a session for it.
+    /// Opens a session for the request.
     ///
     /// # Errors
-    /// Why not, as a sentence.
-    pub(super) fn open(&self) -> Result<(Session, Name), String> {
-        let list = resolved_list(&self.path, &self.list, self.addresses.clone());
+    /// Returns the reason as a sentence.
+    pub(super) fn open(&self) -> Result<(Session, TokenName), String> {
+        let list = list_with_addresses(&self.path, &self.list, self.addresses.clone());
         let list = list.map_err(|error| error.to_string())?;
         let servers = list.servers;
-        let name = Name::of_digits(&self.name).ok_or("a token's name is no name")?;
+        let name = TokenName::from_hex(&self.name).ok_or("the name of the token is invalid")?;
         let session = Session::open(servers, self.client_timeout, &self.introduction);
         let session = session.map_err(|error| error.to_string())?;
         Ok((session.resolving(list.hosts), name))

@@ -1,4 +1,4 @@
-//! The signals that end what waits or holds, in order.
+//! Signals that end a wait or a hold in an orderly way.
 
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -7,12 +7,11 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 
 use super::super::Error;
 
-/// SIGTERM, SIGINT and SIGHUP, behind a descriptor that is readable once one has come. Those that the process ignores
-/// stay ignored.
-pub(super) struct Stop(SignalFd);
+/// SIGTERM, SIGINT and SIGHUP, with a descriptor that becomes readable. Ignored signals stay ignored.
+pub(super) struct StopSignals(SignalFd);
 
-impl Stop {
-    /// From now on they do not end the process.
+impl StopSignals {
+    /// Catches the signals: from now on they do not end the process.
     pub(super) fn new() -> Result<Self, Error> {
         let signals = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP]);
         let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
@@ -24,15 +23,15 @@ impl Stop {
             .map_err(|error| Error::System(error.into()))
     }
 
-    /// Returns the exit code for the signal that has come, as shells count.
+    /// Returns the exit code that shells use for the signal that has arrived.
     pub(super) fn exit_code(&self) -> u8 {
-        let came = self.0.read_signal().ok().flatten();
-        let number = came.and_then(|came| u8::try_from(came.ssi_signo).ok());
+        let arrived = self.0.read_signal().ok().flatten();
+        let number = arrived.and_then(|arrived| u8::try_from(arrived.ssi_signo).ok());
         128 + number.unwrap_or(Signal::SIGTERM as u8)
     }
 }
 
-impl AsFd for Stop {
+impl AsFd for StopSignals {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }

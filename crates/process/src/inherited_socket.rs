@@ -1,7 +1,7 @@
-//! Descriptors that a program was started with.
+//! A socket that a program inherited under a number.
 #![allow(
     unsafe_code,
-    reason = "the standard library cannot know that a number is a descriptor which nobody else has"
+    reason = "the standard library cannot know that a number is a descriptor without another owner"
 )]
 
 use std::io;
@@ -11,22 +11,21 @@ use nix::errno::Errno;
 use nix::sys::socket::{UnixAddr, getsockname};
 use rustix::io::{FdFlags, fcntl_setfd};
 
-/// The first descriptors, which the standard library has: input, output and errors.
-const STANDARD: RawFd = 2;
+/// The last of the standard descriptors: input, output and errors.
+const LAST_STANDARD: RawFd = 2;
 
-/// Takes over the Unix socket that whoever started this program gave to it under a number, and closes it
-/// when a command takes this program's place. To be called once for a number, before this program opens
-/// anything by itself.
+/// Takes ownership of the Unix socket that the parent passed under a number. The socket closes when this program
+/// becomes a command. Call this once per number, before this program opens any descriptor itself.
 ///
 /// # Errors
-/// There is no such descriptor, or it is something else.
+/// Fails if there is no such descriptor, or if it is not a Unix socket.
 pub fn take_over(descriptor: RawFd) -> io::Result<OwnedFd> {
-    if descriptor <= STANDARD {
+    if descriptor <= LAST_STANDARD {
         return Err(Errno::EBADF.into());
     }
     getsockname::<UnixAddr>(descriptor)?;
-    // SAFETY: it is open, as was just seen, and this program has opened nothing itself yet, which could be
-    // what owns it.
+    // SAFETY: the call above has shown that it is open. This program has opened no descriptor itself yet, so it has
+    // no other owner.
     let socket = unsafe { OwnedFd::from_raw_fd(descriptor) };
     fcntl_setfd(&socket, FdFlags::CLOEXEC)?;
     Ok(socket)
@@ -40,14 +39,14 @@ mod tests {
     use super::take_over;
 
     #[test]
-    fn what_is_not_there_or_belongs_to_everybody_is_not_taken() {
+    fn missing_and_standard_descriptors_are_refused() {
         for number in [-1, 0, 1, 2, 1 << 30] {
             assert!(take_over(number).is_err(), "{number}");
         }
     }
 
     #[test]
-    fn what_is_no_socket_is_not_taken_and_stays_open() {
+    fn another_descriptor_is_refused_and_stays_open() {
         let file = File::open("/dev/null").expect("it is there");
         assert!(take_over(file.as_raw_fd()).is_err());
         assert!(file.metadata().is_ok());

@@ -1,24 +1,24 @@
-//! Who a client of the control socket is, for people.
+//! A client of the control socket, and its description for people.
 
 use std::fmt;
 use std::fs;
 
-/// A client's number, never used again.
+/// The number of a client, which is never reused.
 pub type ClientId = u64;
 
-/// Who asks. Displayed as `process 4711 of alice`.
+/// A client. `Display` shows `process 4711 of alice`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Client {
-    /// Its number.
+    /// The client's number.
     pub id: ClientId,
-    /// Its process, if that is known.
+    /// The client's process, if it is known.
     pub pid: Option<i32>,
-    /// That process's user.
+    /// The process's user, if it is known.
     pub uid: Option<u32>,
 }
 
 impl Client {
-    /// A client that is gone.
+    /// Creates a client that has ended.
     pub const fn gone(id: ClientId) -> Self {
         Self {
             id,
@@ -27,14 +27,14 @@ impl Client {
         }
     }
 
-    /// The user's number, or one that is nobody's.
+    /// Returns the user's number, or a number that no user has.
     pub fn user(&self) -> u32 {
         self.uid.unwrap_or(u32::MAX)
     }
 
     /// Returns the user's name, if /etc/passwd has it.
     pub fn user_name(&self) -> Option<String> {
-        name(self.uid?)
+        user_name(self.uid?)
     }
 }
 
@@ -45,7 +45,7 @@ impl fmt::Display for Client {
             None => f.write_str("an unknown process")?,
         }
         match self.uid {
-            Some(uid) => match name(uid) {
+            Some(uid) => match user_name(uid) {
                 Some(name) => write!(f, " of {name}"),
                 None => write!(f, " of user {uid}"),
             },
@@ -54,14 +54,14 @@ impl fmt::Display for Client {
     }
 }
 
-/// Returns a user's name, if /etc/passwd has it. Other sources of names may take seconds to answer, and the
-/// loop that asks may hold the token.
-fn name(uid: u32) -> Option<String> {
+/// Returns a user's name from /etc/passwd. Other sources of names may take seconds, and the event loop that asks may
+/// hold the token.
+fn user_name(uid: u32) -> Option<String> {
     let users = fs::read_to_string("/etc/passwd").ok()?;
-    find(&users, uid).map(str::to_owned)
+    find_user_name(&users, uid).map(str::to_owned)
 }
 
-fn find(users: &str, uid: u32) -> Option<&str> {
+fn find_user_name(users: &str, uid: u32) -> Option<&str> {
     users.lines().find_map(|line| {
         let mut fields = line.split(':');
         let name = fields.next()?;
@@ -72,14 +72,14 @@ fn find(users: &str, uid: u32) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::find;
+    use super::find_user_name;
 
     #[test]
     fn users_are_found_by_number() {
         let users =
             "root:x:0:0:root:/root:/bin/bash\n\n+::::::\nalice:x:1000:100::/home/alice:/bin/sh\n";
-        assert_eq!(find(users, 0), Some("root"));
-        assert_eq!(find(users, 1000), Some("alice"));
-        assert_eq!(find(users, 100), None);
+        assert_eq!(find_user_name(users, 0), Some("root"));
+        assert_eq!(find_user_name(users, 1000), Some("alice"));
+        assert_eq!(find_user_name(users, 100), None);
     }
 }

@@ -1,0 +1,409 @@
+//! The keeper's event loop.
+
+mod backstop_setup;
+
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use nix::unistd::Pid;
+use ring_proto::time::Instant;
+use ring_runtime::clock;
+use ring_runtime::wait::{Alarm, Interest, Poller};
+
+use super::super::kill_timer::KillTimer;
+use super::backstop::Backstop;
+use super::binding::BoundProcess;
+use super::termination::Termination;
+use super::{
+    Assignment, Binding, Granter, JobReports, NotAcquired, Note, Order, Tree, survivor_text,
+};
+use ring_client::held_lock::{HeldLock, LockMessage};
+use ring_client::lines::Lines;
+
+// Keys of the poller, in the order in which ready sources are handled.
+const DAEMON: u64 = 0;
+const CALLER: u64 = 1;
+const BOUND: u64 = 2;
+const REGISTRATION: u64 = 3;
+const CONNECTION: u64 = 4;
+const ALARM: u64 = 5;
+
+pub(super) struct EventLoop {
+    grace: Duration,
+    caller: Lines,
+    granter: Granter,
+    /// The lock as the granter's messages describe it.
+    lock: HeldLock,
+    poller: Poller,
+    alarm: Alarm,
+    tree: Tree,
+    bound: Option<BoundProcess>,
+    stands_alone: bool,
+    /// The connection of a `ringctl unlock` that waits for the release.
+    unlocker: Option<Lines>,
+    token: String,
+    termination: Option<Termination>,
+    /// Armed while there is work that must end, or be signaled, before the end of the lease.
+    kill_timer: Option<KillTimer>,
+    backstop: Option<Backstop>,
+    /// The note to send after the daemon has answered about the backstop.
+    note_after_backstop: Option<Note>,
+    command_ended: bool,
+    exit_code: Option<u8>,
+    survivor_reported: bool,
+    job: JobState,
+    reports: Option<JobReports>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum JobState {
+    NotBegun,
+    /// The job has begun. It has not ended, or the loss of the lock interrupted it.
+    Begun,
+    /// The job has ended under the lock; `done` means with success.
+    Ended {
+        done: bool,
+    },
+}
+
+#[derive(PartialEq, Eq)]
+enum Flow {
+    Continue,
+    Stop,
+}
+
+impl EventLoop {
+    /// Creates the event loop of an assignment whose lock was already requested.
+    pub(super) fn new(
+        assignment: &Assignment,
+        caller: Lines,
+        lock: HeldLock,
+        bound: Option<BoundProcess>,
+    ) -> io::Result<Self> {
+        let poller = Poller::new()?;
+        let alarm = Alarm::new()?;
+        poller.add(&lock, DAEMON, Interest::Read)?;
+        poller.add(&caller, CALLER, Interest::Read)?;
+        poller.add(&alarm, ALARM, Interest::Read)?;
+        if let Some(bound) = &bound {
+            poller.add(bound, BOUND, Interest::Read)?;
+            poller.add(&bound.registration, REGISTRATION, Interest::Read)?;
+        }
+        let (tree, kill_timer) = match assignment.binding {
+            Binding::Command => (Tree::in_cgroup("ringctl"), Some(KillTimer::new()?)),
+            Binding::Process { kill: true, .. } => (Tree::default(), Some(KillTimer::new()?)),
+            Binding::Process { kill: false, .. } => (Tree::default(), None),
+        };
+        Ok(Self {
+            grace: Duration::from_millis(assignment.grace_ms),
+            caller,
+            granter: assignment.granter.clone(),
+            lock,
+            poller,
+            alarm,
+            tree,
+            bound,
+            stands_alone: false,
+            unlocker: None,
+            token: String::new(),
+            termination: None,
+            kill_timer,
+            backstop: None,
+            note_after_backstop: None,
+            command_ended: false,
+            exit_code: None,
+            survivor_reported: false,
+            job: JobState::NotBegun,
+            reports: assignment.reports.clone(),
+        })
+    }
+
+    pub(super) fn run(mut self) -> io::Result<()> {
+        loop {
+            let now = clock::now().monotonic;
+            if self.is_overdue(now) && self.read_late_messages(now)? == Flow::Stop {
+                return Ok(());
+            }
+            if self.check_deadlines(now) == Flow::Stop {
+                return self.release();
+            }
+            self.alarm.by(self.deadline(now))?;
+            self.poller.wait(None)?;
+            let mut ready: Vec<u64> = self.poller.ready().map(|ready| ready.key).collect();
+            // Handles the daemon before the alarm, so that a renewal counts even if the keeper reads it late.
+            ready.sort_unstable();
+            for key in ready {
+                let next = match key {
+                    DAEMON => self.on_daemon_readable(),
+                    CALLER => self.on_caller_readable()?,
+                    BOUND => self.on_bound_process_ended()?,
+                    REGISTRATION => {
+                        self.accept_connection();
+                        Flow::Continue
+                    }
+                    CONNECTION => {
+                        self.on_registration_order();
+                        Flow::Continue
+                    }
+                    _ => self.on_alarm(),
+                };
+                if next == Flow::Stop {
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    fn deadline(&self, now: Instant) -> Option<Instant> {
+        match &self.termination {
+            Some(termination) => Some(termination.next_check(now)),
+            None => self.lock.deadline(),
+        }
+    }
+
+    fn on_alarm(&mut self) -> Flow {
+        self.alarm.went_off();
+        if !self.lock.is_unanswered(clock::now().monotonic) {
+            return Flow::Continue;
+        }
+        self.report_not_acquired(NotAcquired::NoDaemon(self.granter.no_answer_text()))
+    }
+
+    fn check_deadlines(&mut self, now: Instant) -> Flow {
+        let Some(lease) = self.lock.lease() else {
+            return Flow::Continue;
+        };
+        if self.is_overdue(now) {
+            self.on_lock_lost(self.granter.overdue_text());
+        }
+        let Some(termination) = &mut self.termination else {
+            return Flow::Continue;
+        };
+        let is_complete = termination.advance(&self.tree, &lease, self.grace, now);
+        if is_complete || termination.is_killed() {
+            self.kill_timer = None;
+        }
+        let survivor = termination.survivor().filter(|_| !self.survivor_reported);
+        if let Some(survivor) = survivor {
+            self.survivor_reported = true;
+            self.send_note(&Note::Outlived(survivor_text(survivor)));
+        }
+        if is_complete {
+            Flow::Stop
+        } else {
+            Flow::Continue
+        }
+    }
+
+    /// Whether the lease was not renewed in time, as far as the keeper has read.
+    fn is_overdue(&self, now: Instant) -> bool {
+        self.termination.is_none() && self.lock.is_overdue(now)
+    }
+
+    /// On a busy machine the keeper may have waited for a processor while a renewal was in its socket. So it reads
+    /// once more before it counts the lock as lost.
+    fn read_late_messages(&mut self, now: Instant) -> io::Result<Flow> {
+        if self.lock.fill_by(Some(now))? {
+            return Ok(self.handle_daemon_messages());
+        }
+        Ok(Flow::Continue)
+    }
+
+    fn on_daemon_readable(&mut self) -> Flow {
+        self.lock.fill();
+        self.handle_daemon_messages()
+    }
+
+    fn handle_daemon_messages(&mut self) -> Flow {
+        while let Some(message) = self.lock.next_message() {
+            self.arm_kill_timer();
+            let why = match message {
+                LockMessage::Granted(grant) => {
+                    self.token.clone_from(&grant.fencing);
+                    self.warn_if_freezable();
+                    let cgroup = self.tree.cgroup().map(Path::to_owned);
+                    self.set_up_bound_backstop(Note::Granted { grant, cgroup });
+                    continue;
+                }
+                LockMessage::Done => {
+                    self.on_backstop_confirmed();
+                    continue;
+                }
+                LockMessage::Failed(why) => {
+                    self.on_backstop_missing(&why);
+                    continue;
+                }
+                LockMessage::Renewed => continue,
+                LockMessage::Lost(loss) => {
+                    self.on_lock_lost(loss.text);
+                    continue;
+                }
+                LockMessage::Refused(refusal) => NotAcquired::Refused(refusal),
+                LockMessage::Error(text) => NotAcquired::Error(text),
+            };
+            return self.report_not_acquired(why);
+        }
+        if self.lock.has_ended() {
+            return self.on_daemon_ended();
+        }
+        Flow::Continue
+    }
+
+    fn on_daemon_ended(&mut self) -> Flow {
+        if self.lock.lease().is_none() {
+            return self.report_not_acquired(NotAcquired::NoDaemon(self.granter.hung_up_text()));
+        }
+        // A closed connection stays readable, so the poller would report it again and again.
+        let _ = self.poller.remove(&self.lock);
+        self.on_lock_lost(self.granter.ended_text());
+        Flow::Continue
+    }
+
+    fn on_caller_readable(&mut self) -> io::Result<Flow> {
+        self.caller.fill();
+        while let Some(order) = self.caller.next_message() {
+            match order {
+                Order::Started { pid } => {
+                    let leader = Pid::from_raw(pid);
+                    self.tree.adopt(leader);
+                    if self.termination.is_some() {
+                        self.kill_unstarted();
+                    } else {
+                        self.set_up_command_backstop(leader);
+                    }
+                }
+                Order::Ran { done: None } => self.job = JobState::NotBegun,
+                // A job that the loss interrupted may exit with 0 all the same, so its outcome does not count.
+                Order::Ran { done: Some(done) } if self.termination.is_none() => {
+                    self.job = JobState::Ended { done };
+                }
+                Order::Exited { code } => {
+                    self.exit_code = Some(code);
+                    self.on_command_ended();
+                }
+                Order::StandAlone => {
+                    self.stands_alone = true;
+                    self.send_note(&Note::Held(self.token.clone()));
+                }
+                Order::Begin(_) | Order::Check | Order::Ended | Order::Ran { .. } => {}
+            }
+        }
+        if !self.caller.has_ended() {
+            return Ok(Flow::Continue);
+        }
+        self.poller.remove(&self.caller)?;
+        if self.lock.lease().is_none() {
+            return Ok(Flow::Stop);
+        }
+        if !self.stands_alone {
+            self.begin_termination();
+        }
+        Ok(Flow::Continue)
+    }
+
+    /// Handles the end of the command. If the whole machine was stopped meanwhile, another machine may have got the
+    /// lock before.
+    fn on_command_ended(&mut self) {
+        let now = clock::now().monotonic;
+        let is_over = self.lock.lease().is_some_and(|lease| lease.is_over(now));
+        if self.termination.is_none() && is_over {
+            self.on_lock_lost("the lease ended before the command did".to_owned());
+            if let JobState::Ended { .. } = self.job {
+                self.job = JobState::Begun;
+            }
+        }
+        self.command_ended = true;
+        self.begin_termination();
+    }
+
+    fn on_bound_process_ended(&mut self) -> io::Result<Flow> {
+        if let Some(bound) = &self.bound {
+            self.poller.remove(bound)?;
+        }
+        if self.lock.lease().is_none() {
+            return Ok(Flow::Stop);
+        }
+        self.begin_termination();
+        Ok(Flow::Continue)
+    }
+
+    fn accept_connection(&mut self) {
+        if let Some(bound) = &mut self.bound {
+            bound.registration.accept(&self.poller, CONNECTION);
+        }
+    }
+
+    fn on_registration_order(&mut self) {
+        while let Some((order, mut connection)) = self
+            .bound
+            .as_mut()
+            .and_then(|bound| bound.registration.next_order())
+        {
+            let is_held = self.lock.lease().is_some() && self.termination.is_none();
+            match order {
+                Order::Check if is_held => {
+                    // It fails only if the client no longer waits for the answer.
+                    let _ = connection.send(&Note::Held(self.token.clone()));
+                }
+                Order::Ended if is_held => {
+                    self.unlocker = Some(connection);
+                    self.begin_termination();
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn report_not_acquired(&mut self, why: NotAcquired) -> Flow {
+        self.send_note(&Note::NotAcquired(why));
+        Flow::Stop
+    }
+
+    fn on_lock_lost(&mut self, text: String) {
+        if let Some(bound) = self.bound.as_ref().filter(|_| self.termination.is_none()) {
+            bound.signal_loss();
+        }
+        self.stop_waiting_for_backstop();
+        if !self.command_ended || self.survivor_reported {
+            self.send_note(&Note::Lost(text));
+        }
+        self.begin_termination();
+    }
+
+    /// Starts to end the command and all processes that it has left behind.
+    fn begin_termination(&mut self) {
+        if self.termination.is_none() {
+            let now = clock::now().monotonic;
+            self.termination = Some(Termination::begin(&self.tree, now));
+            self.stop_waiting_for_backstop();
+        }
+    }
+
+    /// Releases the lock, and then tells the caller and a waiting `ringctl unlock`.
+    fn release(mut self) -> io::Result<()> {
+        if let Some(backstop) = self.backstop.take() {
+            backstop.disarm();
+        }
+        let report = self.reports.as_ref().and_then(|reports| match self.job {
+            JobState::NotBegun => Some(&reports.not_begun),
+            JobState::Begun => None,
+            JobState::Ended { done: true } => Some(&reports.done),
+            JobState::Ended { done: false } => Some(&reports.failed),
+        });
+        self.lock.release(report, self.exit_code)?;
+        self.send_note(&Note::Released);
+        if let Some(mut connection) = self.unlocker {
+            let _ = connection.send(&Note::Released);
+        }
+        Ok(())
+    }
+
+    /// Sends the caller a note. If the caller has ended, no one needs it.
+    fn send_note(&mut self, note: &Note) {
+        let _ = self.caller.send(note);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,20 @@
+//! Paths of keepers' files in directories where no other user can create files.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use ring_control::CONTROL_DIR;
+use ring_process::runtime_directory;
+
+/// Returns the path of a file. It is next to the daemon's socket if only this user can write that directory,
+/// otherwise in this user's runtime directory. The name consists of a kind and a hash, and no other user's file has
+/// it.
+pub(super) fn private_path(daemon: Option<&Path>, kind: &str, hash: u64) -> io::Result<PathBuf> {
+    let socket_directory = daemon.and_then(Path::parent);
+    let directory = match socket_directory.filter(|place| runtime_directory::is_private(place)) {
+        Some(place) => place.to_owned(),
+        None => runtime_directory::directory(Path::new(CONTROL_DIR))?,
+    };
+    let user = runtime_directory::user_suffix(&directory);
+    Ok(directory.join(format!("{kind}{user}-{hash:016x}")))
+}

@@ -1,0 +1,34 @@
+//! Warnings about this machine that are printed once per boot. A job of cron would repeat them at every run.
+
+use std::io::{self, Read, Seek, Write};
+use std::path::Path;
+
+use ring_process::owned;
+use ring_runtime::clock;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::private_path::private_path;
+
+/// Records a warning. Returns whether it is the first one since the boot, or cannot be recorded.
+pub(super) fn record_warning(daemon: Option<&Path>, warning: &str) -> bool {
+    try_record(daemon, warning).unwrap_or(true)
+}
+
+fn try_record(daemon: Option<&Path>, warning: &str) -> io::Result<bool> {
+    let (boot, _) = clock::of_boot()?;
+    let Some(boot) = boot else {
+        return Ok(true);
+    };
+    let path = private_path(daemon, "warned", xxh3_64(warning.as_bytes()))?;
+    // The directory may outlive a reboot, and may belong to another user.
+    let mut file = owned::open(&path)?;
+    let mut recorded = String::new();
+    file.read_to_string(&mut recorded)?;
+    if recorded.lines().any(|line| line == boot) {
+        return Ok(false);
+    }
+    file.set_len(0)?;
+    file.rewind()?;
+    writeln!(file, "{boot}")?;
+    Ok(true)
+}

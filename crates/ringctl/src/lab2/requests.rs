@@ -1,0 +1,95 @@
+//! Requests of the ring's commands to a daemon and to a keeper.
+
+use std::path::Path;
+
+use ring_client::lock::MARGINS;
+use ring_control::lab2::{LockRequest, RefusalReason, RingRequest, Status};
+use ring_control::{NodeStatus, OwnJson, Refusal, Reply, Request, harmless};
+use serde_json::Error as JsonError;
+
+use super::super::keeper::{Assignment, Binding, Granter, NotAcquired};
+use super::super::render::members::add_names;
+use super::super::{Error, client, client::CommonRequest};
+use super::options::AcquireOptions;
+
+pub(super) fn request_done(socket: &Path, own: RingRequest) -> Result<(), Error> {
+    client::request_done(socket, &Request::Own(own))
+}
+
+/// Fetches the status of a ring's node, and adds the names of its members.
+pub(super) fn fetch_status(socket: &Path) -> Result<Status, Error> {
+    let mut status = match client::ask(socket, &CommonRequest::Status)? {
+        Reply::Status(status) => read_status(&status)?,
+        other => return Err(Error::unexpected(other)),
+    };
+    add_names(&mut status);
+    Ok(status)
+}
+
+/// Reads the status of a ring's node. Refuses another system's.
+pub(super) fn read_status(status: &NodeStatus) -> Result<Status, Error> {
+    if let Some(system) = status.system() {
+        let system = harmless(&system);
+        return Err(Error::Refused(format!(
+            "members of {system} have no names; leave the name out"
+        )));
+    }
+    let read = status.json().read();
+    read.map_err(|error: JsonError| Error::Unexpected(error.to_string()))
+}
+
+pub(super) fn request_json(own: RingRequest) -> OwnJson {
+    OwnJson::of(&Request::Own(own))
+}
+
+pub(super) fn lock_request_json(lock: LockRequest) -> OwnJson {
+    OwnJson::of(&Request::<RingRequest>::Lock(lock))
+}
+
+pub(super) fn keeper_assignment(socket: &Path, lock: LockRequest, binding: Binding) -> Assignment {
+    Assignment {
+        granter: Granter::Daemon(socket.to_owned()),
+        wait_ms: lock.wait_ms,
+        request: lock_request_json(lock),
+        reports: None,
+        margins: MARGINS,
+        grace_ms: 0,
+        binding,
+    }
+}
+
+pub(super) fn not_acquired_error(why: NotAcquired, options: &AcquireOptions) -> Error {
+    match why {
+        NotAcquired::Refused(refusal) => refusal_error(refusal, options),
+        NotAcquired::Unbound(text) => Error::NotAcquired {
+            text,
+            code: options.conflict_exit_code,
+        },
+        NotAcquired::NoDaemon(text) => Error::Gone(text),
+        NotAcquired::Error(text) => Error::Refused(text),
+    }
+}
+
+pub(super) fn refusal_error(
+    Refusal { why, text, lost }: Refusal,
+    options: &AcquireOptions,
+) -> Error {
+    // For these reasons neither waiting nor another attempt helps, so they are no negative answers.
+    let permanent = [
+        RefusalReason::Nested,
+        RefusalReason::Names,
+        RefusalReason::Mtu,
+    ];
+    if why == RefusalReason::Ran.name() && lost {
+        Error::RunLost(text)
+    } else if why == RefusalReason::Ran.name() {
+        Error::HasRun(text)
+    } else if permanent.iter().any(|reason| why == reason.name()) {
+        Error::Refused(text)
+    } else {
+        Error::NotAcquired {
+            text,
+            code: options.conflict_exit_code,
+        }
+    }
+}
