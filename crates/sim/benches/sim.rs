@@ -1,4 +1,4 @@
-//! How much of a ring's life the simulator gets through on one core.
+//! Measures the simulator's speed on one core.
 //!
 //! `cargo bench --bench sim [FILTER]`
 
@@ -10,10 +10,10 @@ use ring_proto::lab2::{Constants, Lab2};
 use ring_sim::lab2::{Faults, Settings, World, run};
 
 const NODES: usize = 8;
-/// How much of the world's time one measurement takes.
+/// The simulated time of one measurement.
 const TIME: Duration = Duration::from_secs(1);
 
-/// A ring of eight that has found itself.
+/// Returns a formed ring of eight.
 fn ring(idle_hold: Duration) -> World<Lab2> {
     let constants = Constants {
         idle_hold,
@@ -25,7 +25,7 @@ fn ring(idle_hold: Duration) -> World<Lab2> {
     world
 }
 
-/// Frames read by nodes, a second of real time: of a ring at rest, and of one that rotates as fast
+/// Measures the frames that nodes read per second of real time: in a ring at rest, and in one that rotates as fast
 /// as its segment allows.
 fn delivered(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("frames delivered, 8 nodes");
@@ -43,7 +43,7 @@ fn delivered(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// A whole run of five nodes with everything that can go wrong, and the recovery from it.
+/// Measures whole runs of five nodes with all faults and the recovery.
 fn runs(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("runs, 5 nodes");
     group.sample_size(10);

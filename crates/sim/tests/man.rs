@@ -1,9 +1,9 @@
-//! The manual page says what `--help` says: both are made from the same declarations.
+//! The manual page agrees with `--help`: both are made from the same declarations.
 
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,
-    reason = "tests are around the worlds"
+    reason = "tests run outside the simulations"
 )]
 
 #[path = "../../../tests/man/pages.rs"]

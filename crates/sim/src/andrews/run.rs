@@ -1,14 +1,14 @@
 //! Whole runs.
 
-use super::circle::World;
 use super::outcome::Outcome;
-use super::plan::Schedule;
+use super::schedule::Schedule;
 use super::settings::Settings;
+use super::system::World;
 use crate::kernel::run::{Run, replay};
 use crate::kernel::schedule::Schedule as _;
 use crate::kernel::trace::Trace;
 
-/// Runs what follows from the settings: first the faults, then the recovery from them.
+/// Runs the schedule of these settings: first the faults, then the recovery.
 pub fn run(settings: &Settings) -> Outcome {
     replay(&Schedule::of(settings))
 }
@@ -21,10 +21,10 @@ impl Run for Schedule {
             world.start(at, false);
         }
         world.run(self.time());
-        if world.system.found.violations.is_empty() {
+        if world.system.findings.violations.is_empty() {
             world.recover(self);
         }
-        world.look_at_clients();
+        world.check_clients();
         let lines = world.system.trace.take();
         (world.finish(), lines)
     }

@@ -3,19 +3,18 @@ use std::time::Duration;
 
 use clap::Parser;
 
-use super::system::{self, Simulation};
+use super::system::{self, SystemCommand};
 use super::{Error, Options, andrews, ftn, jitterbug, lab2};
 use crate::kernel::schedule as kernel;
 use crate::kernel::stats::Tally as _;
 use crate::lab2::{Action, Fault, Outcome, Rule, Schedule, Stats, Violation};
 
-/// Rings of the machine that ships.
 type Lab2 = lab2::Lab2<ring_proto::lab2::Lab2>;
 
 /// The same rings, but a schedule that changes a node's address breaks a rule.
 struct Spoilt;
 
-impl Simulation for Spoilt {
+impl SystemCommand for Spoilt {
     const COMMAND: &'static str = Lab2::COMMAND;
     const REPORT: &'static str = Lab2::REPORT;
 
@@ -55,8 +54,8 @@ impl Simulation for Spoilt {
     }
 }
 
-/// What a command line comes to: whether nothing was broken, and what it printed.
-fn sim<S: Simulation>(arguments: &str) -> Result<(bool, String), Error> {
+/// Returns whether no rule was broken, and the output.
+fn sim<S: SystemCommand>(arguments: &str) -> Result<(bool, String), Error> {
     let given = ["sim"].into_iter().chain(arguments.split(' '));
     let options = Options::try_parse_from(given).expect("a command line that can be read");
     let mut printed = Vec::new();
@@ -69,7 +68,7 @@ fn read(path: &Path) -> Schedule {
     super::files::read_schedule(path, Schedule::check).expect("a schedule that was kept")
 }
 
-/// A seed that changes nodes' addresses, among much else.
+/// A seed that changes nodes' addresses, with other faults.
 const SEED: &str = "--seed 4 --nodes 3 --time 60s --faults crash,drop,address";
 
 #[test]
@@ -84,7 +83,7 @@ fn what_fails_is_shrunk_printed_and_kept_and_still_fails() {
     let kept = directory.path().join("sim-4.json");
     let short = read(&kept);
     assert!(printed.contains(&short.to_text().unwrap()), "{printed}");
-    // It takes one. A few more may be left of those that come before.
+    // The violation needs one action. A few more may be left before it.
     assert!(
         short.actions.len() <= 3 && long.actions.len() > 10,
         "{short:?}"
@@ -180,7 +179,7 @@ fn a_file_that_is_no_schedule_is_refused_with_a_reason() {
 
 #[test]
 fn reports_name_only_counters_that_there_are() {
-    fn filled<S: Simulation>() -> String {
+    fn filled<S: SystemCommand>() -> String {
         <S::Schedule as kernel::Schedule>::Stats::default().fill(S::REPORT)
     }
     let options = Options::try_parse_from(["sim"]).unwrap();

@@ -1,24 +1,24 @@
-//! A node's clocks: they run a little fast or slow, start anywhere, and the wall clock may be set.
+//! A node's clocks. They can run fast or slow, and the wall clock can be set.
 
 use ring_proto::time::{Instant, Now};
 
-/// The wall clock at the world's beginning, in nanoseconds since 1970.
+/// The wall clock at the start of the simulation, in nanoseconds since 1970.
 const WALL_START: i64 = 1_700_000_000_000_000_000;
 const MILLION: i64 = 1_000_000;
 
-/// One node's view of the world's time, which is in nanoseconds from its beginning.
+/// One node's clocks, as functions of the simulated time in nanoseconds.
 #[derive(Debug, Clone)]
 pub struct Clock {
-    /// From here on the rate holds, by the world's time and by the node's.
+    /// The start of the current rate, by the simulated time and by the node's clock.
     since: (u64, u64),
-    /// How much faster than the world the monotonic clock runs, in millionths.
+    /// The difference between the monotonic clock's rate and real time, in millionths.
     rate: i32,
-    /// How far the wall clock is off, in nanoseconds.
+    /// The error of the wall clock, in nanoseconds.
     wall_off: i64,
 }
 
 impl Clock {
-    /// A clock that is right, and counts from `epoch`.
+    /// Returns a clock without errors whose monotonic clock starts at `epoch`.
     pub const fn new(epoch: u64) -> Self {
         Self {
             since: (0, epoch),
@@ -27,7 +27,7 @@ impl Clock {
         }
     }
 
-    /// What both clocks show at a time of the world's.
+    /// Returns both clocks at a simulated time.
     pub fn now(&self, world: u64) -> Now {
         let wall = WALL_START
             .saturating_add_unsigned(world)
@@ -38,7 +38,7 @@ impl Clock {
         }
     }
 
-    /// What the monotonic clock shows then.
+    /// Returns the monotonic clock at a simulated time.
     pub fn monotonic(&self, world: u64) -> Instant {
         let passed = world.saturating_sub(self.since.0);
         let passed = if self.rate == 0 {
@@ -49,7 +49,7 @@ impl Clock {
         Instant::from_nanos(self.since.1.saturating_add(passed))
     }
 
-    /// The world's earliest time at which the monotonic clock has reached `local`.
+    /// Returns the earliest simulated time at which the monotonic clock shows `local` or more.
     pub fn world_at(&self, local: Instant) -> u64 {
         let wanted = local.as_nanos().saturating_sub(self.since.1);
         if self.rate == 0 {
@@ -65,19 +65,19 @@ impl Clock {
         world
     }
 
-    /// From now on the monotonic clock runs at another rate.
+    /// Changes the rate of the monotonic clock.
     pub fn set_rate(&mut self, world: u64, millionths: i32) {
         self.since = (world, self.monotonic(world).as_nanos());
         self.rate = millionths;
     }
 
-    /// Sets the wall clock forward or back.
+    /// Sets the wall clock forward, or back by a negative number of nanoseconds.
     pub fn set_wall(&mut self, by: i64) {
         self.wall_off = self.wall_off.saturating_add(by);
     }
 }
 
-/// `value` × `times` / `by`, rounded down; the factors are positive.
+/// Returns `value` × `times` / `by`, rounded down; the factors are positive.
 fn scale(value: u64, times: i64, by: i64) -> u64 {
     let times = u128::from(times.unsigned_abs());
     let by = u128::from(by.unsigned_abs().max(1));

@@ -1,9 +1,8 @@
-//! The part of the simulator that knows no protocol: virtual time, chance, a network that carries
-//! bytes between nodes, and processes that are pumped by the daemon's
-//! [`Driver`](ring_runtime::driver::Driver).
+//! The part of the simulator that knows no protocol: virtual time, random numbers, networks, and processes that run
+//! the daemon's [`Driver`](ring_runtime::driver::Driver).
 //!
-//! A [`system::System`] says what its messages mean, what happens in it alone, and what must hold in
-//! it. All of that is known when the program is compiled: no call is virtual.
+//! A [`system::System`] adds the meaning of messages, its own events, and its checks. All calls are static, for
+//! speed. Start with [`world`].
 
 pub mod checks;
 pub mod clock;

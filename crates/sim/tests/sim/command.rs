@@ -18,7 +18,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// What a run leaves, each file with its bytes, and what it prints.
+/// Returns the files of a run, and its output.
 fn recorded(directory: &Path) -> Vec<Vec<u8>> {
     let path = directory.to_str().expect("a readable path");
     let given = [
@@ -43,8 +43,8 @@ fn two_processes_record_the_same_bytes() {
     assert!(one.iter().all(|bytes| bytes.len() > 500));
 }
 
-/// The times of a capture's packets as they stand in the file: its blocks one by one, by the format's
-/// own rules.
+/// Returns the times of a capture's packets. It reads the raw blocks, so that the library that wrote them is not
+/// used.
 fn raw_times(capture: &[u8]) -> Vec<u64> {
     let word = |at: usize| {
         let bytes = capture[at..at + 4].try_into().expect("four bytes");

@@ -1,10 +1,10 @@
-//! Schedules that are kept, whatever the system's: each is a test, and none lies there that is not.
+//! Tests of kept schedules: each file is a test, and each file in the directory is run.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// Declares a test for each file in `schedules/` beside the caller's: the caller's `replay` runs it.
+/// Declares a test for each file in `schedules/` next to the caller; the caller's `replay` runs it.
 macro_rules! schedules {
     ($schedule:ty; $($name:ident,)*) => {
         fn holds(text: &str) {
@@ -29,7 +29,8 @@ macro_rules! schedules {
 }
 pub(crate) use schedules;
 
-/// Whether the files in `schedules/` beside a source, which is named from the root of the workspace, have these names.
+/// Checks that the files in `schedules/` next to a source have these names. The source's path starts at the
+/// workspace.
 pub(crate) fn all_are_run(source: &str, names: &[&str]) {
     let source = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join(source);
     let files = fs::read_dir(source.with_file_name("schedules")).expect("the schedules are there");

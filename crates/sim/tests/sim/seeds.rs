@@ -1,4 +1,4 @@
-//! What holds in the runs of many seeds, whatever the system.
+//! Checks of the runs of many seeds, for all systems.
 
 use std::fmt::{Debug, Display};
 use std::ops::Range;
@@ -7,7 +7,7 @@ use ring_sim::kernel::kinds::{Faults, Kind};
 use ring_sim::kernel::stats::{Counters, Stats, Tally};
 use ring_sim::kernel::violation::Outcome;
 
-/// Runs seeds, in none of which anything is broken, and says what has happened in all.
+/// Runs seeds, checks that no rule is broken, and returns the sum of the counters.
 pub(crate) fn all_hold<K: Kind, T, R: Debug + PartialEq, S: Tally>(
     faults: Faults<K>,
     seeds: Range<u64>,
@@ -23,22 +23,22 @@ pub(crate) fn all_hold<K: Kind, T, R: Debug + PartialEq, S: Tally>(
     all
 }
 
-/// Every kind of fault was met.
+/// Checks that every kind of fault took effect.
 pub(crate) fn all_are_met<K: Kind + Debug, E: Copy + Ord + Display, C: Counters>(
     all: &Stats<K, E, C>,
 ) {
     for &kind in K::KINDS {
-        assert!(all.met(kind) > 0, "{kind:?} is never met");
+        assert!(all.fault_count(kind) > 0, "{kind:?} is never met");
     }
 }
 
-/// Whatever the system counts has happened.
+/// Checks that no counter of the system is 0.
 pub(crate) fn all_are_counted(counters: &impl Debug) {
     let counters = format!("{counters:?}");
     assert!(!counters.contains(": 0"), "{counters}");
 }
 
-/// A seed makes one run, and another seed another.
+/// Checks that equal seeds make equal runs, and different seeds different ones.
 pub(crate) fn are_one_run_each<R, K, E, C>(run: impl Fn(u64) -> Outcome<R, Stats<K, E, C>>)
 where
     Outcome<R, Stats<K, E, C>>: Debug + PartialEq,

@@ -1,5 +1,4 @@
-//! Each promise that is not kept is found. The worlds here go on being disturbed while they are
-//! held to it.
+//! Each broken promise is found. The simulations here are still disturbed while their recovery is checked.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,7 +8,7 @@ use ring_proto::lab2::{Constants, Lab2};
 use super::Bounds;
 use crate::lab2::{Rule, World};
 
-/// A ring of three that has found itself, and what it is held to.
+/// Returns a formed ring of three, and its bounds.
 fn ring() -> (World<Lab2>, Bounds) {
     let mut world = World::new(3, Constants::default(), 1);
     world.start_all();
@@ -31,9 +30,9 @@ fn an_undisturbed_ring_keeps_all_promises() {
     let (mut world, bounds) = ring();
     let now = world.now();
     let seen_equal = world.await_one_owner(&bounds);
-    world.equal_tables(now, seen_equal, &bounds);
-    world.serve(None, 1, None, false);
-    world.replace();
+    world.await_equal_tables(now, seen_equal, &bounds);
+    world.check_service(None, 1, None, false);
+    world.check_replacement();
     assert_eq!(broken(&world), []);
     let stats = world.stats();
     assert!(
@@ -55,7 +54,7 @@ fn tables_that_stay_different_are_found() {
     world.part(&[0, 0, 1]);
     world.start_all();
     let bounds = world.bounds();
-    world.equal_tables(Duration::ZERO, None, &bounds);
+    world.await_equal_tables(Duration::ZERO, None, &bounds);
     assert_eq!(broken(&world), [Rule::EqualTables]);
 }
 
@@ -67,7 +66,7 @@ fn tables_that_were_equal_have_their_time_again() {
     world.part(&[0, 0, 1]);
     world.kill(2);
     world.start(2);
-    world.equal_tables(Duration::ZERO, Some(seen), &bounds);
+    world.await_equal_tables(Duration::ZERO, Some(seen), &bounds);
     assert_eq!(broken(&world), [Rule::EqualTables]);
     assert!(world.now() > seen + bounds.equal_tables);
 }
@@ -76,10 +75,10 @@ fn tables_that_were_equal_have_their_time_again() {
 fn a_member_that_is_not_served_is_found() {
     let (mut world, _) = ring();
     for node in &mut world.nodes {
-        // Nobody's WANT_TOKEN, offer or acknowledgement leaves; and nobody is elected.
+        // No WANT_TOKEN, offer or acknowledgement leaves a node, and none is elected.
         node.refuse = 1_000;
     }
-    world.serve(None, 1, None, false);
+    world.check_service(None, 1, None, false);
     assert_eq!(broken(&world), [Rule::Served]);
 }
 
@@ -90,14 +89,14 @@ fn an_owner_that_is_not_replaced_is_found() {
     for at in (0..3).filter(|&at| Some(at) != owner) {
         world.pause(at);
     }
-    world.replace();
+    world.check_replacement();
     assert!(broken(&world).contains(&Rule::Replaced));
 }
 
 #[test]
 fn an_election_that_costs_too_many_broadcasts_is_found() {
     let (mut world, _) = ring();
-    // Two seconds of heartbeats are more than an election may take.
-    world.count_broadcasts(&BTreeMap::new());
+    // Two seconds of heartbeats cost more than an election may.
+    world.check_broadcasts(&BTreeMap::new());
     assert!(broken(&world).contains(&Rule::Broadcasts));
 }

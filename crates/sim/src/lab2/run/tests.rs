@@ -37,7 +37,7 @@ fn only_the_actions_nodes_and_time_that_it_takes_are_left() {
         let node = usize::try_from(n % 6).unwrap();
         pause(1_000_000 * (n + 1), node)
     });
-    // It takes two of the actions, in this order.
+    // The failure needs two of the actions, in this order.
     let needs = |schedule: &Schedule| {
         let mut faults = schedule.actions.iter().map(|action| &action.fault);
         faults.any(|fault| *fault == Fault::Pause { node: 1 })

@@ -1,4 +1,4 @@
-//! What one member says, or asks for, and does not do, costs the others less than half of their work.
+//! A member that announces or requests something and does not do it costs the others less than half of their work.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use ring_sim::lab2::{Fault, World};
 
 const MS: Duration = Duration::from_millis(1);
 
-/// Three nodes that expect each other.
+/// Returns three nodes that expect each other.
 fn three() -> World<Lab2> {
     let constants = Constants {
         expect: Some(3),
@@ -16,8 +16,8 @@ fn three() -> World<Lab2> {
     World::new(3, constants, 1)
 }
 
-/// A ring of three in which nodes 0 and 1 want the token with a quorum, again and again: how often they get it in 20 s
-/// while node 2 is started with a heartbeat of so many hundredths, and how many different owners of a quorum there are.
+/// Returns how often nodes 0 and 1 get the token with a quorum in 20 s, if node 2 starts with this percentage of
+/// the ring's heartbeat.
 fn critical_sections(percent: u16) -> u64 {
     let mut world = three();
     world.start(0);
@@ -35,7 +35,7 @@ fn critical_sections(percent: u16) -> u64 {
     done
 }
 
-/// Nodes 0 and 1 want the token whenever they do not have it: how often they get it.
+/// Makes nodes 0 and 1 want the token whenever they do not have it, and returns how often they get it.
 fn work(world: &mut World<Lab2>, time: Duration) -> u64 {
     let before = world.stats().counters.jobs;
     let end = world.now() + time;
@@ -69,12 +69,12 @@ fn a_station_that_begs_and_takes_nothing_starves_no_work_that_needs_a_quorum() {
     world.run(2_000 * MS);
     world.act(&Fault::Unresponsive {});
     let done = work(&mut world, 6_000 * MS);
-    // Two tenures of 20 ms, and one hand-over in vain.
+    // Two tenures take 20 ms each, and one handover fails.
     assert!(done >= 150, "{done}");
     assert_eq!(world.violations(), []);
 }
 
-/// Three containers are started anew, one after the other, each with another address.
+/// Three containers restart, one after the other, each with another address.
 #[test]
 fn members_that_left_or_changed_their_address_leave_a_quorum_to_those_that_are_there() {
     let mut world = three();

@@ -1,4 +1,4 @@
-//! Each assumption that a node can see broken is broken here, and told of, and told to be over.
+//! Each assumption that a node can check is broken here. The node reports it, and later its end.
 
 use std::time::Duration;
 
@@ -7,7 +7,6 @@ use ring_sim::lab2::{Fault, World};
 
 const MS: Duration = Duration::from_millis(1);
 
-/// A ring that has formed.
 fn ring(nodes: usize) -> World<Lab2> {
     ring_with(nodes, Constants::default())
 }
@@ -19,7 +18,7 @@ fn ring_with(nodes: usize, constants: Constants) -> World<Lab2> {
     world
 }
 
-/// Whether a node tells of such a trouble just now.
+/// Whether a node reports such a diagnostic.
 fn tells(world: &World<Lab2>, at: usize, such: fn(&Trouble) -> bool) -> bool {
     let machine = world.machine(at).expect("it runs");
     machine.troubles().any(|trouble| such(&trouble))
@@ -35,13 +34,13 @@ fn all_tell(
     }
 }
 
-/// Lets something happen, and then so many milliseconds pass.
+/// Applies a fault, and runs for so many milliseconds.
 fn after(world: &mut World<Lab2>, fault: &Fault, ms: u32) {
     world.act(fault);
     world.run(ms * MS);
 }
 
-/// Node 0 wants the token for so much work.
+/// Makes node 0 want the token for some work.
 fn want(world: &mut World<Lab2>, work_us: u64) {
     world.act(&Fault::Want {
         node: 0,
@@ -90,7 +89,7 @@ fn answers_that_take_longer_than_offers_last_are_told_of() {
     assert!(world.live().any(|at| tells(&world, at, such)));
 }
 
-/// Its acknowledgements leave when their givers may have minted.
+/// Its acknowledgements leave when their givers may have re-created the token.
 #[test]
 fn a_member_that_is_too_slow_to_say_in_time_that_it_took_the_token_tells_of_itself() {
     let mut world = ring(3);
@@ -103,7 +102,7 @@ fn a_member_that_is_too_slow_to_say_in_time_that_it_took_the_token_tells_of_itse
     assert!(![0, 2].iter().any(|&at| tells(&world, at, such)));
 }
 
-/// The parts of their tables are longer than what is between them carries.
+/// The parts of their tables are longer than the network carries.
 #[test]
 fn tables_that_cannot_become_equal_are_told_of() {
     let mut world = ring(4);
@@ -123,7 +122,7 @@ fn tables_that_cannot_become_equal_are_told_of() {
         Trouble::TablesDiffer { .. }
     )));
     after(&mut world, &Fault::Narrow { mtu: 1_500 }, 5_000);
-    // The stations that are gone are members still.
+    // The dead stations are still members.
     let mends = |it: &Trouble| !matches!(it, Trouble::NoQuorum { .. });
     assert!(!world.live().any(|at| tells(&world, at, mends)));
     assert!(world.common_digest().is_some());
@@ -139,7 +138,7 @@ fn a_node_that_can_send_nothing_tells_of_itself() {
     after(&mut world, &refuse(1_000), 2_000);
     assert!(tells(&world, 2, such));
     after(&mut world, &refuse(0), 2_000);
-    // What happened at one moment is remembered.
+    // Diagnostics of a moment are remembered.
     let lasts = |it: &Trouble| !matches!(it, Trouble::TakenLate { .. });
     assert!(world.live().all(|at| !tells(&world, at, lasts)));
 }
@@ -149,7 +148,7 @@ fn a_node_that_no_broadcast_reaches_tells_of_itself_and_is_named_by_the_others()
     let mut world = ring(4);
     let lose = |lost| Fault::Broadcast { node: 2, lost };
     world.act(&lose(true));
-    // Its own tenures count for nothing: each member says something to all in that time.
+    // Its own tenures do not count. In this time each member broadcasts something.
     world.run(16_000 * MS);
     assert!(tells(&world, 2, |it| matches!(
         it,
@@ -211,7 +210,7 @@ fn an_interface_that_no_promise_fits_is_told_of_by_all() {
     assert!(is_quiet(&world));
 }
 
-/// It hears an answer now and then: it must not stand for election beside the owner, be it late.
+/// It receives an answer now and then. It must not stand for election while there is an owner, even if it is late.
 #[test]
 fn a_node_that_no_broadcast_reaches_destroys_nobodys_token() {
     let constants = Constants {
@@ -225,7 +224,7 @@ fn a_node_that_no_broadcast_reaches_destroys_nobodys_token() {
     let lost = true;
     world.act(&Fault::Broadcast { node, lost });
     for _ in 0..40 {
-        // It is late by a heartbeat and more.
+        // Each stall makes it late by more than a heartbeat.
         after(&mut world, &Fault::Pause { node }, 230);
         after(&mut world, &Fault::Resume { node }, 370);
     }
@@ -233,7 +232,7 @@ fn a_node_that_no_broadcast_reaches_destroys_nobodys_token() {
     assert_eq!((world.owner(), world.violations()), (Some(owner), &[][..]));
 }
 
-/// The two take each other's frames for their own; the rest names them by their ips.
+/// The two take each other's frames for their own. The others name them by their IPs.
 #[test]
 fn an_address_of_two_stations_is_told_of_by_both_and_by_others() {
     let mut world = ring(4);
@@ -253,7 +252,7 @@ fn a_wrong_clock_is_told_of_where_it_is_and_where_its_token_comes() {
     };
     let by_us = 90 * 24 * 60 * 60 * 1_000_000;
     world.act(&Fault::Wall { node: wrong, by_us });
-    // Nobody else can be the next owner.
+    // No other node can be the next owner.
     world.kill(owner);
     world.kill(right);
     world.run(3_000 * MS);
@@ -299,7 +298,7 @@ fn a_mute_node_learns_from_the_others_that_they_do_not_hear_it() {
     assert!(is_quiet(&world));
 }
 
-/// A trouble that is added does not compile before it has a test.
+/// This `match` fails to compile until a new diagnostic has a test.
 const fn broken_by(trouble: &Trouble) -> &'static str {
     match trouble {
         Trouble::MemberDeaf { .. } => "a_deaf_member_is_told_of_by_all_that_hear_it",

@@ -1,11 +1,11 @@
-//! A world under the caller's control.
+//! Simulations under the caller's control.
 
 use std::time::Duration;
 
 use ring_codec::lab2::Kind;
 use ring_proto::lab2::{Constants, Lab2, State};
 use ring_sim::kernel::schedule::Fault as _;
-use ring_sim::lab2::{Fault, Subject, Weather, World};
+use ring_sim::lab2::{Fault, NetworkConditions, Subject, World};
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -77,13 +77,13 @@ fn a_hundred_are_joined_in_a_quarter_second_and_four_frames_each() {
 fn frames_of_a_lossy_segment_are_counted_by_kind() {
     let mut world = ring(3);
     let (before, read) = (world.sent(Kind::TakeToken), world.stats().delivered);
-    world.set_weather(Weather {
+    world.set_conditions(NetworkConditions {
         drop: 1_000,
-        ..Weather::default()
+        ..NetworkConditions::default()
     });
     world.run(1_000 * MS);
     assert!(world.sent(Kind::TakeToken) > before);
-    // What was under way when the segment went silent still arrives.
+    // Frames that were on their way when the segment failed still arrive.
     assert!(world.stats().delivered <= read + 4);
     assert!(world.owners().len() > 1, "each believes to be alone");
 }
@@ -107,7 +107,7 @@ fn want(world: &mut World<Lab2>, node: usize) {
     });
 }
 
-/// How long a node that wants the token waits for it, by the world's time.
+/// Returns the simulated time for which a node waits for the token.
 fn waits(world: &mut World<Lab2>, node: usize) -> Option<Duration> {
     want(world, node);
     let may_use = |world: &World<Lab2>| world.machine(node).is_some_and(Subject::may_use);
@@ -129,13 +129,13 @@ fn thousands_of_dead_members_cost_three_live_ones_nothing() {
         digest.is_some_and(|digest| digest.size == 4_093)
     });
     assert!(equal.is_some());
-    // Those that have told of the others were heard.
+    // The station that listed the others was heard.
     world.run(60_000 * MS);
     for at in 0..60 {
         let waited = waits(&mut world, at % 3);
         assert!(waited <= Some(5 * MS), "{waited:?}");
     }
-    // One is started anew, and knows nothing of the past.
+    // Restart one node, so that it knows nothing of the past.
     world.kill(0);
     world.run(1_000 * MS);
     world.start(0);
@@ -186,7 +186,7 @@ fn a_deaf_member_keeps_nobody_else_from_the_token() {
                 deaf: true,
             };
             world.act(&deafness);
-            // Its last claims that are listened to are outlived by then.
+            // Its last claims have expired by then.
             world.run(3_000 * MS);
             for at in (0..nodes).filter(|&at| at != deaf).cycle().take(3 * nodes) {
                 let waited = waits(&mut world, at);
@@ -219,7 +219,7 @@ fn an_owner_whose_unicast_is_lost_lets_go_and_owns_again_when_it_arrives() {
             refused,
         };
         world.act(&loss);
-        // It comes to own by an election, if not before.
+        // It becomes owner by an election, if not before.
         for at in [0, 2, 3] {
             world.kill(at);
         }

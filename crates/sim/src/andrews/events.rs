@@ -1,14 +1,14 @@
-//! What the machines tell, and what follows from it.
+//! The events of the state machines, and their effects on the checks.
 
 use ring_proto::andrews::{Event, State};
 
-use super::circle::Circle;
-use super::node::Own;
+use super::node::NodeData;
 use super::outcome::Rule;
+use super::system::AndrewsSystem;
 
-impl Circle {
-    /// A machine has told something.
-    pub fn told(&mut self, at: u64, own: &mut Own, node: usize, event: &Event) {
+impl AndrewsSystem {
+    /// Handles an event of a state machine.
+    pub(super) fn on_event(&mut self, at: u64, own: &mut NodeData, node: usize, event: &Event) {
         let counters = &mut self.stats.counters;
         match *event {
             Event::TokenHeld { sequence }
@@ -23,7 +23,7 @@ impl Circle {
                 self.stats.mix(at ^ sequence, &node.to_be_bytes());
                 if sequence <= own.process.highest {
                     let what = format!("{event:?}, after {}", own.process.highest);
-                    self.found.broken(at, Some(node), Rule::Sequence, what);
+                    self.findings.report(at, Some(node), Rule::Sequence, what);
                 }
                 own.process.highest = own.process.highest.max(sequence);
                 own.process.passed = None;
@@ -45,7 +45,7 @@ impl Circle {
             Event::NodeRemoved { .. } => counters.removals += 1,
             Event::NodeJoined { .. } => {
                 counters.joined += 1;
-                own.process.ledger.joined += 1;
+                own.process.datagrams.joined += 1;
             }
             Event::ElectionStarted { .. } => counters.elections_started += 1,
             Event::ElectionWon { .. } => counters.elections_won += 1,

@@ -1,4 +1,4 @@
-//! The coordinated ring as the kernel sees it: its addresses, its datagrams, and what becomes of them.
+//! The coordinated ring as a system of the simulator: its addresses, its datagrams, and its events.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -11,40 +11,39 @@ use ring_proto::andrews::{Andrews, Event, Job, Outcome};
 use ring_runtime::driver::Connections;
 
 use super::clients::Clients;
-use super::node::{Own, Told};
+use super::database::TransactionFate;
+use super::node::{HostInput, NodeData};
 use super::notation::{line, node_of};
 use super::outcome::{Excuse, Rule, Stats};
-use super::plan::{Fault, Schedule};
-use super::service::Fate;
+use super::schedule::{Fault, Schedule};
 use super::settings::FaultKind;
 use super::tables::Tables;
-use crate::kernel::checks::Found;
+use crate::kernel::checks::Findings;
 use crate::kernel::stats::Count;
 use crate::kernel::streams::{Fabric, Tcp};
 use crate::kernel::system::{Moment, Route, System};
 use crate::kernel::trace::Trace;
 use crate::kernel::world;
 
-/// Connections of a node at a time, as many as the program has: half of them may be those that the machine is done with, and
-/// the 22 that it needs, with one to turn another away for, are fewer than the rest.
-const SLOTS: u16 = 64;
-/// The longest datagram that is sent, and more.
-const LONGEST: usize = 64;
+/// The connections of a node, as many as the program has. Half of them may be ones that the state machine has given
+/// up. It needs 22, and one to refuse another with, which is fewer than the rest.
+const CONNECTIONS_MAX: u16 = 64;
+/// A length that exceeds every datagram that is sent.
+const DATAGRAM_LEN_MAX: usize = 64;
 
-/// Nodes of a list, and their database.
-pub(super) type World = world::World<Circle>;
+pub(super) type World = world::World<AndrewsSystem>;
 
-/// What happens in this system only.
+/// An event of the coordinated ring.
 #[derive(Debug)]
-pub enum Due {
-    /// A transaction of a node's life is carried out, or not.
+pub(super) enum AndrewsEvent {
+    /// A transaction of a node's process is carried out, or not.
     Transaction {
         node: usize,
         life: u32,
         job: Job,
-        fate: Fate,
+        fate: TransactionFate,
     },
-    /// Its answer comes.
+    /// The answer to a transaction arrives.
     Answer {
         node: usize,
         life: u32,
@@ -52,43 +51,41 @@ pub enum Due {
         outcome: Outcome,
         is_last: bool,
     },
-    /// Something reaches a process that was busy.
-    Told { node: usize, what: Told },
-    /// A process ends of its own.
+    /// An input that has waited for a busy process.
+    Input { node: usize, what: HostInput },
+    /// A process has ended by itself.
     End { node: usize },
-    /// A client asks again.
-    Again { node: usize, key: u64 },
+    /// A client repeats a request.
+    AskAgain { node: usize, key: u64 },
 }
 
-/// What is known of the whole ring, and what is counted of a run.
+/// The state of the whole ring, its checks and counters.
 #[derive(Debug)]
-pub struct Circle {
-    pub found: Found<Rule, Excuse>,
-    pub stats: Stats,
-    /// What the nodes are started with.
-    pub schedule: Schedule,
+pub(super) struct AndrewsSystem {
+    pub(super) findings: Findings<Rule, Excuse>,
+    pub(super) stats: Stats,
+    /// The schedule of the run, with the nodes' options.
+    pub(super) schedule: Schedule,
     /// database-timeout and request-timeout, in nanoseconds.
-    pub database_timeout: u64,
-    pub request_timeout: u64,
-    pub tables: Tables,
-    pub clients: Clients,
-    /// When the coordinator's beat, or its row, has changed lately.
-    pub beats: VecDeque<u64>,
-    /// How many nodes have a token, and since when none has had one.
-    pub holders: usize,
-    pub idle_since: u64,
-    /// What happened, line by line.
-    pub trace: Trace,
-    /// The faults have ended: who ends is started again.
-    pub is_calm: bool,
+    pub(super) database_timeout: u64,
+    pub(super) request_timeout: u64,
+    pub(super) tables: Tables,
+    pub(super) clients: Clients,
+    /// The times at which the coordinator's beat, or its row, has changed lately.
+    pub(super) beats: VecDeque<u64>,
+    /// The number of nodes with a token, and the time since which none has one.
+    pub(super) holders: usize,
+    pub(super) idle_since: u64,
+    pub(super) trace: Trace,
+    /// Whether the faults have ended, so that an ended process starts again.
+    pub(super) is_calm: bool,
 }
 
-impl Circle {
-    /// One in which nothing has happened.
-    pub fn new(schedule: &Schedule) -> Self {
+impl AndrewsSystem {
+    pub(super) fn new(schedule: &Schedule) -> Self {
         let given = &schedule.options;
         Self {
-            found: Found::default(),
+            findings: Findings::default(),
             stats: Stats::default(),
             database_timeout: given.database_us * 1_000,
             request_timeout: given.request_us * 1_000,
@@ -103,19 +100,19 @@ impl Circle {
         }
     }
 
-    pub fn met(&mut self, kind: FaultKind) {
-        self.stats.note_met(kind);
+    pub(super) fn count_fault(&mut self, kind: FaultKind) {
+        self.stats.count_fault(kind);
     }
 
-    /// A node has the token, or no longer.
-    pub fn holds(&mut self, at: u64, own: &mut Own, holds: bool) {
+    /// Records whether a node has the token.
+    pub(super) fn set_holds(&mut self, at: u64, own: &mut NodeData, holds: bool) {
         if std::mem::replace(&mut own.process.holds, holds) == holds {
             return;
         }
         if holds {
             self.holders += 1;
             if self.holders == 2 {
-                self.found.excuse(Excuse::TwoTokens);
+                self.findings.excuse(Excuse::TwoTokens);
             }
         } else {
             self.holders -= 1;
@@ -124,28 +121,32 @@ impl Circle {
     }
 }
 
-impl System for Circle {
+impl System for AndrewsSystem {
     type Machine = Andrews;
     type Streams = Connections<Tcp<SocketAddr>, SocketAddr>;
     type Address = SocketAddr;
     type Label = Option<&'static str>;
-    type Node = Own;
-    type Missed = Vec<Told>;
-    type Event = Due;
+    type Node = NodeData;
+    type Missed = Vec<HostInput>;
+    type Event = AndrewsEvent;
     type Fault = Fault;
 
     const HEADER_LEN: usize = 0;
-    const LONGEST: usize = LONGEST;
+    const LONGEST: usize = DATAGRAM_LEN_MAX;
     const FLOODED: bool = false;
-    /// UDP's checksum finds few flipped bits at all times.
+    /// UDP's checksum always finds a few flipped bits.
     const CHECKSUM_FINDS: u16 = 1_000;
 
-    fn address(_: usize, own: &Own) -> SocketAddr {
+    fn address(_: usize, own: &NodeData) -> SocketAddr {
         own.address
     }
 
-    fn listen(fabric: &Rc<RefCell<Fabric<SocketAddr>>>, node: usize, own: &Own) -> Self::Streams {
-        Connections::new(Tcp::of(fabric, node, own.address, node_of), SLOTS)
+    fn listen(
+        fabric: &Rc<RefCell<Fabric<SocketAddr>>>,
+        node: usize,
+        own: &NodeData,
+    ) -> Self::Streams {
+        Connections::new(Tcp::of(fabric, node, own.address, node_of), CONNECTIONS_MAX)
     }
 
     fn is_broadcast(_: &[u8], _: SocketAddr) -> bool {
@@ -159,7 +160,7 @@ impl System for Circle {
     fn sent(
         &mut self,
         moment: Moment,
-        own: &mut Own,
+        own: &mut NodeData,
         bytes: &[u8],
         to: SocketAddr,
     ) -> Option<(SocketAddr, Option<&'static str>)> {
@@ -167,13 +168,13 @@ impl System for Circle {
         let message = Frame::decode_datagram(bytes).map(|frame| frame.message);
         match message {
             Ok(Message::Join | Message::SuccessorRequest) => {}
-            Ok(Message::Successor { .. }) => own.process.ledger.answers += 1,
+            Ok(Message::Successor { .. }) => own.process.datagrams.answers += 1,
             Ok(Message::CoordinatorElection { election }) => {
-                own.process.ledger.oks += u64::from(matches!(election, Election::BullyOk));
+                own.process.datagrams.oks += u64::from(matches!(election, Election::BullyOk));
             }
             Ok(_) | Err(_) => {
-                let found = &mut self.found;
-                found.broken(at, Some(node), Rule::Valid, line(bytes));
+                let findings = &mut self.findings;
+                findings.report(at, Some(node), Rule::Valid, line(bytes));
                 return None;
             }
         }
@@ -206,13 +207,13 @@ impl System for Circle {
         });
     }
 
-    fn observed(&mut self, moment: Moment, own: &mut Own, event: &Event) {
+    fn observed(&mut self, moment: Moment, own: &mut NodeData, event: &Event) {
         let Moment { at, node } = moment;
         self.trace.note(at, || format!("n{node} tells {event:?}"));
-        self.told(at, own, node, event);
+        self.on_event(at, own, node, event);
     }
 
-    fn stored(_: &mut Own, durable: &std::convert::Infallible) {
+    fn stored(_: &mut NodeData, durable: &std::convert::Infallible) {
         match *durable {}
     }
 
@@ -222,37 +223,37 @@ impl System for Circle {
 
     fn storm(&mut self, now: u64, sent: u64) {
         let what = format!("{sent} in less than a second");
-        self.found.broken(now, None, Rule::Storm, what);
+        self.findings.report(now, None, Rule::Storm, what);
     }
 
     fn is_enough(&self) -> bool {
-        self.found.is_enough()
+        self.findings.is_enough()
     }
 
-    fn happen(world: &mut World, event: Due) {
+    fn happen(world: &mut World, event: AndrewsEvent) {
         match event {
-            Due::Transaction {
+            AndrewsEvent::Transaction {
                 node,
                 life,
                 job,
                 fate,
-            } => world.transact(node, life, &job, fate),
-            Due::Answer {
+            } => world.run_transaction(node, life, &job, fate),
+            AndrewsEvent::Answer {
                 node,
                 life,
                 job,
                 outcome,
                 is_last,
             } if world.nodes[node].life == life => world.answer(node, job, outcome, is_last),
-            Due::Answer { .. } => {}
-            Due::Told { node, what } => world.tell(node, what),
-            Due::End { node } => {
-                world.die(node);
+            AndrewsEvent::Answer { .. } => {}
+            AndrewsEvent::Input { node, what } => world.give_input(node, what),
+            AndrewsEvent::End { node } => {
+                world.kill_process(node);
                 if world.system.is_calm {
                     world.start(node, false);
                 }
             }
-            Due::Again { node, key } => world.ask(node, true, Some(key)),
+            AndrewsEvent::AskAgain { node, key } => world.ask(node, true, Some(key)),
         }
     }
 
@@ -261,15 +262,15 @@ impl System for Circle {
     }
 
     fn look_at(world: &mut World, at: usize) {
-        world.look_at_node(at);
+        world.check_node(at);
         if std::mem::take(&mut world.nodes[at].own.process.left) {
-            world.later_in_life(at, world.now, Due::End { node: at });
+            world.later_in_life(at, world.now, AndrewsEvent::End { node: at });
         }
     }
 
-    fn resumed(world: &mut World, at: usize, missed: Vec<Told>) {
+    fn resumed(world: &mut World, at: usize, missed: Vec<HostInput>) {
         for what in missed {
-            world.tell(at, what);
+            world.give_input(at, what);
         }
         world.begin_transaction(at);
     }

@@ -1,4 +1,4 @@
-//! Jitterbug as the kernel sees it: its addresses, its datagrams, and what becomes of them.
+//! Jitterbug as a system of the simulator: its addresses, its datagrams, and its events.
 
 use std::cell::RefCell;
 use std::net::SocketAddr;
@@ -10,10 +10,10 @@ use ring_proto::jitterbug::{Event, Jitterbug, Options};
 use ring_runtime::driver::Connections;
 
 use super::checks::Checks;
-use super::node::{Own, Told};
+use super::node::{HostInput, NodeData};
 use super::notation::{broadcast, host_of, line, node_of};
 use super::outcome::{Rule, Stats};
-use super::plan::{DataPlan, Fault};
+use super::schedule::{DataPlan, Fault};
 use super::settings::FaultKind;
 use crate::kernel::kinds::Kind as _;
 use crate::kernel::stats::Count;
@@ -22,55 +22,52 @@ use crate::kernel::system::{Listens, Moment, Route, System};
 use crate::kernel::trace::Trace;
 use crate::kernel::world;
 
-/// Connections of a node at a time: the 16 that may come in, its own, and some to be turned away.
-const SLOTS: u16 = 24;
-/// The longest datagram, and more.
-const LONGEST: usize = 64;
+/// The connections of a node: 16 incoming ones, its own, and some to be refused.
+const CONNECTIONS_MAX: u16 = 24;
+/// A length that exceeds every datagram.
+const DATAGRAM_LEN_MAX: usize = 64;
 
-/// Nodes on a segment.
-pub(super) type World = world::World<Segment>;
+pub(super) type World = world::World<JitterbugSystem>;
 
-/// What happens in this system only, to a node's process.
+/// An event of Jitterbug for a node's process.
 #[derive(Debug)]
-pub enum Due {
-    /// A program has ended: the outcome of this number.
+pub(super) enum JitterbugEvent {
+    /// The program with this number has ended.
     Job {
         node: usize,
         serial: u64,
         succeeds: bool,
     },
-    /// Something reaches a process that was busy.
-    Told { node: usize, what: Told },
-    /// A process ends of its own.
+    /// An input that has waited for a busy process.
+    Input { node: usize, what: HostInput },
+    /// A process has ended by itself.
     End { node: usize },
 }
 
-/// What is known of the whole segment, and what is counted of a run.
+/// The state of the whole segment, its checks and counters.
 #[derive(Debug)]
-pub struct Segment {
-    pub checks: Checks,
-    pub stats: Stats,
-    /// What processes are started with, but for one with other times.
-    pub options: Options,
-    /// What each is started with.
+pub(super) struct JitterbugSystem {
+    pub(super) checks: Checks,
+    pub(super) stats: Stats,
+    /// The options of the processes, except for the deviant one.
+    pub(super) options: Options,
+    /// The options of each process.
     each: Vec<Options>,
     /// compute_timeout, in nanoseconds.
-    pub compute_timeout: u64,
-    /// The most entries of a list.
-    pub max_nodes: usize,
-    pub data: DataPlan,
-    /// Datagrams that were read in the present input, and those sent to one node.
-    pub heard: u64,
-    pub answers: u64,
-    /// What happened, line by line.
-    pub trace: Trace,
-    /// The faults have ended: who ends is started again.
-    pub is_calm: bool,
+    pub(super) compute_timeout: u64,
+    /// The maximum number of entries of a list.
+    pub(super) max_nodes: usize,
+    pub(super) data: DataPlan,
+    /// The numbers of datagrams that were read, and sent to one node, in this input.
+    pub(super) heard: u64,
+    pub(super) answers: u64,
+    pub(super) trace: Trace,
+    /// Whether the faults have ended, so that an ended process starts again.
+    pub(super) is_calm: bool,
 }
 
-impl Segment {
-    /// One on which nothing has happened.
-    pub fn new(options: Options, each: Vec<Options>, data: DataPlan) -> Self {
+impl JitterbugSystem {
+    pub(super) fn new(options: Options, each: Vec<Options>, data: DataPlan) -> Self {
         Self {
             checks: Checks::default(),
             stats: Stats::default(),
@@ -86,18 +83,18 @@ impl Segment {
         }
     }
 
-    /// What a process is started with.
-    pub fn options_of(&self, node: usize) -> Options {
+    /// Returns the options of a process.
+    pub(super) fn options_of(&self, node: usize) -> Options {
         self.each.get(node).copied().unwrap_or(self.options)
     }
 
-    pub fn met(&mut self, kind: FaultKind) {
-        self.stats.note_met(kind);
-        self.checks.exempt.is_disturbed |= disturbs(kind);
+    pub(super) fn count_fault(&mut self, kind: FaultKind) {
+        self.stats.count_fault(kind);
+        self.checks.exemptions.is_disturbed |= disturbs(kind);
     }
 }
 
-/// Whether the fourth promise is void once that has happened: it is of segments without loss, cuts and stalls.
+/// Whether a kind voids the fourth promise, which is for segments without loss, splits and stalls.
 pub(super) const fn disturbs(kind: FaultKind) -> bool {
     matches!(
         kind,
@@ -115,31 +112,31 @@ pub(super) const fn disturbs(kind: FaultKind) -> bool {
     )
 }
 
-impl System for Segment {
+impl System for JitterbugSystem {
     type Machine = Jitterbug;
     type Streams = Connections<Tcp<SocketAddr>, SocketAddr>;
     type Address = SocketAddr;
     type Label = Option<&'static str>;
-    type Node = Own;
-    type Missed = Vec<Told>;
-    type Event = Due;
+    type Node = NodeData;
+    type Missed = Vec<HostInput>;
+    type Event = JitterbugEvent;
     type Fault = Fault;
 
     const HEADER_LEN: usize = 0;
-    const LONGEST: usize = LONGEST;
+    const LONGEST: usize = DATAGRAM_LEN_MAX;
     const FLOODED: bool = false;
-    /// UDP's checksum finds few flipped bits at all times.
+    /// UDP's checksum always finds a few flipped bits.
     const CHECKSUM_FINDS: u16 = 1_000;
 
-    fn address(_: usize, own: &Own) -> SocketAddr {
+    fn address(_: usize, own: &NodeData) -> SocketAddr {
         own.address()
     }
 
-    fn takes(own: &Own, to: SocketAddr) -> bool {
+    fn takes(own: &NodeData, to: SocketAddr) -> bool {
         to == broadcast() || to == own.address()
     }
 
-    fn listens(own: &Own, to: SocketAddr) -> Listens {
+    fn listens(own: &NodeData, to: SocketAddr) -> Listens {
         if to.ip() != own.ip {
             Listens::Nowhere
         } else if to.port() == own.tcp_port {
@@ -149,9 +146,13 @@ impl System for Segment {
         }
     }
 
-    fn listen(fabric: &Rc<RefCell<Fabric<SocketAddr>>>, node: usize, own: &Own) -> Self::Streams {
+    fn listen(
+        fabric: &Rc<RefCell<Fabric<SocketAddr>>>,
+        node: usize,
+        own: &NodeData,
+    ) -> Self::Streams {
         let tcp = Tcp::of(fabric, node, own.address(), host_of).resetting();
-        Connections::new(tcp, SLOTS)
+        Connections::new(tcp, CONNECTIONS_MAX)
     }
 
     fn is_broadcast(_: &[u8], to: SocketAddr) -> bool {
@@ -168,24 +169,24 @@ impl System for Segment {
     fn sent(
         &mut self,
         moment: Moment,
-        _: &mut Own,
+        _: &mut NodeData,
         bytes: &[u8],
         to: SocketAddr,
     ) -> Option<(SocketAddr, Option<&'static str>)> {
         let Moment { at, node } = moment;
         let message = Message::decode_datagram(bytes);
-        // A node asks others whether they are there, a few in each turn.
+        // A node may ask others whether they are alive, a few in each loop iteration. Those datagrams are no answers.
         let asks = matches!(message, Ok(Message::Tr1 { terms: Some(terms), .. }) if terms.asks);
         if let Ok(Message::Tr1 {
             terms: Some(terms), ..
         }) = message
         {
-            // A node that says that it follows a token keeps that from being alone.
-            self.checks.chain.held(terms.follows, node);
+            // A node that announces that it follows a token shows that the token is not alone.
+            self.checks.tokens.on_held(terms.follows, node);
         }
         let Ok(message @ (Message::Tr1 { .. } | Message::Tr2 { .. })) = message else {
-            let found = &mut self.checks.found;
-            found.broken(at, Some(node), Rule::Valid, line(bytes));
+            let findings = &mut self.checks.findings;
+            findings.report(at, Some(node), Rule::Valid, line(bytes));
             return None;
         };
         self.answers += u64::from(to != broadcast() && !asks);
@@ -221,44 +222,44 @@ impl System for Segment {
         });
     }
 
-    fn observed(&mut self, moment: Moment, own: &mut Own, event: &Event) {
+    fn observed(&mut self, moment: Moment, own: &mut NodeData, event: &Event) {
         let Moment { at, node } = moment;
         self.trace.note(at, || format!("n{node} tells {event:?}"));
-        self.told(at, own, node, event);
+        self.on_event(at, own, node, event);
     }
 
-    fn stored(_: &mut Own, durable: &std::convert::Infallible) {
+    fn stored(_: &mut NodeData, durable: &std::convert::Infallible) {
         match *durable {}
     }
 
     fn count(&mut self, what: Count) {
         self.stats.count(what);
-        self.checks.exempt.is_disturbed |= match what {
+        self.checks.exemptions.is_disturbed |= match what {
             Count::Event => false,
             Count::Overflowed => true,
-            Count::Met(trouble) => FaultKind::of(trouble).is_some_and(disturbs),
+            Count::Effect(trouble) => FaultKind::of(trouble).is_some_and(disturbs),
         };
     }
 
     fn storm(&mut self, now: u64, sent: u64) {
         let what = format!("{sent} in less than a second");
-        self.checks.found.broken(now, None, Rule::Storm, what);
+        self.checks.findings.report(now, None, Rule::Storm, what);
     }
 
     fn is_enough(&self) -> bool {
-        self.checks.found.is_enough()
+        self.checks.findings.is_enough()
     }
 
-    fn happen(world: &mut World, event: Due) {
+    fn happen(world: &mut World, event: JitterbugEvent) {
         match event {
-            Due::Job {
+            JitterbugEvent::Job {
                 node,
                 serial,
                 succeeds,
-            } => world.job_ended(node, serial, succeeds),
-            Due::Told { node, what } => world.tell(node, what),
-            Due::End { node } => {
-                world.die(node);
+            } => world.finish_job(node, serial, succeeds),
+            JitterbugEvent::Input { node, what } => world.give_input(node, what),
+            JitterbugEvent::End { node } => {
+                world.kill_process(node);
                 if world.system.is_calm {
                     world.start(node);
                 }
@@ -271,17 +272,17 @@ impl System for Segment {
     }
 
     fn look_at(world: &mut World, at: usize) {
-        world.look_at_node(at);
+        world.check_node(at);
         if std::mem::take(&mut world.nodes[at].own.left) {
-            world.later_in_life(at, world.now, Due::End { node: at });
+            world.later_in_life(at, world.now, JitterbugEvent::End { node: at });
         }
     }
 
-    fn resumed(world: &mut World, at: usize, missed: Vec<Told>) {
+    fn resumed(world: &mut World, at: usize, missed: Vec<HostInput>) {
         for what in missed {
-            world.tell(at, what);
+            world.give_input(at, what);
         }
-        world.look_at_use(at);
-        world.look_at_stall(at);
+        world.check_use(at);
+        world.check_stall(at);
     }
 }

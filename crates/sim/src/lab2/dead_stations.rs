@@ -1,28 +1,28 @@
-//! Stations that are gone: tables tell of them, or they said something once. Nobody answers there.
+//! Stations that no longer exist: tables list them, or they have sent one frame. None of them answers.
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Digest, MAX_MEMBERS_PER_FRAME, Member, Message, NO_IP};
 
 use super::Subject;
-use super::ring::World;
 use super::settings::FaultKind;
+use super::system::World;
 
-/// The address of one of them.
+/// Returns the address of a dead station.
 fn address(number: u16) -> MacAddr {
     let [high, low] = number.to_be_bytes();
     MacAddr([2, 0xfe, 0, 0, high, low])
 }
 
 impl<M: Subject> World<M> {
-    /// There were so many, from that number on: each asked for the token once, or one tells of all.
-    pub(super) fn tell_of_dead(&mut self, first: u16, count: u16, spoke: bool) {
-        self.system.met(FaultKind::Dead);
+    /// Introduces `count` dead stations: each has asked for the token once, or one has listed them all.
+    pub(super) fn introduce_dead_stations(&mut self, first: u16, count: u16, spoke: bool) {
+        self.system.count_fault(FaultKind::Dead);
         let all: Vec<MacAddr> = (0..count)
             .map(|number| address(first.wrapping_add(number)))
             .collect();
         if spoke {
             for &author in &all {
-                self.hear_station(author, Message::WantToken);
+                self.broadcast_as(author, Message::WantToken);
             }
             return;
         }
@@ -35,7 +35,7 @@ impl<M: Subject> World<M> {
         };
         for part in members.chunks(MAX_MEMBERS_PER_FRAME) {
             let members = part;
-            self.hear_station(part[0].mac, Message::RingMembers { digest, members });
+            self.broadcast_as(part[0].mac, Message::RingMembers { digest, members });
         }
     }
 }

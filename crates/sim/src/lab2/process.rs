@@ -1,19 +1,19 @@
-//! The life of a node: its process starts, is asked for things, works with the token and dies.
+//! The process of a node: it starts, wants the token, works and dies.
 
 use ring_proto::LinkState;
 use ring_proto::lab2::{Command, Constants};
 
 use super::Subject;
-use super::node::{Job, Own};
-use super::ring::{Due, Node, World};
+use super::node::{Job, NodeData};
+use super::system::{Lab2Event, Node, World};
 use crate::kernel::queue::id;
 
 impl<M: Subject> World<M> {
-    /// The node wants the token for so much work, in nanoseconds, at any grade or with a quorum. Nothing if it wants it
-    /// already, or its process does not run.
-    pub(super) fn want_for(&mut self, at: usize, work: u64, quorum: bool) {
+    /// Makes the node want the token for so many nanoseconds of work, at any grade or with a quorum. Does nothing if it
+    /// wants the token already or does not run.
+    pub(super) fn want_token(&mut self, at: usize, work: u64, quorum: bool) {
         let node = &self.nodes[at];
-        if node.own.job.is_some() || node.own.errand.is_some() || !node.is_running() {
+        if node.own.job.is_some() || node.own.job_run.is_some() || !node.is_running() {
             return;
         }
         self.system.jobs += 1;
@@ -28,8 +28,8 @@ impl<M: Subject> World<M> {
         self.command(at, Command::WantToken);
     }
 
-    pub(super) fn begin_work(&mut self, at: usize) {
-        if self.waits_for_quorum(at) {
+    pub(super) fn start_work(&mut self, at: usize) {
+        if self.ask_if_quorum_missing(at) {
             return;
         }
         let node = &mut self.nodes[at];
@@ -40,15 +40,15 @@ impl<M: Subject> World<M> {
             return;
         };
         job.begun = true;
-        let (done, work) = (Due::Done(id(at), job.number), job.work);
+        let (done, work) = (Lab2Event::Done(id(at), job.number), job.work);
         self.later(self.now + work, done);
         self.system.stats.counters.jobs += 1;
-        if !self.system.checks.work(self.now, at, &token) {
+        if !self.system.checks.use_resource(self.now, at, &token) {
             self.system.stats.counters.fenced += 1;
         }
     }
 
-    pub(super) fn work_done(&mut self, at: usize, job: u32) {
+    pub(super) fn finish_work(&mut self, at: usize, job: u32) {
         let node = &mut self.nodes[at];
         let Some(done) = node.own.job.filter(|wanted| wanted.number == job) else {
             return;
@@ -59,25 +59,25 @@ impl<M: Subject> World<M> {
         } else {
             node.own.job = None;
             self.command(at, Command::WorkDone);
-            let only = self.system.again_only;
-            if let Some(work) = self.system.again
+            let only = self.system.repeating_member;
+            if let Some(work) = self.system.repeated_work
                 && only.is_none_or(|only| only == at)
             {
-                self.want_for(at, work, done.quorum);
+                self.want_token(at, work, done.quorum);
             }
         }
     }
 
-    /// Gives a machine a command, if its process runs.
+    /// Gives a command to a state machine, if its process runs.
     pub fn command(&mut self, at: usize, command: Command) {
         if self.nodes[at].is_running() {
-            self.input(at, |driver, now, surroundings| {
-                driver.command(now, command, surroundings);
+            self.input(at, |driver, now, environment| {
+                driver.command(now, command, environment);
             });
         }
     }
 
-    /// Starts the process, with its state file, and its link comes up. Nothing if it is there.
+    /// Starts a dead process with its state file, and brings its link up.
     pub fn start(&mut self, at: usize) {
         let node = &self.nodes[at];
         if node.driver.is_some() {
@@ -87,21 +87,21 @@ impl<M: Subject> World<M> {
         let mut stamps = node.own.stamps.clone();
         stamps.sort_unstable_by_key(|stored| stored.place);
         self.launch(at, machine.recall(stamps));
-        self.look_at_link(at);
+        self.report_link(at);
     }
 
-    /// Starts all nodes at once.
+    /// Starts all nodes at the same time.
     pub fn start_all(&mut self) {
         for at in 0..self.nodes.len() {
             self.start(at);
         }
     }
 
-    /// The node's link is up, with whatever addresses it has now, or down. A process that stands still
-    /// sees that when it goes on, a dead one when it starts.
-    pub(super) fn look_at_link(&mut self, at: usize) {
+    /// Reports the state of the link, with the current addresses. A stalled process learns it when it continues, a dead
+    /// one when it starts.
+    pub(super) fn report_link(&mut self, at: usize) {
         let Node { mtu, unplugged, .. } = self.nodes[at];
-        let Own { mac, ip, .. } = self.nodes[at].own;
+        let NodeData { mac, ip, .. } = self.nodes[at].own;
         if let Some(missed) = &mut self.nodes[at].paused {
             missed.moved = true;
             return;
@@ -111,21 +111,17 @@ impl<M: Subject> World<M> {
         } else {
             LinkState::Up { mac, ip, mtu }
         };
-        self.input(at, |driver, now, surroundings| {
-            driver.link_changed(now, state, surroundings);
+        self.input(at, |driver, now, environment| {
+            driver.link_changed(now, state, environment);
         });
     }
 
-    /// The process dies at once. What has arrived for it is lost, its state file is not.
+    /// Kills the process. The frames that it has not read are lost; its state file is kept.
     pub fn kill(&mut self, at: usize) {
-        self.die(at);
-    }
-
-    pub(super) fn die(&mut self, at: usize) {
         self.end(at);
         let node = &mut self.nodes[at];
         node.own.job = None;
-        node.own.errand = None;
+        node.own.job_run = None;
         node.own.leaving = false;
         node.own.may_use = false;
         if node.own.held.take().is_some() {

@@ -1,57 +1,55 @@
-//! The database as a service: when transactions are done, and what is told of them. A process has one session, which
-//! does one after the other.
+//! The database's times and answers. A process has one session, which runs one transaction after the other.
 
 use ring_proto::JobOp;
 use ring_proto::andrews::{Command, DatabaseState, Job, Outcome, Work};
 use ring_runtime::driver::Driver;
 
-use super::circle::{Due, World};
-use super::node::Told;
+use super::node::HostInput;
 use super::outcome::Rule;
-use super::plan::Mood;
+use super::schedule::DatabaseBehavior;
 use super::settings::FaultKind;
+use super::system::{AndrewsEvent, World};
 use crate::kernel::queue::Event;
 
 const US: u64 = 1_000;
 const MS: u64 = 1_000 * US;
-/// A session gives up after so many times database-timeout.
-pub(super) const PATIENCE: u64 = 4;
+/// The time after which a session gives up, in multiples of database-timeout.
+pub(super) const SESSION_TIMEOUT_FACTOR: u64 = 4;
 
-/// What becomes of one transaction, and of the answer.
+/// The fate of one transaction and of its answer.
 #[derive(Debug, Clone, Copy)]
-pub struct Fate {
-    /// Whether it is carried out.
+pub(super) struct TransactionFate {
     is_done: bool,
-    /// What is told instead of what has come of it.
-    told: Option<Lie>,
-    /// From then on until the answer, in nanoseconds.
+    /// The answer that replaces the real one.
+    told: Option<ForgedAnswer>,
+    /// The time from the transaction to the answer, in nanoseconds.
     answer: u64,
     is_told_twice: bool,
-    /// What writes is not carried out.
+    /// Whether writes are not carried out.
     is_read_only: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Lie {
+enum ForgedAnswer {
     Failed,
     Unknown,
 }
 
 impl World {
-    /// Takes up what a node's machine wants done at the database.
-    pub fn take_jobs(&mut self, at: usize) {
+    /// Takes the jobs that a node's state machine wants done by the database.
+    pub(super) fn take_jobs(&mut self, at: usize) {
         while let Some(wanted) = self.nodes[at].driver.as_mut().and_then(Driver::next_job) {
-            // Nothing is ever cancelled.
+            // The state machine never cancels a job.
             if let JobOp::Start(job) = wanted {
-                self.look_at_job(at, &job);
+                self.check_job(at, &job);
                 self.nodes[at].own.process.worker.waiting.push_back(job);
             }
         }
         self.begin_transaction(at);
     }
 
-    /// A process takes up what waits, if it does nothing else.
-    pub fn begin_transaction(&mut self, at: usize) {
+    /// Begins the next transaction of a running process that is not busy.
+    pub(super) fn begin_transaction(&mut self, at: usize) {
         if !self.nodes[at].is_running() {
             return;
         }
@@ -66,14 +64,14 @@ impl World {
             return;
         };
         own.process.worker.is_busy = true;
-        let mood = own.mood;
-        own.process.worker.is_in_trouble = mood != Mood::Quick;
+        let behavior = own.behavior;
+        own.process.worker.is_in_trouble = behavior != DatabaseBehavior::Quick;
         if own.process.worker.is_in_trouble {
             own.process.troubled_at = Some(self.now);
-            self.system.met(kind(mood));
+            self.system.count_fault(kind_of(behavior));
         }
-        let (takes, fate) = self.draw_fate(mood);
-        let due = Due::Transaction {
+        let (takes, fate) = self.draw_transaction_fate(behavior);
+        let due = AndrewsEvent::Transaction {
             node: at,
             life: self.nodes[at].life,
             job,
@@ -82,52 +80,60 @@ impl World {
         self.later(self.now + takes, due);
     }
 
-    fn draw_fate(&mut self, mood: Mood) -> (u64, Fate) {
+    fn draw_transaction_fate(&mut self, behavior: DatabaseBehavior) -> (u64, TransactionFate) {
         let timeout = self.system.database_timeout;
         let quick = self.rng.between(100 * US, 2 * MS);
-        let mut fate = Fate {
+        let mut fate = TransactionFate {
             is_done: true,
             told: None,
             answer: self.rng.between(50 * US, MS),
             is_told_twice: false,
-            is_read_only: mood == Mood::ReadOnly,
+            is_read_only: behavior == DatabaseBehavior::ReadOnly,
         };
-        match mood {
-            Mood::Quick | Mood::ReadOnly => (quick, fate),
-            Mood::Late => {
-                // Most are about as late as the machine is patient.
-                let most = self.rng.pick(&[timeout, 2 * timeout, PATIENCE * timeout]);
+        match behavior {
+            DatabaseBehavior::Quick | DatabaseBehavior::ReadOnly => (quick, fate),
+            DatabaseBehavior::Late => {
+                // Most are about as late as the state machine's timeouts.
+                let most = self
+                    .rng
+                    .pick(&[timeout, 2 * timeout, SESSION_TIMEOUT_FACTOR * timeout]);
                 let takes = self.rng.between(timeout / 4, most);
                 let done = self.rng.between(0, takes);
                 fate.answer = takes - done;
                 (done, fate)
             }
-            Mood::Gone => {
+            DatabaseBehavior::Gone => {
                 fate.is_done = false;
-                fate.told = Some(Lie::Failed);
+                fate.told = Some(ForgedAnswer::Failed);
                 fate.answer = self.rng.pick(&[MS, timeout / 2, timeout]);
                 (quick, fate)
             }
-            Mood::Unknown | Mood::Silent => {
+            DatabaseBehavior::Unknown | DatabaseBehavior::Silent => {
                 fate.is_done = self.rng.chance(500);
-                fate.told = Some(Lie::Unknown);
-                if mood == Mood::Unknown {
+                fate.told = Some(ForgedAnswer::Unknown);
+                if behavior == DatabaseBehavior::Unknown {
                     return (quick, fate);
                 }
-                let done = self.rng.between(0, PATIENCE * timeout);
-                fate.answer = PATIENCE * timeout - done;
+                let done = self.rng.between(0, SESSION_TIMEOUT_FACTOR * timeout);
+                fate.answer = SESSION_TIMEOUT_FACTOR * timeout - done;
                 (done, fate)
             }
-            Mood::Twice => {
+            DatabaseBehavior::Twice => {
                 fate.is_told_twice = true;
                 (quick, fate)
             }
         }
     }
 
-    /// A transaction's time has come.
-    pub fn transact(&mut self, at: usize, life: u32, job: &Job, fate: Fate) {
-        let Fate {
+    /// Runs a transaction, or fails it.
+    pub(super) fn run_transaction(
+        &mut self,
+        at: usize,
+        life: u32,
+        job: &Job,
+        fate: TransactionFate,
+    ) {
+        let TransactionFate {
             mut is_done,
             told,
             answer,
@@ -139,7 +145,7 @@ impl World {
             self.nodes[at].own.process.refused = Some(job.id);
         }
         if self.nodes[at].life != life || self.nodes[at].driver.is_none() {
-            // Its process is dead: the server may have had all of it, or not.
+            // Its process is dead. The database may have got the whole transaction, or not.
             is_done &= self.rng.chance(500);
         }
         let outcome = if is_done {
@@ -148,15 +154,15 @@ impl World {
             Outcome::Failed
         };
         let outcome = match told {
-            Some(Lie::Failed) => Outcome::Failed,
-            // What only reads fails.
-            Some(Lie::Unknown) if matches!(job.work, Work::Look) => Outcome::Failed,
-            Some(Lie::Unknown) => Outcome::Unknown,
+            Some(ForgedAnswer::Failed) => Outcome::Failed,
+            // A transaction that only reads fails.
+            Some(ForgedAnswer::Unknown) if matches!(job.work, Work::Look) => Outcome::Failed,
+            Some(ForgedAnswer::Unknown) => Outcome::Unknown,
             None => outcome,
         };
         let answer = self.now + answer;
         let mut say = |due, is_last| {
-            let told = Due::Answer {
+            let told = AndrewsEvent::Answer {
                 node: at,
                 life,
                 job: job.id,
@@ -189,33 +195,33 @@ impl World {
                 format!("database: {outcome:?}, for n{at}: {work:?}")
             });
         }
-        self.look_at_tables(at, posts);
+        self.check_tables(at, posts);
         if outcome == Outcome::Done {
-            self.look_at_claim(at, work);
+            self.check_claim(at, work);
         }
         let topology = &self.system.tables.topology;
         if (topology.seat, topology.beat) != before {
-            self.note_beat();
+            self.on_beat();
         }
         outcome
     }
 
-    /// An answer comes to a process.
-    pub fn answer(&mut self, at: usize, job: u64, outcome: Outcome, is_last: bool) {
+    /// Gives an answer to a process.
+    pub(super) fn answer(&mut self, at: usize, job: u64, outcome: Outcome, is_last: bool) {
         let own = &mut self.nodes[at].own;
         if own.process.worker.is_in_trouble {
             own.process.troubled_at = Some(self.now);
         }
         self.note_refusal(at, job, &outcome);
-        self.tell(at, Told::Asked(Command::Done { job, outcome }));
-        self.look_at_refusal(at);
+        self.give_input(at, HostInput::Command(Command::Done { job, outcome }));
+        self.check_refusal(at);
         if is_last {
             self.nodes[at].own.process.worker.is_busy = false;
             self.begin_transaction(at);
         }
     }
 
-    /// An answer comes: it may be the refusal of a database that can only be read.
+    /// Notes whether an answer is the refusal of a read-only database.
     fn note_refusal(&mut self, at: usize, job: u64, outcome: &Outcome) {
         let own = &mut self.nodes[at].own;
         match outcome {
@@ -225,22 +231,22 @@ impl World {
         }
     }
 
-    /// A node whose writes are refused knows it, however often it reads.
-    fn look_at_refusal(&mut self, at: usize) {
+    /// Checks that a node whose writes are refused knows it, even if its reads succeed.
+    fn check_refusal(&mut self, at: usize) {
         let own = &self.nodes[at].own;
-        let is_refused = own.process.is_refused && own.mood == Mood::ReadOnly;
-        // One that is busy has not been told.
+        let is_refused = own.process.is_refused && own.behavior == DatabaseBehavior::ReadOnly;
+        // A busy process has not read the answer.
         let node = &self.nodes[at];
         let is_told = node.is_running() && node.busy_until <= self.now;
         let snapshot = self.machine(at).filter(|_| is_refused && is_told);
         if snapshot.is_some_and(|it| it.snapshot().database == DatabaseState::Up) {
             let what = "the last write has failed".to_owned();
-            self.broken_at(at, Rule::Written, what);
+            self.report_at(at, Rule::Written, what);
         }
     }
 
-    /// What only a transaction may do.
-    fn look_at_job(&mut self, at: usize, job: &Job) {
+    /// Checks the token of a job that uses one.
+    fn check_job(&mut self, at: usize, job: &Job) {
         let Work::Serve { sequence, .. } = job.work else {
             return;
         };
@@ -248,20 +254,20 @@ impl World {
         let own = &self.nodes[at].own;
         let (passed, highest) = (own.process.passed, own.process.highest);
         let holds = self.holds(at) && passed.is_none() && sequence == highest;
-        // One that was held may have been outrun in the same turn.
+        // A token that was held may have been overtaken in the same loop iteration.
         if !holds && !own.process.input.has_lost {
             let what = format!("it uses {sequence}, had {highest}, and has passed {passed:?} on");
-            self.system.found.broken(now, Some(at), Rule::Use, what);
+            self.system.findings.report(now, Some(at), Rule::Use, what);
         }
     }
 }
 
-const fn kind(mood: Mood) -> FaultKind {
-    match mood {
-        Mood::Quick | Mood::Late => FaultKind::Late,
-        Mood::Gone => FaultKind::Gone,
-        Mood::ReadOnly => FaultKind::ReadOnly,
-        Mood::Unknown | Mood::Silent => FaultKind::Unknown,
-        Mood::Twice => FaultKind::Twice,
+const fn kind_of(behavior: DatabaseBehavior) -> FaultKind {
+    match behavior {
+        DatabaseBehavior::Quick | DatabaseBehavior::Late => FaultKind::Late,
+        DatabaseBehavior::Gone => FaultKind::Gone,
+        DatabaseBehavior::ReadOnly => FaultKind::ReadOnly,
+        DatabaseBehavior::Unknown | DatabaseBehavior::Silent => FaultKind::Unknown,
+        DatabaseBehavior::Twice => FaultKind::Twice,
     }
 }

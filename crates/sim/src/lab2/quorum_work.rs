@@ -1,22 +1,23 @@
-//! Work that needs a quorum: as the daemon does it, the members are asked for a while, and then others have their turn.
+//! Work that needs a quorum. As the daemon does, the node asks the members for a while, then lets others have the
+//! token.
 
 use ring_proto::lab2::Command;
 use ring_proto::time::nanos;
 
 use super::Subject;
-use super::ring::{Due, World};
+use super::system::{Lab2Event, World};
 use crate::kernel::queue::id;
 
-/// So many times, TAKE_TIMEOUT apart, the members are asked in one tenure.
-const TIMES: u32 = 8;
-/// A PING with a promise has so many bytes.
+/// The number of requests to the members in one tenure, TAKE_TIMEOUT apart.
+const REQUESTS_PER_TENURE_MAX: u32 = 8;
+/// The length of a PING with a promise, in bytes.
 const PROMISE_LEN: usize = 71;
-/// In a larger ring a member answers only some of the heartbeats.
-const LISTENERS: usize = 64;
+/// The size of the largest ring in which every member answers every heartbeat.
+const ANSWERING_RING_MAX: usize = 64;
 
 impl<M: Subject> World<M> {
-    /// Whether all live members can have a quorum: enough of them are there to confirm it. Who is alone has none
-    /// unless it was told how many members to expect.
+    /// Whether all live members can get a quorum: enough of them are alive to confirm it. A lone node has one only if
+    /// it was told how many members to expect.
     pub(super) fn may_have_quorum(&self) -> bool {
         let live = self.live().count();
         let enough = |at: usize| {
@@ -25,11 +26,13 @@ impl<M: Subject> World<M> {
             let needed = self.machine(at).map(M::quorum_size);
             knows && needed.is_some_and(|needed| needed <= live) && node.mtu >= PROMISE_LEN
         };
-        live <= LISTENERS && !self.system.checks.exempt.names_clash() && self.live().all(enough)
+        live <= ANSWERING_RING_MAX
+            && !self.system.checks.exemptions.may_names_clash()
+            && self.live().all(enough)
     }
 
-    /// Whether the node's work needs a quorum that it does not have. If so the members are asked.
-    pub(super) fn waits_for_quorum(&mut self, at: usize) -> bool {
+    /// Asks the members if the node's work needs a quorum that it does not have; returns whether it does.
+    pub(super) fn ask_if_quorum_missing(&mut self, at: usize) -> bool {
         let now = self.now;
         let node = &mut self.nodes[at];
         let local = node.clock.monotonic(now);
@@ -45,14 +48,14 @@ impl<M: Subject> World<M> {
         }
         if job.asked.is_none_or(|(of, _)| of != token) {
             job.asked = Some((token, 0));
-            let ask = Due::Confirm(id(at), job.number);
+            let ask = Lab2Event::Confirm(id(at), job.number);
             self.later(now, ask);
         }
         true
     }
 
-    /// Asks the members once more. Has that been done often enough, others have their turn.
-    pub(super) fn ask_for_quorum(&mut self, at: usize, number: u32) {
+    /// Asks the members again. After the last request the node lets others have the token.
+    pub(super) fn ask_members(&mut self, at: usize, number: u32) {
         let own = &mut self.nodes[at].own;
         let (held, may_use) = (own.held, own.may_use);
         let Some(job) = own.job.as_mut() else {
@@ -64,11 +67,11 @@ impl<M: Subject> World<M> {
         if held != Some(token) || !may_use {
             return;
         }
-        if times < TIMES {
+        if times < REQUESTS_PER_TENURE_MAX {
             job.asked = Some((token, times + 1));
             self.command(at, Command::Confirm);
             let again = self.now + nanos(self.system.constants.take_timeout);
-            self.later(again, Due::Confirm(id(at), number));
+            self.later(again, Lab2Event::Confirm(id(at), number));
         } else {
             job.asked = None;
             self.command(at, Command::WorkDone);

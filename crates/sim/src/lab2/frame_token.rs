@@ -1,9 +1,9 @@
-//! What frames say about tokens.
+//! The tokens in frames.
 
 use ring_codec::lab2::{Frame, Message, Token};
 
-/// What a frame claims about a token, if it is valid and does: its kind, and the token.
-pub(super) fn claim(bytes: &[u8]) -> Option<(usize, Token)> {
+/// Returns the kind and the token of a frame, if it is valid and carries a token.
+pub(super) fn token_of(bytes: &[u8]) -> Option<(usize, Token)> {
     let message = Frame::decode(bytes).ok()?.message;
     let (Message::TakeToken { token, .. }
     | Message::TokenIsHere { token, .. }

@@ -1,4 +1,4 @@
-//! What must hold of a node after each input.
+//! The checks of a node after each input.
 
 use std::net::IpAddr;
 
@@ -7,38 +7,38 @@ use ring_proto::jitterbug::{LEAST_LEASE, State};
 use ring_runtime::driver::Driver;
 
 use super::data;
-use super::node::{Input, Own, Stands};
+use super::node::{InputEvents, LeaderStall, NodeData};
 use super::outcome::{Excuse, Rule};
-use super::plan::{DataPlan, Decider};
-use super::segment::World;
+use super::schedule::{DataPlan, Decider};
+use super::system::World;
 
 impl World {
-    /// A node was given an input.
-    pub fn look_at_node(&mut self, at: usize) {
+    /// Checks a node after an input.
+    pub(super) fn check_node(&mut self, at: usize) {
         self.take_jobs(at);
         let node = &mut self.nodes[at];
         node.own.busy_until = node.clock.monotonic(self.now + node.slow);
         let input = std::mem::take(&mut self.nodes[at].own.input);
-        self.look_at_answers(at);
-        self.look_at_lists(at, &input);
-        self.look_at_data(at, &input);
-        self.look_at_use(at);
-        self.look_at_token(at, &input);
+        self.check_answers(at);
+        self.check_lists(at, &input);
+        self.check_data(at, &input);
+        self.check_use(at);
+        self.check_token(at, &input);
     }
 
-    fn look_at_answers(&mut self, at: usize) {
+    fn check_answers(&mut self, at: usize) {
         let heard = std::mem::take(&mut self.system.heard);
         let answers = std::mem::take(&mut self.system.answers);
         if answers > heard {
             let what = format!("{answers} answers to {heard} datagrams");
             let now = self.now;
             let checks = &mut self.system.checks;
-            checks.found.broken(now, Some(at), Rule::Answers, what);
+            checks.findings.report(now, Some(at), Rule::Answers, what);
         }
     }
 
-    /// A token that was taken is not gone on with.
-    fn look_at_token(&mut self, at: usize, input: &Input) {
+    /// Checks that a node does not continue with a token that another has accepted.
+    fn check_token(&mut self, at: usize, input: &InputEvents) {
         let now = self.now;
         let own = &self.nodes[at].own;
         if let Some((id, to)) = input.is_gone
@@ -46,22 +46,24 @@ impl World {
             && own.id == id
         {
             let checks = &mut self.system.checks;
-            let excuse = checks.chain.excuse(id);
+            let excuse = checks.tokens.excuse(id);
             let what = format!("{to} has taken {id}, and it goes on with it");
-            checks.found.judge(now, Some(at), excuse, Rule::Chain, what);
+            checks
+                .findings
+                .report_unless_excused(now, Some(at), excuse, Rule::Chain, what);
         }
     }
 
-    fn look_at_lists(&mut self, at: usize, input: &Input) {
+    fn check_lists(&mut self, at: usize, input: &InputEvents) {
         let now = self.now;
         let most = self.system.max_nodes;
-        self.system.checks.exempt.is_full |= !input.refused.is_empty();
+        self.system.checks.exemptions.is_full |= !input.refused.is_empty();
         let node = &mut self.nodes[at];
         let Some(machine) = node.driver.as_ref().map(Driver::machine) else {
             return;
         };
         let (list, to_add) = machine.lists();
-        let Own {
+        let NodeData {
             list: before,
             to_add: waited,
             ..
@@ -72,7 +74,7 @@ impl World {
         let checks = &mut self.system.checks;
         if list.len() + to_add.len() > 2 * most || list.len() > most {
             let what = format!("{} entries and {} to add", list.len(), to_add.len());
-            checks.found.broken(now, Some(at), Rule::Memory, what);
+            checks.findings.report(now, Some(at), Rule::Memory, what);
         }
         let has = |ip: IpAddr| list.iter().any(|it| it.ip == ip);
         let waits = |ip: IpAddr| to_add.iter().any(|it| it.ip == ip);
@@ -84,16 +86,18 @@ impl World {
             let is_forgotten = input.forgotten.contains(&gone.ip);
             let excuse = excuse.or(is_forgotten.then_some(Excuse::Forgotten));
             let what = format!("{} is gone from {before:?} and {waited:?}", gone.ip);
-            checks.found.judge(now, Some(at), excuse, Rule::Lists, what);
+            checks
+                .findings
+                .report_unless_excused(now, Some(at), excuse, Rule::Lists, what);
         } else if !input.has_taken && input.forgotten.is_empty() && !is_prefix(before, list) {
             let what = format!("{before:?} became {list:?}");
-            checks.found.broken(now, Some(at), Rule::Lists, what);
+            checks.findings.report(now, Some(at), Rule::Lists, what);
         }
         list.clone_into(before);
         to_add.clone_into(waited);
     }
 
-    fn look_at_data(&mut self, at: usize, input: &Input) {
+    fn check_data(&mut self, at: usize, input: &InputEvents) {
         let now = self.now;
         let plan = &self.system.data;
         let node = &mut self.nodes[at];
@@ -107,7 +111,7 @@ impl World {
         let checks = &mut self.system.checks;
         if !data::is_whole(own, plan) {
             let what = format!("it has {}", data::shown(own));
-            checks.found.broken(now, Some(at), Rule::Torn, what);
+            checks.findings.report(now, Some(at), Rule::Torn, what);
         }
         if goes_back(own, &node.own.data, plan) {
             let what = format!(
@@ -116,21 +120,24 @@ impl World {
                 data::shown(own)
             );
             let excuse = input.is_undecided.then_some(Excuse::Undecided);
-            checks.found.judge(now, Some(at), excuse, Rule::Data, what);
+            checks
+                .findings
+                .report_unless_excused(now, Some(at), excuse, Rule::Data, what);
         }
         if own.len() > machine.options().max_data {
             let what = format!("{} bytes of data", own.len());
-            checks.found.broken(now, Some(at), Rule::Memory, what);
+            checks.findings.report(now, Some(at), Rule::Memory, what);
         }
         own.clone_into(&mut node.own.data);
     }
 
-    /// A process stands still. One that is in a slow turn does so from the end of that: for its machine the turn is over.
-    pub fn stand_still(&mut self, at: usize) {
+    /// Stalls a process. During a slow loop iteration the stall begins at its end, because for the state machine that
+    /// is its time.
+    pub(super) fn stall(&mut self, at: usize) {
         let now = self.now;
         let node = &mut self.nodes[at];
         if node.is_running() && node.own.state == State::Leader {
-            node.own.stands = Some(Stands {
+            node.own.stall = Some(LeaderStall {
                 since: node.clock.monotonic(now).max(node.own.busy_until),
                 stalls: node.own.stalls,
             });
@@ -138,23 +145,23 @@ impl World {
         self.pause(at);
     }
 
-    /// A process goes on. As leader it has to notice if that took too long.
-    pub fn look_at_stall(&mut self, at: usize) {
+    /// Continues a process. A leader must notice a stall that was too long.
+    pub(super) fn check_stall(&mut self, at: usize) {
         let now = self.now;
         let node = &mut self.nodes[at];
-        let Some(Stands { since, stalls }) = node.own.stands.take() else {
+        let Some(LeaderStall { since, stalls }) = node.own.stall.take() else {
             return;
         };
         let stood = node.clock.monotonic(now).since(since);
         if stood >= self.system.options_of(at).stall() && node.own.stalls == stalls {
             let what = format!("it stood still for {stood:?}");
             let checks = &mut self.system.checks;
-            checks.found.broken(now, Some(at), Rule::Stall, what);
+            checks.findings.report(now, Some(at), Rule::Stall, what);
         }
     }
 
-    /// Who uses the token, beside whom.
-    pub fn look_at_use(&mut self, at: usize) {
+    /// Checks the use of the token by a node and by all others.
+    pub(super) fn check_use(&mut self, at: usize) {
         let machine = self.machine(at);
         let standing = machine.map(ring_proto::jitterbug::Jitterbug::standing);
         let uses = standing.is_some_and(|it| it.may_use);
@@ -163,7 +170,7 @@ impl World {
         if let Some(lease) = lease.filter(|lease| *lease < LEAST_LEASE) {
             let what = format!("a lease of {lease:?}");
             let checks = &mut self.system.checks;
-            checks.found.broken(now, Some(at), Rule::Terms, what);
+            checks.findings.report(now, Some(at), Rule::Terms, what);
         }
         let node = &mut self.nodes[at];
         let clock = node.clock.monotonic(now);
@@ -175,31 +182,31 @@ impl World {
         }
         let id = own.id;
         if !uses {
-            return self.system.checks.no_clash(at);
+            return self.system.checks.clear_clashes(at);
         }
-        self.system.checks.look_at_left(now, (at, id));
+        self.system.checks.check_left_programs(now, (at, id));
         for other in (0..self.len()).filter(|&other| other != at) {
             let node = &self.nodes[other];
             let its = node.own.id;
-            // Who stands still does nothing with it; but it has it.
+            // A stalled node does nothing with its token, but has it.
             let lasts = node.own.lease_until > node.clock.monotonic(now);
             let checks = &mut self.system.checks;
             if node.own.uses && (its == id || node.is_running()) {
-                checks.clash(now, (at, id), (other, its));
+                checks.check_clash(now, (at, id), (other, its));
             } else if node.own.uses && lasts {
-                checks.lease_lasts(now, (at, id), (other, its));
+                checks.report_lasting_lease(now, (at, id), (other, its));
             }
         }
     }
 }
 
-/// Whether a list has all of another in its order, whatever the ports.
+/// Whether a list begins with all entries of another in their order, except for the ports.
 fn is_prefix(before: &[Node], list: &[Node]) -> bool {
     let pairs = before.iter().zip(list);
     list.len() >= before.len() && pairs.into_iter().all(|(one, other)| one.ip == other.ip)
 }
 
-/// Whether data is behind other data, by what decides between them.
+/// Whether data are behind other data in the order of the decisions.
 fn goes_back(data: &[u8], before: &[u8], plan: &DataPlan) -> bool {
     match plan.decides {
         Decider::Longer => data.len() < before.len(),

@@ -1,18 +1,18 @@
-//! The world as its caller sees it.
+//! Queries of a simulation.
 
 use ring_codec::lab2::{Digest, Kind};
 
 use super::Subject;
 use super::outcome::{Outcome, Stats, Violation};
-use super::ring::{Ring, World};
+use super::system::{Lab2System, World};
 
 impl<M: Subject> World<M> {
-    /// The nodes that believe to hold a token. During a hand-over, giver and successor do.
+    /// Returns the nodes that hold a token. During a handover these are the giver and the successor.
     pub fn owners(&self) -> &[usize] {
         &self.system.owners
     }
 
-    /// The owner with the strongest token.
+    /// Returns the owner with the strongest token.
     pub fn owner(&self) -> Option<usize> {
         let held = |&at: &usize| self.nodes[at].own.held.map(|token| (token, at));
         let strongest = self
@@ -24,8 +24,7 @@ impl<M: Subject> World<M> {
         strongest.map(|(_, at)| at)
     }
 
-    /// Whether there is one token: all owners but the last of its chain have passed it on, and
-    /// wait to hear of it.
+    /// Whether there is one token: all owners except the last of its chain have handed it over and wait for an answer.
     pub fn has_one_owner(&self) -> bool {
         let nodes = &self.nodes;
         let Some(first) = self
@@ -47,7 +46,7 @@ impl<M: Subject> World<M> {
         })
     }
 
-    /// Whether the tables of all live nodes are equal, and the digest that they have.
+    /// Returns the digest of all live nodes' tables if they are equal.
     pub fn common_digest(&self) -> Option<Digest> {
         let mut digests = self
             .live()
@@ -56,40 +55,40 @@ impl<M: Subject> World<M> {
         digests.all(|digest| digest == first).then_some(first)
     }
 
-    /// How many frames of a kind were sent.
+    /// Returns the number of frames of a kind that nodes have sent.
     pub fn sent(&self, kind: Kind) -> u64 {
         self.system.stats.sent(kind.name())
     }
 
-    /// How many of them to all.
+    /// Returns the number of broadcasts among them.
     pub fn broadcasts(&self, kind: Kind) -> u64 {
         let count = self.system.broadcast.get(kind.name());
         count.copied().unwrap_or(0)
     }
 
-    /// What happened so far.
+    /// Returns the counters.
     pub fn stats(&self) -> &Stats {
         &self.system.stats
     }
 
-    /// What was broken so far.
+    /// Returns the violations.
     pub fn violations(&self) -> &[Violation] {
-        &self.system.checks.found.violations
+        &self.system.checks.findings.violations
     }
 
-    /// What the run has come to.
+    /// Ends the run and returns its outcome.
     pub fn finish(mut self) -> Outcome {
         for at in 0..self.nodes.len() {
             let members = self.machine(at).map(M::members_in_order);
             if let Some(members) = members {
                 let max = self.system.constants.max_members;
-                self.system.checks.table(self.now, at, members, max);
+                self.system.checks.check_table(self.now, at, members, max);
             }
         }
-        let Ring {
+        let Lab2System {
             checks, mut stats, ..
         } = self.system;
         stats.counters.exempted = checks.exempted;
-        checks.found.outcome(stats, self.now)
+        checks.findings.outcome(stats, self.now)
     }
 }

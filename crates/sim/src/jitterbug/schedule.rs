@@ -1,4 +1,4 @@
-//! A run written down: whatever goes wrong in it, when, and the seed for the rest.
+//! A run as data: its faults, their times, and the seed of everything else.
 
 use std::time::Duration;
 
@@ -10,23 +10,23 @@ use super::outcome::{Rule, Stats};
 use crate::kernel::faults;
 use crate::kernel::schedule::{Nodes, declare_faults, declare_schedule};
 
-/// Clocks run faster or slower by no more, in millionths.
+/// The maximum rate error of clocks, in millionths.
 pub(super) const MAX_RATE: i32 = 10_000;
-/// The most nodes of a run.
+/// The maximum number of nodes of a run.
 pub const MAX_NODES: usize = 64;
 
 declare_schedule! {
     nodes {
-        /// How many nodes there are.
+        /// The number of nodes.
         pub nodes: usize,
     }
     own {
         /// The nodes' options.
-        pub options: Given,
+        pub options: NodeOptions,
         /// A node with other times.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub deviant: Option<Deviant>,
-        /// Where the data comes from, and how it goes on.
+        /// The origin of the data.
         pub data: DataPlan,
     }
     last {}
@@ -35,7 +35,7 @@ declare_schedule! {
 /// The options of all nodes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Given {
+pub struct NodeOptions {
     /// tr_interval.
     pub interval_us: u64,
     /// tr_count.
@@ -52,29 +52,29 @@ pub struct Given {
     pub max_nodes: u32,
 }
 
-/// A node whose times are not those of the others.
+/// A node whose times differ from those of the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Deviant {
-    /// Which.
+    /// The node.
     pub node: usize,
     /// Its tr_interval.
     pub interval_us: u64,
 }
 
-/// Where data comes from.
+/// The origin of the data, and the decisions between them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DataPlan {
-    /// A program computes it; otherwise the nodes count.
+    /// Whether a program computes the data. Otherwise the nodes count.
     pub computes: bool,
-    /// Who decides.
+    /// The component that decides.
     pub decides: Decider,
-    /// So many bytes has the data of a program beside its number.
+    /// The length of a program's data in addition to the number, in bytes.
     pub padding: usize,
 }
 
-/// Who decides which data continues.
+/// The component that decides which data continue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Decider {
@@ -86,82 +86,82 @@ pub enum Decider {
     Program,
 }
 
-/// How a node's programs behave.
+/// The behavior of a node's programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Mood {
-    /// They are done soon.
+pub enum ProgramBehavior {
+    /// They finish soon.
     #[default]
     Quick,
-    /// They take about as long as they may.
+    /// They take about as long as the timeout.
     Slow,
     /// They fail.
     Fail,
-    /// They never end, but when they are killed.
+    /// They run until they are killed.
     Hang,
-    /// They never end, and not at once when they are killed.
+    /// They hang, and die only some time after they are killed.
     Linger,
 }
 
-/// What goes wrong, or is wanted.
-pub type Fault = faults::Fault<WorldFault>;
+/// A fault or a user action.
+pub type Fault = faults::Fault<SystemFault>;
 
 declare_faults! {
-    /// What goes wrong, or is wanted, in this world only.
+    /// A fault or user action of Jitterbug.
     #[serde(tag = "fault", rename_all = "kebab-case")]
-    WorldFault {
-        /// Broadcasts do not reach a node, or do again.
+    SystemFault {
+        /// Keeps broadcasts from the node, or ends that.
         Unreached[node] { unreached: bool },
-        /// A process dies.
+        /// Kills the process.
         End[node] => Self::Start { node },
-        /// So does its host.
+        /// Cuts the power of its host.
         Power[node] => Self::Start { node },
-        /// It starts again.
+        /// Starts a dead process.
         Start[node],
-        /// A process stands still.
+        /// Stalls the process.
         Pause[node] => Self::Resume { node },
-        /// It goes on.
+        /// Continues the process.
         Resume[node],
-        /// A node has no link, or has one again.
+        /// Takes the node's link down, or up.
         Link[node] { up: bool } => Self::Link { node, up: true },
-        /// A node gets another address.
+        /// Gives the node another address.
         Address[node],
-        /// A stranger sends so many datagrams to all, and opens so many connections to a node.
+        /// Sends datagrams of a stranger to all, and opens its connections to a node.
         Stranger[node] { count: u16 },
-        /// A stranger opens so many connections to a node at once.
+        /// Opens connections of a stranger to a node, all at once.
         Flood[node] { count: u16 },
-        /// A stranger announces a token to all.
-        Announce[] { claim: Claim },
-        /// A stranger gives a node a token.
-        Give[node] { claim: Claim },
-        /// A node's programs behave otherwise from now on.
-        Jobs[node] { mood: Mood },
-        /// Local work wants a node's token, or no longer.
+        /// Announces a token of a stranger to all.
+        Announce[] { claim: ForgedId },
+        /// Gives a node a token of a stranger.
+        Give[node] { claim: ForgedId },
+        /// Changes the behavior of the node's programs.
+        Jobs[node] { #[serde(rename = "mood")] behavior: ProgramBehavior },
+        /// Makes local work want the node's token, or not.
         Work[node] { wants: bool },
-        /// A leader is told to hand the token on.
+        /// Makes a leader pass its token.
         Yield[node],
-        /// A node is shut down.
+        /// Shuts the node down.
         Leave[node] => Self::Start { node },
     }
 }
 
-/// The id that a stranger makes up.
+/// An id that a stranger invents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Claim {
-    /// That of a token that there is.
+pub enum ForgedId {
+    /// The id of an existing token.
     #[default]
     Same,
-    /// A little less.
+    /// A slightly smaller id.
     Below,
-    /// A little more.
+    /// A slightly larger id.
     Above,
-    /// The largest that there can be.
+    /// The largest possible id.
     Largest,
 }
 
 impl Schedule {
-    /// What a node is started with.
+    /// Returns the options of a node.
     pub fn options_of(&self, node: usize) -> Options {
         let mut options = self.options();
         if let Some(deviant) = self.deviant.filter(|deviant| deviant.node == node) {
@@ -170,9 +170,9 @@ impl Schedule {
         options
     }
 
-    /// What the nodes are started with, but for the one with other times.
+    /// Returns the options of the nodes, except for the deviant one.
     pub fn options(&self) -> Options {
-        let Given {
+        let NodeOptions {
             interval_us,
             count,
             renew_us,
@@ -207,15 +207,15 @@ impl Schedule {
         }
     }
 
-    /// By how much a datagram may be late.
+    /// Returns the largest delay of a datagram.
     pub fn latest(&self) -> Duration {
-        faults::latest(&self.actions)
+        faults::max_delay(&self.actions)
     }
 
-    /// Whether a world can be made from it.
+    /// Checks that all values are within the simulator's limits.
     ///
     /// # Errors
-    /// Says what is wrong.
+    /// Returns the reason if one is not.
     pub fn check(&self) -> Result<(), String> {
         if !(1..=MAX_NODES).contains(&self.nodes) {
             return Err(format!("a run has 1 to {MAX_NODES} nodes"));

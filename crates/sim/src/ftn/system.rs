@@ -1,4 +1,4 @@
-//! FTN as the kernel sees it: its addresses, its datagrams, and what becomes of them.
+//! FTN as a system of the simulator: its addresses, its datagrams, and its events.
 
 use std::cell::RefCell;
 use std::net::SocketAddr;
@@ -9,12 +9,12 @@ use ring_codec::ftn::{Datagram, Kind as Type, Message, ServerState};
 use ring_proto::ftn::server;
 
 use super::checks::Checks;
-use super::node::{Doom, Kind, Own};
+use super::node::{CrashAfterSend, Kind, NodeData};
 use super::notation::{is_stranger, line, node_of};
 use super::outcome::{Rule, Stats};
-use super::plan::Fault;
+use super::schedule::Fault;
 use super::settings::FaultKind;
-use super::world::Setup;
+use super::world::ProcessOptions;
 use crate::kernel::stats::Count;
 use crate::kernel::streams::{Fabric, NoStreams};
 use crate::kernel::system::{Moment, Route, System};
@@ -22,73 +22,70 @@ use crate::kernel::trace::Trace;
 use crate::kernel::world;
 use ring_proto::ftn::station::{Event, Station};
 
-/// The longest datagram that a socket takes, in bytes: UDP over IPv4 can carry no more.
-pub(super) const SOCKET: usize = 65_507;
-/// The longest that a path carries: fragments are lost. 1,280 bytes of IPv6, less its header and UDP's.
-pub(super) const PATH: usize = 1_232;
+/// The longest datagram of a socket, in bytes: the limit of UDP over IPv4.
+pub(super) const SOCKET_DATAGRAM_MAX: usize = 65_507;
+/// The longest datagram of a path, in bytes: 1,280 bytes of IPv6 without its header and UDP's. Fragments are lost.
+pub(super) const PATH_DATAGRAM_MAX: usize = 1_232;
 
-/// Servers and clients on a network of datagrams.
-pub(super) type World = world::World<Service>;
+pub(super) type World = world::World<FtnSystem>;
 
-/// What happens in this system only, to a node's process.
+/// An event of FTN for a node's process.
 #[derive(Debug)]
-pub enum Due {
-    /// A command under a token has ended: a job.
+pub(super) enum FtnEvent {
+    /// A command under a token has ended.
     Done { node: usize, token: usize, job: u32 },
-    /// A program ends of its own.
+    /// A program has ended.
     End { node: usize },
-    /// A process that has died of what it sent starts again.
+    /// A process that died after sending starts again.
     Start { node: usize },
 }
 
-/// What is known of the whole service, and what is counted of a run.
+/// The state of the whole service, its checks and counters.
 #[derive(Debug, Default)]
-pub struct Service {
-    pub checks: Checks,
-    pub stats: Stats,
-    /// How many servers there are.
-    pub servers: usize,
-    /// Updates so far.
-    pub updates: u64,
-    /// What happened, line by line.
-    pub trace: Trace,
-    /// The faults have ended: who ends is started again.
-    pub is_calm: bool,
-    /// What processes are started with.
-    pub setup: Option<Setup>,
+pub(super) struct FtnSystem {
+    pub(super) checks: Checks,
+    pub(super) stats: Stats,
+    pub(super) servers: usize,
+    /// The number of updates.
+    pub(super) updates: u64,
+    pub(super) trace: Trace,
+    /// Whether the faults have ended, so that an ended process starts again.
+    pub(super) is_calm: bool,
+    /// The values with which processes are started.
+    pub(super) process_options: Option<ProcessOptions>,
 }
 
-impl Service {
-    pub fn met(&mut self, kind: FaultKind) {
-        self.stats.note_met(kind);
+impl FtnSystem {
+    pub(super) fn count_fault(&mut self, kind: FaultKind) {
+        self.stats.count_fault(kind);
     }
 }
 
-impl System for Service {
+impl System for FtnSystem {
     type Machine = Station;
     type Streams = NoStreams;
     type Address = SocketAddr;
     type Label = Option<&'static str>;
-    type Node = Own;
+    type Node = NodeData;
     type Missed = ();
-    type Event = Due;
+    type Event = FtnEvent;
     type Fault = Fault;
 
     const HEADER_LEN: usize = 0;
-    const LONGEST: usize = SOCKET;
+    const LONGEST: usize = SOCKET_DATAGRAM_MAX;
     const FLOODED: bool = false;
-    /// UDP's checksum finds few flipped bits at all times.
+    /// UDP's checksum always finds a few flipped bits.
     const CHECKSUM_FINDS: u16 = 1_000;
 
-    fn address(_: usize, own: &Own) -> SocketAddr {
+    fn address(_: usize, own: &NodeData) -> SocketAddr {
         own.address
     }
 
-    fn takes(own: &Own, to: SocketAddr) -> bool {
+    fn takes(own: &NodeData, to: SocketAddr) -> bool {
         own.address == to
     }
 
-    fn listen(_: &Rc<RefCell<Fabric<SocketAddr>>>, _: usize, _: &Own) -> NoStreams {
+    fn listen(_: &Rc<RefCell<Fabric<SocketAddr>>>, _: usize, _: &NodeData) -> NoStreams {
         NoStreams
     }
 
@@ -104,32 +101,33 @@ impl System for Service {
     fn sent(
         &mut self,
         moment: Moment,
-        own: &mut Own,
+        own: &mut NodeData,
         bytes: &[u8],
         to: SocketAddr,
     ) -> Option<(SocketAddr, Option<&'static str>)> {
         let Moment { at, node } = moment;
-        if matches!(own.doom, Doom::Dead(_)) {
+        if matches!(own.crash_after_send, CrashAfterSend::Dead(_)) {
             return None;
         }
         let datagram = match Datagram::decode(bytes) {
             Ok(datagram) => datagram,
             Err(error) => {
                 self.checks
-                    .found
-                    .broken(at, Some(node), Rule::Valid, error.to_string());
+                    .findings
+                    .report(at, Some(node), Rule::Valid, error.to_string());
                 return None;
             }
         };
         let message = datagram.message();
         if is_stranger(to) {
             let max = 26 + self.servers;
-            self.checks.stranger_gets(at, node, to, bytes.len(), max);
+            self.checks
+                .check_stranger_answer(at, node, to, bytes.len(), max);
             if !matches!(message, Message::Config { .. }) {
                 let what = format!("a stranger gets {}", line(bytes));
                 self.checks
-                    .found
-                    .broken(at, Some(node), Rule::Stranger, what);
+                    .findings
+                    .report(at, Some(node), Rule::Stranger, what);
             }
         }
         if let (Message::Grant { .. }, Kind::Server(server)) = (message, &mut own.kind)
@@ -140,10 +138,10 @@ impl System for Service {
         self.trace
             .note(at, || format!("n{node} sends to {to}: {}", line(bytes)));
         let kind = message.kind();
-        if let Doom::Waits(sends, for_so_long) = own.doom
+        if let CrashAfterSend::Armed(sends, for_so_long) = own.crash_after_send
             && Type::ALL.get(sends) == Some(&kind)
         {
-            own.doom = Doom::Dead(for_so_long);
+            own.crash_after_send = CrashAfterSend::Dead(for_so_long);
         }
         Some((to, Some(kind.name())))
     }
@@ -172,9 +170,9 @@ impl System for Service {
         });
     }
 
-    fn observed(&mut self, moment: Moment, own: &mut Own, event: &Event) {
+    fn observed(&mut self, moment: Moment, own: &mut NodeData, event: &Event) {
         let Moment { at, node } = moment;
-        if matches!(own.doom, Doom::Dead(_)) {
+        if matches!(own.crash_after_send, CrashAfterSend::Dead(_)) {
             return;
         }
         self.trace.note(at, || match event {
@@ -182,16 +180,16 @@ impl System for Service {
             Event::Client(event) => format!("n{node} tells {event:?}"),
         });
         match (event, &mut own.kind) {
-            (Event::Server(event), Kind::Server(_)) => self.server_told(moment, own, event),
+            (Event::Server(event), Kind::Server(_)) => self.on_server_event(moment, own, event),
             (Event::Client(event), Kind::Client(client)) => {
-                self.client_told(at, node, client, event);
+                self.on_client_event(at, node, client, event);
             }
             _ => {}
         }
     }
 
-    fn stored(own: &mut Own, durable: &server::Durable) {
-        if matches!(own.doom, Doom::Dead(_)) {
+    fn stored(own: &mut NodeData, durable: &server::Durable) {
+        if matches!(own.crash_after_send, CrashAfterSend::Dead(_)) {
             return;
         }
         if let Some(server) = own.server_mut() {
@@ -205,23 +203,23 @@ impl System for Service {
 
     fn storm(&mut self, now: u64, sent: u64) {
         let what = format!("{sent} in less than a second");
-        self.checks.found.broken(now, None, Rule::Storm, what);
+        self.checks.findings.report(now, None, Rule::Storm, what);
     }
 
     fn is_enough(&self) -> bool {
-        self.checks.found.is_enough()
+        self.checks.findings.is_enough()
     }
 
-    fn happen(world: &mut World, event: Due) {
+    fn happen(world: &mut World, event: FtnEvent) {
         match event {
-            Due::Done { node, token, job } => world.job_done(node, token, job),
-            Due::End { node } => {
-                world.die(node);
+            FtnEvent::Done { node, token, job } => world.finish_job(node, token, job),
+            FtnEvent::End { node } => {
+                world.kill_process(node);
                 if world.system.is_calm {
                     world.start(node);
                 }
             }
-            Due::Start { node } => world.start(node),
+            FtnEvent::Start { node } => world.start(node),
         }
     }
 
@@ -230,25 +228,25 @@ impl System for Service {
     }
 
     fn look_at(world: &mut World, at: usize) {
-        world.meet_doom(at);
+        world.end_if_crashed(at);
         if at < world.system.servers {
-            world.look_at_server(at);
+            world.check_server(at);
         } else {
-            world.look_at_client(at);
+            world.check_client(at);
         }
     }
 
     fn resumed(world: &mut World, at: usize, (): ()) {
         if at < world.system.servers {
-            world.look_at_server(at);
+            world.check_server(at);
         }
     }
 }
 
-impl Service {
-    fn server_told(&mut self, moment: Moment, own: &mut Own, event: &server::Event) {
+impl FtnSystem {
+    fn on_server_event(&mut self, moment: Moment, own: &mut NodeData, event: &server::Event) {
         let Moment { at, node } = moment;
-        let exempt = &mut self.checks.exempt;
+        let exemptions = &mut self.checks.exemptions;
         match event {
             server::Event::StateChanged { state } => {
                 if let Some(server) = own.server_mut() {
@@ -262,26 +260,26 @@ impl Service {
                 warm,
                 configuration,
             } => {
-                exempt.note_take_over(at, node, *configuration, *warm);
+                exemptions.note_take_over(at, node, *configuration, *warm);
                 if *warm {
                     self.stats.counters.warm += 1;
                 } else {
                     self.stats.counters.cold += 1;
-                    exempt.note_server_lost(at, node);
+                    exemptions.note_server_lost(at, node);
                 }
             }
             server::Event::ConfigurationChanged {
                 configuration,
                 states,
-            } => exempt.note_configuration(at, node, *configuration, states),
+            } => exemptions.note_configuration(at, node, *configuration, states),
             server::Event::Reset { .. } => {
                 self.stats.counters.resets += 1;
-                exempt.note_server_lost(at, node);
+                exemptions.note_server_lost(at, node);
             }
             server::Event::SurveyEnded { .. } => self.stats.counters.surveys += 1,
             server::Event::Conflict { .. } => self.stats.counters.conflicts += 1,
             server::Event::ShutDown { .. } => {
-                exempt.note_left(node);
+                exemptions.note_left(node);
                 if let Some(server) = own.server_mut() {
                     server.left = true;
                 }

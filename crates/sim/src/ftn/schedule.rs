@@ -1,4 +1,4 @@
-//! A run written down: whatever goes wrong in it, when, and the seed for the rest.
+//! A run as data: its faults, their times, and the seed of everything else.
 
 use std::time::Duration;
 
@@ -9,20 +9,20 @@ use super::outcome::{Rule, Stats};
 use crate::kernel::faults::{self, NetworkFault};
 use crate::kernel::schedule::{MAX_TIME_US, Nodes, declare_faults, declare_schedule};
 
-/// Clocks run faster or slower by no more, in millionths: no two differ by more than an eighth.
+/// The maximum rate error of clocks, in millionths. So no two differ by more than an eighth.
 pub(super) const MAX_RATE: i32 = 58_000;
-/// The most servers and clients of a run.
+/// The maximum numbers of servers and clients of a run.
 pub(super) const MAX_SERVERS: usize = 9;
 pub(super) const MAX_CLIENTS: usize = 64;
-/// Tokens are numbered below this.
+/// The upper limit of token numbers.
 pub(super) const TOKENS: usize = 16;
 
 declare_schedule! {
     /// The servers come first, then the clients.
     nodes {
-        /// How many servers there are.
+        /// The number of servers.
         pub servers: usize,
-        /// How many clients there are.
+        /// The number of clients.
         pub clients: usize,
         /// Q.
         pub quorum: usize,
@@ -34,20 +34,20 @@ declare_schedule! {
         pub server_timeout_us: u64,
         /// CT, and the grace of a cold leader.
         pub client_timeout_us: u64,
-        /// The most bytes that tokens may take at a server.
+        /// The maximum number of bytes of tokens at a server.
         pub max_memory: usize,
     }
     last {
         /// A server with other options than the others.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub odd: Option<Odd>,
+        #[serde(rename = "odd", default, skip_serializing_if = "Option::is_none")]
+        pub deviant: Option<DeviantServer>,
     }
 }
 
-/// A server with other options than the others, and these.
+/// A server with other options than the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Odd {
+pub struct DeviantServer {
     pub server: usize,
     pub quorum: usize,
     pub heartbeat_us: u64,
@@ -55,53 +55,53 @@ pub struct Odd {
     pub client_timeout_us: u64,
 }
 
-/// What goes wrong, or is wanted.
-pub type Fault = faults::Fault<WorldFault>;
+/// A fault or a user action.
+pub type Fault = faults::Fault<SystemFault>;
 
 declare_faults! {
-    /// What goes wrong, or is wanted, in this world only.
+    /// A fault or user action of FTN.
     #[serde(tag = "fault", rename_all = "kebab-case")]
-    WorldFault {
-        /// A process dies; a server may lose its state file.
+    SystemFault {
+        /// Kills the process; `forget` deletes a server's state file.
         End[node] { forget: bool } => Self::Start { node },
-        /// A process dies as soon as it has sent a message of this type, a place in the list of types, and starts again
-        /// so much later.
+        /// Kills the process as soon as it has sent a message of a type, an index of the list of types. Starts it again
+        /// `us` later.
         Doom[node] { sends: usize, us: u64 },
-        /// It starts again.
+        /// Starts a dead process.
         Start[node],
-        /// A process stands still.
+        /// Stalls the process.
         Pause[node] => Self::Resume { node },
-        /// It goes on.
+        /// Continues the process.
         Resume[node],
-        /// A disk takes nothing, or all again.
+        /// Makes writes to the disk fail, or succeed again.
         Disk[node] { full: bool },
-        /// A wall clock is set forward, or back.
+        /// Sets the wall clock forward, or back.
         Wall[node] { seconds: i64 },
-        /// A stranger sends so many datagrams to a server.
+        /// Sends datagrams of a stranger to a server.
         Stranger[node] { count: u16 },
-        /// A client's socket is replaced by one of another address.
+        /// Replaces a client's socket by one with another address.
         Socket[node],
-        /// A client runs a command that lasts so long under a token.
+        /// Runs a command of a client under a token.
         Run[node] { token: usize, shared: bool, us: u64 },
-        /// A client holds a token until somebody else wants it.
+        /// Holds a token for a client until another client wants it.
         Hold[node] { token: usize, shared: bool },
-        /// A client that holds a token asks for the other access.
+        /// Asks for the other access to a token that the client holds.
         Change[node] { token: usize },
-        /// A client that holds a token sets its data.
+        /// Sets the data of a token that the client holds.
         Update[node] { token: usize },
-        /// A client gives up what there is of a token.
+        /// Cancels a client's request for a token, or its hold.
         Cancel[node] { token: usize },
-        /// A client asks a server for its tokens.
+        /// Asks a server for its tokens.
         List[node, server],
-        /// A client logs out, and its process ends.
+        /// Logs a client out; its process ends.
         Logout[node] => Self::Start { node },
-        /// A server is shut down, and its process ends.
+        /// Shuts a server down; its process ends.
         Leave[node] => Self::Start { node },
     }
 }
 
 impl Schedule {
-    /// What the servers are started with.
+    /// Returns the options of the servers.
     pub fn options(&self) -> server::Options {
         let client_timeout = Duration::from_micros(self.client_timeout_us);
         server::Options {
@@ -115,44 +115,48 @@ impl Schedule {
         }
     }
 
-    /// What this server is started with.
+    /// Returns the options of this server.
     pub fn options_of(&self, server: usize) -> server::Options {
         let usual = self.options();
-        let Some(odd) = self.odd.filter(|odd| odd.server == server) else {
+        let Some(deviant) = self.deviant.filter(|deviant| deviant.server == server) else {
             return usual;
         };
-        let client_timeout = Duration::from_micros(odd.client_timeout_us);
+        let client_timeout = Duration::from_micros(deviant.client_timeout_us);
         server::Options {
-            heartbeat: Duration::from_micros(odd.heartbeat_us),
-            server_timeout: Duration::from_micros(odd.server_timeout_us),
+            heartbeat: Duration::from_micros(deviant.heartbeat_us),
+            server_timeout: Duration::from_micros(deviant.server_timeout_us),
             client_timeout,
             grace: client_timeout,
-            quorum: odd.quorum,
+            quorum: deviant.quorum,
             ..usual
         }
     }
 
-    /// CT of clients that have heard of all servers.
+    /// Returns CT of clients that have heard of all servers.
     pub fn client_timeout(&self) -> Duration {
-        let odd = self.odd.map_or(u64::MAX, |odd| odd.client_timeout_us);
-        Duration::from_micros(self.client_timeout_us.min(odd))
+        let deviant = self
+            .deviant
+            .map_or(u64::MAX, |deviant| deviant.client_timeout_us);
+        Duration::from_micros(self.client_timeout_us.min(deviant))
     }
 
-    /// The longest times of all servers, which bound how long they take, and the largest quorum.
+    /// Returns the longest times and the largest quorum of all servers, which bound the recovery.
     pub fn slowest(&self) -> server::Options {
         let usual = self.options();
-        let odd = self.odd.map_or(usual, |odd| self.options_of(odd.server));
+        let deviant = self
+            .deviant
+            .map_or(usual, |deviant| self.options_of(deviant.server));
         server::Options {
-            heartbeat: usual.heartbeat.max(odd.heartbeat),
-            server_timeout: usual.server_timeout.max(odd.server_timeout),
-            client_timeout: usual.client_timeout.max(odd.client_timeout),
-            grace: usual.grace.max(odd.grace),
-            quorum: usual.quorum.max(odd.quorum),
+            heartbeat: usual.heartbeat.max(deviant.heartbeat),
+            server_timeout: usual.server_timeout.max(deviant.server_timeout),
+            client_timeout: usual.client_timeout.max(deviant.client_timeout),
+            grace: usual.grace.max(deviant.grace),
+            quorum: usual.quorum.max(deviant.quorum),
             ..usual
         }
     }
 
-    /// By how much a datagram may be late.
+    /// Returns the largest delay of a reordered datagram.
     pub fn latest(&self) -> Duration {
         let late = self.actions.iter().map(|action| match action.fault {
             Fault::Network(NetworkFault::Reorder { ms, .. }) => ms,
@@ -161,15 +165,15 @@ impl Schedule {
         Duration::from_millis(late.max().unwrap_or(0))
     }
 
-    /// Whether servers have memory for a few tokens only.
+    /// Whether servers have memory for only a few tokens.
     pub const fn is_scarce(&self) -> bool {
         self.max_memory < 1 << 20
     }
 
-    /// Whether a world can be made from it.
+    /// Checks that all values are within the simulator's limits.
     ///
     /// # Errors
-    /// Says what is wrong.
+    /// Returns the reason if one is not.
     pub fn check(&self) -> Result<(), String> {
         if !(1..=MAX_SERVERS).contains(&self.servers) || self.clients > MAX_CLIENTS {
             return Err(format!(
@@ -185,15 +189,15 @@ impl Schedule {
         }
         for action in &self.actions {
             match action.fault {
-                Fault::World(WorldFault::Doom { us, .. }) if us > MAX_TIME_US => {
+                Fault::System(SystemFault::Doom { us, .. }) if us > MAX_TIME_US => {
                     return Err("nothing lasts more than a year".into());
                 }
-                Fault::World(
-                    WorldFault::Run { token, .. }
-                    | WorldFault::Hold { token, .. }
-                    | WorldFault::Change { token, .. }
-                    | WorldFault::Update { token, .. }
-                    | WorldFault::Cancel { token, .. },
+                Fault::System(
+                    SystemFault::Run { token, .. }
+                    | SystemFault::Hold { token, .. }
+                    | SystemFault::Change { token, .. }
+                    | SystemFault::Update { token, .. }
+                    | SystemFault::Cancel { token, .. },
                 ) if token >= TOKENS => {
                     return Err(format!("tokens are numbered below {TOKENS}"));
                 }
@@ -209,7 +213,7 @@ impl Nodes for Schedule {
         self.servers + self.clients
     }
 
-    /// The last server stays. With a majority as quorum it is one of those that are left.
+    /// The last server stays. A quorum that was a majority becomes a majority of the remaining servers.
     fn take_node(&mut self, node: usize) -> bool {
         if node >= self.servers {
             self.clients -= 1;
@@ -222,8 +226,8 @@ impl Nodes for Schedule {
         if self.quorum > 1 {
             self.quorum = majority(self.servers);
         }
-        // Its place is another one, and its quorum may be none of fewer servers.
-        self.odd = None;
+        // The index now belongs to another server, and its quorum may exceed the number of servers.
+        self.deviant = None;
         true
     }
 }

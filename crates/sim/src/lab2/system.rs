@@ -1,4 +1,4 @@
-//! Lab2 as the kernel sees it: its addresses, its frames, and what becomes of them.
+//! Lab2 as a system of the simulator: its addresses, its frames, and its events.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -14,13 +14,13 @@ use ring_runtime::driver::frames::MAX_FRAME;
 
 use super::Subject;
 use super::checks::Checks;
-use super::claim::claim;
-use super::exempt::chain;
-use super::node::{Claim, Missed, Own};
+use super::exemptions::chain;
+use super::frame_token::token_of;
+use super::node::{AppClaim, MissedEvents, NodeData};
 use super::notation::node_of;
 use super::outcome::{Rule, Stats};
-use super::plan::Fault;
-use super::record::Record;
+use super::recorder::Recorder;
+use super::schedule::Fault;
 use super::settings::FaultKind;
 use crate::kernel::queue::index;
 use crate::kernel::stats::Count;
@@ -28,55 +28,55 @@ use crate::kernel::streams::{Fabric, NoStreams};
 use crate::kernel::system::{Moment, Route, System};
 use crate::kernel::{node, world};
 
-/// After so many writes of a state file an earlier one of them is on the disk.
-const UNSYNCED: u32 = 8;
+/// The maximum number of writes of a state file until one is on the disk.
+const UNSYNCED_WRITES_MAX: u32 = 8;
 
-/// Several machines on a segment. Everything follows from the seed and from what is called.
-pub type World<M> = world::World<Ring<M>>;
+/// A simulation of several Lab2 nodes on a segment.
+pub type World<M> = world::World<Lab2System<M>>;
 
 /// A node on Lab2's segment.
-pub(super) type Node<M> = node::Node<Ring<M>>;
+pub(super) type Node<M> = node::Node<Lab2System<M>>;
 
-/// What happens on Lab2's segment only.
+/// An event of Lab2.
 #[derive(Debug)]
-pub enum Due {
+pub enum Lab2Event {
     /// The station that never takes the token asks for it again.
     Ask,
-    /// The work that a node wanted the token for is done: its job of this number.
+    /// The work of this number is done at a node.
     Done(u32, u32),
-    /// A node's errand may go on: the one of this number.
-    Errand(u32, u32),
-    /// The members may be asked to confirm a tenure, for a node's job of this number.
+    /// The job run of this number may take its next step.
+    JobRun(u32, u32),
+    /// The members may be asked to confirm a tenure, for the work of this number.
     Confirm(u32, u32),
 }
 
-/// What is known of the whole ring, and what is written down of a run.
-pub struct Ring<M> {
+/// The state of the whole ring, its checks and counters.
+pub struct Lab2System<M> {
     pub(super) checks: Checks,
     pub(super) stats: Stats,
-    /// Frames to all that nodes have sent, by the names of their kinds.
+    /// Broadcasts that nodes have sent, by the names of their kinds.
     pub(super) broadcast: BTreeMap<&'static str, u64>,
-    pub(super) record: Option<Box<dyn Record>>,
+    pub(super) record: Option<Box<dyn Recorder>>,
     pub(super) constants: Rc<Constants>,
-    /// The longest WAITER_TIMEOUT that a node was told.
+    /// The longest WAITER_TIMEOUT of any node.
     pub(super) slowest: Duration,
-    /// Who believes to hold a token.
+    /// The nodes that hold a token.
     pub(super) owners: Vec<usize>,
-    /// Who has whose address.
+    /// Pairs of a node and the node whose address it has.
     pub(super) twins: Vec<(usize, usize)>,
     pub(super) jobs: u32,
-    /// There is a station that asks for the token and never takes it.
-    pub(super) is_asked: bool,
-    /// Who has done its work wants the token again at once, for so much more, in nanoseconds.
-    pub(super) again: Option<u64>,
-    /// Only this one does.
-    pub(super) again_only: Option<usize>,
-    /// Nothing goes wrong that voids a lease.
+    /// Whether a station asks for the token and never takes it.
+    pub(super) has_unresponsive_station: bool,
+    /// The work for which a member wants the token again after its work is done, in nanoseconds.
+    pub(super) repeated_work: Option<u64>,
+    /// The only member that does so; `None` means all.
+    pub(super) repeating_member: Option<usize>,
+    /// Whether no fault voids a lease.
     pub(super) orderly: bool,
     machines: PhantomData<fn() -> M>,
 }
 
-impl<M> Ring<M> {
+impl<M> Lab2System<M> {
     pub(super) fn new(constants: Rc<Constants>) -> Self {
         Self {
             checks: Checks::default(),
@@ -88,52 +88,54 @@ impl<M> Ring<M> {
             owners: Vec::new(),
             twins: Vec::new(),
             jobs: 0,
-            is_asked: false,
-            again: None,
-            again_only: None,
+            has_unresponsive_station: false,
+            repeated_work: None,
+            repeating_member: None,
             orderly: false,
             machines: PhantomData,
         }
     }
 
-    pub(super) fn met(&mut self, kind: FaultKind) {
-        self.stats.note_met(kind);
+    pub(super) fn count_fault(&mut self, kind: FaultKind) {
+        self.stats.count_fault(kind);
     }
 
-    /// Tells whoever records the run what was broken since.
-    pub(super) fn tell_broken(&mut self) {
+    /// Passes new violations to the recorder.
+    pub(super) fn report_new_violations(&mut self) {
         if let Some(record) = &mut self.record {
-            for violation in self.checks.untold() {
-                record.broken(violation);
+            for violation in self.checks.take_unreported() {
+                record.on_violation(violation);
             }
         }
     }
 
-    /// What is promised from `at` on, or was not long before, counts for nothing: for as long as the
-    /// slowest node's promises last.
+    /// Voids the promises that are made from `at` on or were made shortly before, for as long as the slowest node's
+    /// promises last.
     pub(super) fn void_promises_from(&mut self, at: u64) {
         let lasts = nanos(self.slowest.max(4 * self.constants.waiter_timeout()));
-        self.checks.exempt.void_promises(at.saturating_add(lasts));
+        self.checks
+            .exemptions
+            .void_promises(at.saturating_add(lasts));
     }
 }
 
-impl<M: Subject> System for Ring<M> {
+impl<M: Subject> System for Lab2System<M> {
     type Machine = M;
     type Streams = NoStreams;
     type Address = MacAddr;
     type Label = Option<&'static str>;
-    type Node = Own;
-    type Missed = Missed;
-    type Event = Due;
+    type Node = NodeData;
+    type Missed = MissedEvents;
+    type Event = Lab2Event;
     type Fault = Fault;
 
     const HEADER_LEN: usize = ETHERNET_HEADER_LEN;
     const LONGEST: usize = MAX_FRAME;
     const FLOODED: bool = true;
 
-    fn address(_: usize, _: &Own) {}
+    fn address(_: usize, _: &NodeData) {}
 
-    fn listen(_: &Rc<RefCell<Fabric<()>>>, _: usize, _: &Own) -> NoStreams {
+    fn listen(_: &Rc<RefCell<Fabric<()>>>, _: usize, _: &NodeData) -> NoStreams {
         NoStreams
     }
 
@@ -159,7 +161,7 @@ impl<M: Subject> System for Ring<M> {
     fn sent(
         &mut self,
         moment: Moment,
-        own: &mut Own,
+        own: &mut NodeData,
         bytes: &[u8],
         (): (),
     ) -> Option<(MacAddr, Option<&'static str>)> {
@@ -167,12 +169,12 @@ impl<M: Subject> System for Ring<M> {
         let Moment { at, node } = moment;
         match Frame::decode(bytes) {
             Ok(frame) => {
-                self.checks.told(at, node, &frame, &own.durable);
+                self.checks.check_frame(at, node, &frame, &own.durable);
                 let kind = frame.message.kind();
                 if let Message::TakeToken { token, .. } = frame.message {
-                    // It lets go of its token, be it within one turn.
+                    // The node gives up its token, even within one loop iteration.
                     own.quorum = None;
-                    let ends = |claim: &Claim| {
+                    let ends = |claim: &AppClaim| {
                         token.same_chain(&claim.token) && token.is_stronger_than(&claim.token)
                     };
                     own.claim = own.claim.filter(|claim| !ends(claim));
@@ -181,7 +183,7 @@ impl<M: Subject> System for Ring<M> {
             }
             Err(error) => {
                 let what = error.to_string();
-                self.checks.broken(at, Some(node), Rule::Valid, what);
+                self.checks.report(at, Some(node), Rule::Valid, what);
                 None
             }
         }
@@ -201,42 +203,41 @@ impl<M: Subject> System for Ring<M> {
         }
         self.stats.mix(leaves, bytes);
         if let Some(record) = &mut self.record {
-            record.sent(Duration::from_nanos(leaves), from, bytes);
+            record.on_sent(Duration::from_nanos(leaves), from, bytes);
         }
     }
 
     fn heard(&mut self, moment: Moment, bytes: &[u8], age: Duration) {
         self.stats.delivered += 1;
         if let Some(record) = &mut self.record {
-            record.heard(moment.time(), moment.node, bytes, age);
+            record.on_read(moment.time(), moment.node, bytes, age);
         }
     }
 
     fn corrupted(&mut self, due: u64, sent: &[u8], arrives: &[u8]) {
-        let (said, heard) = (claim(sent), claim(arrives));
+        let (said, heard) = (token_of(sent), token_of(arrives));
         if heard.is_some() && heard != said {
             for (_, token) in [said, heard].into_iter().flatten() {
-                self.checks.exempt.corrupt(&token);
+                self.checks.exemptions.on_token_corrupted(&token);
             }
         }
         match Frame::decode(arrives).map(|frame| frame.message.kind()) {
             Ok(Kind::Ping | Kind::TokenIsHere | Kind::TokenWasHereRecently) => {
                 self.void_promises_from(due);
             }
-            Ok(Kind::Stamps) => self.checks.exempt.void_stamps(),
+            Ok(Kind::Stamps) => self.checks.exemptions.void_stamps(),
             _ => {}
         }
     }
 
-    fn observed(&mut self, moment: Moment, own: &mut Own, event: &Event) {
+    fn observed(&mut self, moment: Moment, own: &mut NodeData, event: &Event) {
         let seen = &mut own.seen;
         match *event {
-            // All that one frame brings about is drained before the next is handled, and its
-            // events after what it was answered with.
+            // All effects of one frame are handled before the next frame, and its events come after its answers.
             Event::Received { .. } | Event::Dropped { .. } => {
                 let replies = std::mem::take(&mut seen.replies);
                 let Moment { at, node } = moment;
-                self.checks.replies(at, node, replies);
+                self.checks.check_replies(at, node, replies);
                 if let Event::Dropped { .. } = event {
                     self.stats.dropped += 1;
                 }
@@ -262,26 +263,26 @@ impl<M: Subject> System for Ring<M> {
                 if to == State::Owner && reason == Reason::Elected {
                     self.stats.counters.elections += 1;
                     let Moment { at, node } = moment;
-                    self.checks.elected(at, node, own.knew, &own.durable);
+                    self.checks.check_election(at, node, own.knew, &own.durable);
                 }
             }
-            // What it loses because it is outdone is looked at when the turn is over.
+            // A loss to a stronger token is checked after the loop iteration.
             Event::GradeChanged { grade, .. }
                 if grade != Grade::Quorum && seen.outdone.is_none() =>
             {
                 own.quorum = None;
             }
-            // Who is elected and cannot say so stands again, but knows the token that it has stored, and answers with it.
+            // A node that is elected and cannot send stands again. It knows the token that it has stored, and answers with it.
             Event::TransmitFailed {
                 kind: Kind::TokenIsHere,
             } if own.held.is_none() => {
                 let Moment { at, node } = moment;
-                self.checks.elected(at, node, own.knew, &own.durable);
+                self.checks.check_election(at, node, own.knew, &own.durable);
             }
             Event::HandOverFailed { minted, .. } => {
                 self.stats.counters.failed_hand_overs += 1;
                 if minted.is_some() {
-                    // It had let go of what it had offered, be it within one turn.
+                    // It had already given up the token that it offered, even within one loop iteration.
                     own.claim = None;
                 }
             }
@@ -291,13 +292,13 @@ impl<M: Subject> System for Ring<M> {
             _ => {}
         }
         if let Some(record) = &mut self.record {
-            record.told(moment.time(), moment.node, event);
+            record.on_event(moment.time(), moment.node, event);
         }
     }
 
-    fn stored(own: &mut Own, durable: &Durable) {
+    fn stored(own: &mut NodeData, durable: &Durable) {
         own.unsynced += 1;
-        if own.unsynced > UNSYNCED {
+        if own.unsynced > UNSYNCED_WRITES_MAX {
             own.unsynced = 0;
             own.synced = own.durable;
         }
@@ -320,19 +321,19 @@ impl<M: Subject> System for Ring<M> {
 
     fn storm(&mut self, now: u64, sent: u64) {
         let what = format!("{sent} in less than a second");
-        self.checks.broken(now, None, Rule::Storm, what);
+        self.checks.report(now, None, Rule::Storm, what);
     }
 
     fn is_enough(&self) -> bool {
-        self.checks.found.is_enough()
+        self.checks.findings.is_enough()
     }
 
-    fn happen(world: &mut World<M>, event: Due) {
+    fn happen(world: &mut World<M>, event: Lab2Event) {
         match event {
-            Due::Ask => world.ask_again(),
-            Due::Done(at, job) => world.work_done(index(at), job),
-            Due::Confirm(at, job) => world.ask_for_quorum(index(at), job),
-            Due::Errand(at, errand) => world.go_on_with_errand(index(at), errand),
+            Lab2Event::Ask => world.send_want_token(),
+            Lab2Event::Done(at, job) => world.finish_work(index(at), job),
+            Lab2Event::Confirm(at, job) => world.ask_members(index(at), job),
+            Lab2Event::JobRun(at, job_run) => world.step_job_run(index(at), job_run),
         }
     }
 
@@ -344,9 +345,9 @@ impl<M: Subject> System for Ring<M> {
         world.look_at(at);
     }
 
-    fn resumed(world: &mut World<M>, at: usize, missed: Missed) {
+    fn resumed(world: &mut World<M>, at: usize, missed: MissedEvents) {
         if missed.moved {
-            world.look_at_link(at);
+            world.report_link(at);
         }
         if missed.done {
             world.nodes[at].own.job = None;
@@ -355,6 +356,6 @@ impl<M: Subject> System for Ring<M> {
     }
 
     fn after_event(&mut self) {
-        self.tell_broken();
+        self.report_new_violations();
     }
 }

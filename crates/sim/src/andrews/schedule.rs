@@ -1,4 +1,4 @@
-//! A run written down: whatever goes wrong in it, when, and the seed for the rest.
+//! A run as data: its faults, their times, and the seed of everything else.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -12,9 +12,9 @@ use super::outcome::{Rule, Stats};
 use crate::kernel::faults;
 use crate::kernel::schedule::{Nodes, declare_faults, declare_schedule};
 
-/// Clocks run faster or slower by no more, in millionths.
+/// The maximum rate error of clocks, in millionths.
 pub(super) const MAX_RATE: i32 = 10_000;
-/// The most nodes of a run.
+/// The maximum number of nodes of a run.
 pub const MAX_NODES: usize = 64;
 
 declare_schedule! {
@@ -24,9 +24,9 @@ declare_schedule! {
     }
     own {
         /// The nodes' options.
-        pub options: Given,
-        /// What each node starts: the methods of elections, in turn.
-        pub elections: Vec<Way>,
+        pub options: NodeOptions,
+        /// The methods with which the nodes start elections, in turn.
+        pub elections: Vec<ElectionMethod>,
     }
     last {}
 }
@@ -35,7 +35,7 @@ declare_schedule! {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[expect(clippy::struct_field_names, reason = "the unit is part of each name")]
-pub struct Given {
+pub struct NodeOptions {
     /// hold.
     pub hold_us: u64,
     /// ack-timeout.
@@ -61,7 +61,7 @@ pub struct Given {
 /// A method of elections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Way {
+pub enum ElectionMethod {
     /// `RING_BASED`
     Ring,
     /// `CHANG_ROBERTS`
@@ -70,7 +70,7 @@ pub enum Way {
     Bully,
 }
 
-impl Way {
+impl ElectionMethod {
     const fn method(self) -> Method {
         match self {
             Self::Ring => Method::RingBased,
@@ -80,75 +80,75 @@ impl Way {
     }
 }
 
-/// How the database treats a node's transactions.
+/// The behavior of the database for a node's transactions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Mood {
-    /// They are done soon.
+pub enum DatabaseBehavior {
+    /// It answers soon.
     #[default]
     Quick,
-    /// They take up to four times database-timeout.
+    /// It takes up to four times database-timeout.
     Late,
-    /// They fail.
+    /// It fails.
     Gone,
-    /// They are committed or not, and nobody knows.
+    /// It commits or not, and the result is unknown.
     Unknown,
-    /// The same, after four times database-timeout.
+    /// The same as `Unknown`, after four times database-timeout.
     Silent,
-    /// Those that only read are done soon, and the others fail.
+    /// It answers reads soon, and fails writes.
     ReadOnly,
-    /// They are done soon, and answered twice.
+    /// It answers soon, and answers twice.
     Twice,
 }
 
-/// What goes wrong, or is wanted.
-pub type Fault = faults::Fault<WorldFault>;
+/// A fault or a user action.
+pub type Fault = faults::Fault<SystemFault>;
 
 declare_faults! {
-    /// What goes wrong, or is wanted, in this world only.
+    /// A fault or user action of the coordinated ring.
     #[serde(tag = "fault", rename_all = "kebab-case")]
-    WorldFault {
-        /// A process dies.
+    SystemFault {
+        /// Kills the process.
         End[node] => Self::Start { node, drop: false },
-        /// So does its host.
+        /// Cuts the power of its host.
         Power[node] => Self::Start { node, drop: false },
-        /// It starts again; with `--drop` if it is to empty the topology.
+        /// Starts a dead process; `drop` adds `--drop`, which empties the topology.
         Start[node] { drop: bool },
-        /// A process stands still.
+        /// Stalls the process.
         Pause[node] => Self::Resume { node },
-        /// It goes on.
+        /// Continues the process.
         Resume[node],
-        /// A node has no link, or has one again.
+        /// Takes the node's link down, or up.
         Link[node] { up: bool } => Self::Link { node, up: true },
-        /// A stranger sends so many datagrams to a node, and opens so many connections.
+        /// Sends datagrams of a stranger to a node, and opens its connections.
         Stranger[node] { count: u16 },
-        /// A stranger opens so many connections to a node at once.
+        /// Opens connections of a stranger to a node, all at once.
         Flood[node] { count: u16 },
-        /// Datagrams and connections in other nodes' names come to a node.
+        /// Sends datagrams to a node in other nodes' names, and opens such connections.
         Forge[node] { count: u16 },
-        /// A node is shut down.
+        /// Shuts the node down.
         Leave[node] => Self::Start { node, drop: false },
-        /// The database treats a node otherwise from now on.
-        Database[node] { mood: Mood },
-        /// It treats all nodes otherwise.
-        Databases[] { mood: Mood },
-        /// A node is started again with a list that lacks another, or with the whole list.
+        /// Changes the behavior of the database for a node.
+        Database[node] { #[serde(rename = "mood")] behavior: DatabaseBehavior },
+        /// Changes the behavior of the database for all nodes.
+        Databases[] { #[serde(rename = "mood")] behavior: DatabaseBehavior },
+        /// Restarts a node with a list that lacks another, or with the whole list.
         List[node, lacks: Option<usize>] => Self::List { node, lacks: None },
-        /// Clients of a node post so often, and read.
+        /// Sends requests of clients to a node, posts and reads.
         Post[node] { count: u16 },
-        /// Clients of a node listen, or no longer.
+        /// Makes clients of a node listen, or stop.
         Listen[node] { listens: bool },
     }
 }
 
 impl Schedule {
-    /// What a node is started with.
+    /// Returns the options of a node.
     pub fn options(&self, at: usize) -> Options {
         let given = &self.options;
-        let way = self.elections.get(at % self.elections.len().max(1));
+        let method = self.elections.get(at % self.elections.len().max(1));
         Options {
             id: self.ids.get(at).copied().unwrap_or_default(),
-            election: way.copied().unwrap_or(Way::Ring).method(),
+            election: method.copied().unwrap_or(ElectionMethod::Ring).method(),
             drop: false,
             hold: Duration::from_micros(given.hold_us),
             ack_timeout: Duration::from_micros(given.ack_us),
@@ -163,22 +163,22 @@ impl Schedule {
         }
     }
 
-    /// The list of all nodes but those that it lacks; without any if ids are none.
+    /// Returns the list of nodes except the one that it lacks; `None` if ids are invalid.
     pub fn list(&self, lacks: Option<usize>) -> Option<NodeList> {
         let nodes = self.ids.iter().enumerate();
         let nodes = nodes.filter(|(at, _)| Some(*at) != lacks);
         NodeList::new(nodes.map(|(at, &id)| (id, address(at)))).ok()
     }
 
-    /// By how much a datagram may be late.
+    /// Returns the largest delay of a datagram.
     pub fn latest(&self) -> Duration {
-        faults::latest(&self.actions)
+        faults::max_delay(&self.actions)
     }
 
-    /// Whether a world can be made from it.
+    /// Checks that all values are within the simulator's limits.
     ///
     /// # Errors
-    /// Says what is wrong.
+    /// Returns the reason if one is not.
     pub fn check(&self) -> Result<(), String> {
         let nodes = self.ids.len();
         if !(1..=MAX_NODES).contains(&nodes) {
@@ -190,7 +190,7 @@ impl Schedule {
         let options = self.options(0);
         options.check(&list).map_err(|error| error.to_string())?;
         for action in &self.actions {
-            if let Fault::World(WorldFault::List { node, lacks }) = action.fault
+            if let Fault::System(SystemFault::List { node, lacks }) = action.fault
                 && lacks == Some(node)
             {
                 return Err("a node is in its own list".into());

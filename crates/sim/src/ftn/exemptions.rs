@@ -1,4 +1,4 @@
-//! What the page allows to break, and when: nothing else is excused.
+//! The only place where broken promises are excused, as far as the document allows.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,63 +7,64 @@ use ring_proto::ftn::server::Options;
 use ring_proto::time::nanos;
 
 use super::outcome::Excuse;
-use super::plan::TOKENS;
+use super::schedule::TOKENS;
 
-/// What voids promises, by the world's time.
+/// The facts that void promises, by simulated time.
 #[derive(Debug, Default)]
-pub struct Exempt {
+pub(super) struct Exemptions {
     /// Q.
     quorum: usize,
-    /// CT at the slowest clock.
+    /// CT by the slowest clock.
     timeout: u64,
-    /// ST at the slowest clock: for so long the followers of a leader that has given way serve by its word.
+    /// ST by the slowest clock: as long as this, the followers of a leader that has given way serve by its messages.
     settling: u64,
-    /// With Q = 1 a leader died whom another, which went on under a lower number, never met: the number of the dead one.
+    /// With Q = 1: the number of a dead leader that its successor with a lower number has never met.
     unmet_below: u64,
-    /// When a leader last began below a number that others have used.
+    /// The last start of a leader whose number was below one in use.
     unmet: Option<u64>,
-    /// Which servers run and lead.
+    /// The servers that run and lead.
     leading: Vec<bool>,
-    /// Two have led since then.
+    /// The time since which two servers lead.
     two_since: Option<u64>,
-    /// When two led last, be it one after the other.
+    /// The last time at which two servers led, even one after the other.
     two_until: Option<u64>,
-    /// The number that a leader does not know which leads in a cut, by server: it is one of two until it knows it.
+    /// For each server that leads in a split: the number in use that it does not know. It counts as one of two leaders
+    /// until it knows it.
     unknown: Vec<Option<u64>>,
-    /// When each server has last lost its memory.
+    /// The time at which each server last lost its memory.
     memory: Vec<Option<u64>>,
-    /// When half of the servers had last done so within CT.
+    /// The last time at which half of the servers had lost theirs within CT.
     majority_lost: Option<u64>,
-    /// When a state file was last lost.
+    /// The time of the last lost state file.
     file_lost: Option<u64>,
-    /// The largest number before that: as long as a server uses one up to it, what was said then is not late.
+    /// The largest number before that loss. Messages of then are not late as long as a server uses a number up to it.
     used: u64,
-    /// Which servers do.
+    /// The servers that use such a number.
     uses_again: Vec<bool>,
-    /// The configurations that were in force anywhere.
+    /// All configurations in force.
     configurations: BTreeSet<u64>,
-    /// The states of servers in the last configuration of each.
+    /// The states of the servers in the last configuration of each server.
     states: Vec<Vec<ServerState>>,
-    /// The number of that.
+    /// The number of that configuration.
     known_configuration: Vec<u64>,
-    /// The number of the configuration that marked each server DOWN, of which it has not heard.
+    /// For each server: the number of the configuration that marked it DOWN, if it has not heard of it.
     marked: Vec<Option<u64>>,
-    /// Which servers leave, and others have all their tokens.
+    /// The servers that leave and have handed all their tokens over.
     handed_over: Vec<bool>,
-    /// The tokens of servers that have left, and handed them over.
+    /// The tokens of servers that have left and handed them over.
     left: Vec<u64>,
-    /// When a leader last did with fewer servers than the others need: it has heard of none of them.
+    /// The last time at which a leader needed fewer servers than the others do, because it had not heard of them.
     unaware: Option<u64>,
     /// The tokens that each server knows.
-    pub known: Vec<u64>,
-    /// When a server that knew a token last lost its memory, or was marked DOWN.
+    pub(super) known: Vec<u64>,
+    /// For each token: the last time at which a server that knew it lost its memory or was marked DOWN.
     server_lost: BTreeMap<usize, u64>,
-    /// When a server had last to drop tokens for want of memory.
+    /// The last time at which a server dropped tokens to save memory.
     dropped: Option<u64>,
 }
 
-impl Exempt {
-    pub fn new(servers: usize, quorum: usize, options: &Options) -> Self {
+impl Exemptions {
+    pub(super) fn new(servers: usize, quorum: usize, options: &Options) -> Self {
         let at_slowest = |time| nanos(time) + nanos(time) / 8;
         Self {
             quorum,
@@ -83,8 +84,8 @@ impl Exempt {
         }
     }
 
-    /// A server runs and leads, or does not.
-    pub fn note_leading(&mut self, now: u64, server: usize, leads: bool) {
+    /// Notes whether a server runs and leads.
+    pub(super) fn note_leading(&mut self, now: u64, server: usize, leads: bool) {
         self.leading[server] = leads;
         let two = self.leading.iter().filter(|leads| **leads).count() > 1;
         if two {
@@ -94,18 +95,18 @@ impl Exempt {
         }
     }
 
-    /// Whether a server leaves and has handed its tokens over: none of their data may be lost.
-    pub fn note_handed_over(&mut self, server: usize, has: bool) {
+    /// Notes whether a leaving server has handed its tokens over. Their data must not be lost.
+    pub(super) fn note_handed_over(&mut self, server: usize, has: bool) {
         self.handed_over[server] = has;
     }
 
-    /// A server has left.
-    pub fn note_left(&mut self, server: usize) {
+    /// Notes that a server has left.
+    pub(super) fn note_left(&mut self, server: usize) {
         self.left[server] = self.known[server];
     }
 
-    /// A leader needs so many servers.
-    pub const fn note_quorum(&mut self, now: u64, quorum: Option<usize>) {
+    /// Notes the number of servers that a leader needs.
+    pub(super) const fn note_quorum(&mut self, now: u64, quorum: Option<usize>) {
         if let Some(quorum) = quorum
             && quorum < self.quorum
         {
@@ -113,10 +114,10 @@ impl Exempt {
         }
     }
 
-    /// A server knows no more what it knew.
-    pub fn note_memory_lost(&mut self, now: u64, server: usize) {
+    /// Notes that a server has lost its memory.
+    pub(super) fn note_memory_lost(&mut self, now: u64, server: usize) {
         self.note_leader_lost(server);
-        self.meet(now, server, u64::MAX);
+        self.on_number_known(now, server, u64::MAX);
         self.note_used_again(now, server, false);
         self.marked[server] = None;
         self.memory[server] = Some(now);
@@ -128,21 +129,21 @@ impl Exempt {
         self.note_server_lost(now, server);
     }
 
-    /// What a server knew is served from now on by what clients know.
-    pub fn note_server_lost(&mut self, now: u64, server: usize) {
-        self.lose(now, self.known[server]);
+    /// Notes that the tokens of a server are served from now on by what the clients know.
+    pub(super) fn note_server_lost(&mut self, now: u64, server: usize) {
+        self.note_tokens_lost(now, self.known[server]);
     }
 
-    fn lose(&mut self, now: u64, tokens: u64) {
+    fn note_tokens_lost(&mut self, now: u64, tokens: u64) {
         for token in (0..TOKENS).filter(|token| tokens >> token & 1 == 1) {
             self.server_lost.insert(token, now);
         }
     }
 
-    /// A server leads from now on, with this number. With Q = 1 it may not have met those that used larger ones: a cold
-    /// one was not there, a warm one was cut off. That one was marked DOWN, has not heard of it, and is as good as one of
-    /// two leaders, though the other may be dead.
-    pub fn note_take_over(&mut self, now: u64, server: usize, number: u64, is_warm: bool) {
+    /// Notes that a server leads with this number. With Q = 1 it may not have met leaders with larger numbers: a cold
+    /// leader was dead, a warm one was cut off. A warm one was marked DOWN and has not heard of it. It counts as one of
+    /// two leaders, even if the other is dead.
+    pub(super) fn note_take_over(&mut self, now: u64, server: usize, number: u64, is_warm: bool) {
         if self.quorum > 1 {
             return;
         }
@@ -155,7 +156,7 @@ impl Exempt {
         }
     }
 
-    /// A leader is lost. Who leads beside it under a lower number, with Q = 1, will not exceed the one of the dead.
+    /// Notes the loss of a leader. With Q = 1, another leader with a lower number may stay below the lost number.
     fn note_leader_lost(&mut self, server: usize) {
         let number = self.known_configuration[server];
         let mut others = (0..self.leading.len()).filter(|other| *other != server);
@@ -165,37 +166,44 @@ impl Exempt {
         }
     }
 
-    /// A server knows this number: who leads in a cut and did not is no longer one of two leaders.
-    fn meet(&mut self, now: u64, server: usize, number: u64) {
+    /// Notes that a server knows a number. A leader that was cut off and did not know it no longer counts as one of
+    /// two.
+    fn on_number_known(&mut self, now: u64, server: usize, number: u64) {
         if self.unknown[server].is_some_and(|unknown| unknown <= number) {
             self.unknown[server] = None;
             self.two_until = Some(now);
         }
     }
 
-    /// A server starts without its state file.
-    pub fn note_file_lost(&mut self, now: u64) {
+    /// Notes that a server starts without its state file.
+    pub(super) fn note_file_lost(&mut self, now: u64) {
         self.file_lost = Some(now);
         self.used = self.configurations.last().copied().unwrap_or_default();
     }
 
-    /// A server uses a number of before the loss of a state file, or no longer: then the loss is over, but for CT.
+    /// Notes whether a server uses a number from before a lost state file. After that only CT has to pass.
     fn note_used_again(&mut self, now: u64, server: usize, uses: bool) {
         if std::mem::replace(&mut self.uses_again[server], uses) && !uses {
             self.file_lost = Some(now);
         }
     }
 
-    /// A server has dropped tokens for want of memory.
-    pub const fn note_dropped(&mut self, now: u64) {
+    /// Notes that a server has dropped tokens to save memory.
+    pub(super) const fn note_dropped(&mut self, now: u64) {
         self.dropped = Some(now);
     }
 
-    /// A configuration is in force at a server.
-    pub fn note_configuration(&mut self, now: u64, at: usize, number: u64, states: &[ServerState]) {
+    /// Notes the configuration in force at a server.
+    pub(super) fn note_configuration(
+        &mut self,
+        now: u64,
+        at: usize,
+        number: u64,
+        states: &[ServerState],
+    ) {
         let before = std::mem::replace(&mut self.states[at], states.to_vec());
         self.known_configuration[at] = number;
-        self.meet(now, at, number);
+        self.on_number_known(now, at, number);
         self.note_used_again(now, at, self.file_lost.is_some() && number <= self.used);
         if self.marked[at].is_some_and(|marked| marked <= number) {
             self.marked[at] = None;
@@ -204,10 +212,10 @@ impl Exempt {
             return;
         }
         for (server, state) in states.iter().enumerate() {
-            // The leader that had heard of it died before another server did: the tokens that it has handed over are
-            // kept for a configuration that shows it DOWN.
+            // The leader that knew of the leave died before another server learned it. The others keep the handed-over tokens
+            // only for a configuration that shows the server DOWN.
             if *state != ServerState::Down {
-                self.lose(now, self.left[server]);
+                self.note_tokens_lost(now, self.left[server]);
             }
             let was = before.get(server).copied().unwrap_or(ServerState::Down);
             if *state == ServerState::Down && was != ServerState::Down {
@@ -221,9 +229,9 @@ impl Exempt {
         }
     }
 
-    /// Whether a server that knows a token was marked DOWN, Q know of that, and it has not heard of it: what it does
-    /// until then is lost.
-    fn is_served_in_vain(&self, token: usize) -> bool {
+    /// Whether a server with this token was marked DOWN, Q servers know that, and it has not heard of it. Its updates
+    /// until then are lost.
+    fn is_update_lost(&self, token: usize) -> bool {
         let mut marked = self.marked.iter().zip(&self.known);
         marked.any(|(number, known)| {
             let heard = |number| {
@@ -236,8 +244,8 @@ impl Exempt {
         })
     }
 
-    /// Why something about grants, the first of which was asked for then, is excused.
-    pub fn grants(&self, since: u64) -> Option<Excuse> {
+    /// Returns the excuse for a wrong grant; the first of the grants was asked for at `since`.
+    pub(super) fn grant_excuse(&self, since: u64) -> Option<Excuse> {
         let until = self.two_until.map(|at| at + self.settling);
         let is_unknown = self.unknown.iter().any(Option::is_some);
         let two =
@@ -256,46 +264,47 @@ impl Exempt {
         }
     }
 
-    /// Why this fencing number is not above earlier ones, of a grant that was asked for then.
-    pub fn fence(&self, fence: u128, since: u64) -> Option<Excuse> {
+    /// Returns the excuse for a fencing number that is not above earlier ones.
+    pub(super) fn fence_excuse(&self, fence: u128, since: u64) -> Option<Excuse> {
         let is_below = fence >> 31 < u128::from(self.unmet_below);
-        let excuse = self.fences(since);
+        let excuse = self.later_excuse(since);
         excuse.or(is_below.then_some(Excuse::Unmet))
     }
 
-    /// Why fencing numbers and updates of a grant that was asked for then are excused. Numbers that a lost state
-    /// file had kept above all others may come again at any time, and clients take a survey for one answered before.
-    fn fences(&self, since: u64) -> Option<Excuse> {
+    /// Returns the excuse for the fencing number or update of a grant that was asked for at `since`. After a lost state
+    /// file, numbers that it had reserved may be used again at any time. Clients then take a survey for one that they
+    /// have answered.
+    fn later_excuse(&self, since: u64) -> Option<Excuse> {
         let lost = self.file_lost.map(|_| Excuse::StateFileLost);
         let unmet = self.unmet.map(|_| Excuse::Unmet);
         let unaware = self.unaware.map(|_| Excuse::Unaware);
-        self.grants(since).or(lost).or(unmet).or(unaware)
+        self.grant_excuse(since).or(lost).or(unmet).or(unaware)
     }
 
-    /// Why a token may be held for nobody: a server that has lost its state file comes back under a number that clients
-    /// have seen, and they take its survey for one that they have answered.
-    pub fn held_for_nobody(&self) -> Option<Excuse> {
+    /// Returns the excuse for a token that is held for no client. A server without its state file may survey under a
+    /// number that clients have seen, and they take its survey for one that they have answered.
+    pub(super) fn unheld_excuse(&self) -> Option<Excuse> {
         self.file_lost.map(|_| Excuse::StateFileLost)
     }
 
-    /// Why a leader gives way for nobody: it has read a STATE of before the loss of a state file, under a number above
-    /// its own, since who sent that has begun again below it.
-    pub fn leader_left(&self) -> Option<Excuse> {
+    /// Returns the excuse for a leader that gives way to none. It has read a STATE from before the loss of a state
+    /// file, with a number above its own, and the sender has begun again below that.
+    pub(super) fn leader_loss_excuse(&self) -> Option<Excuse> {
         self.uses_again
             .contains(&true)
             .then_some(Excuse::StateFileLost)
     }
 
-    /// Why an update of a token that was begun then is lost, by who had asked for the token at `asked`: what one of two
-    /// leaders has granted the other does not know, and it confirms the update without heeding it.
-    pub fn update(&self, token: usize, begun: u64, asked: u64) -> Option<Excuse> {
+    /// Returns the excuse for a lost update that was begun at `begun`; its client had asked for the token at `asked`.
+    /// One of two leaders does not know the grants of the other, and confirms an update but drops it.
+    pub(super) fn update_excuse(&self, token: usize, begun: u64, asked: u64) -> Option<Excuse> {
         let lost = self.server_lost.get(&token);
-        if lost.is_some_and(|at| *at >= begun) || self.is_served_in_vain(token) {
+        if lost.is_some_and(|at| *at >= begun) || self.is_update_lost(token) {
             Some(Excuse::ServerLost)
         } else if self.dropped.is_some_and(|at| at >= begun) {
             Some(Excuse::Dropped)
         } else {
-            self.fences(asked.min(begun))
+            self.later_excuse(asked.min(begun))
         }
     }
 }

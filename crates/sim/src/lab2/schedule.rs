@@ -1,4 +1,4 @@
-//! A run written down: whatever goes wrong in it, when, and the seed for the rest.
+//! A run as data: its faults, their times, and the seed of everything else.
 
 use std::time::Duration;
 
@@ -9,82 +9,81 @@ use super::notation::CARDS;
 use super::outcome::{Rule, Stats};
 use crate::kernel::schedule::{Fault as _, MAX_TIME_US, Nodes, declare_faults, declare_schedule};
 
-/// Nothing that lasts is longer.
+/// The maximum duration of anything in a schedule.
 const MAX_SPAN_US: u64 = 60 * 1_000_000;
-/// The promises count on clocks whose rates differ by no more, in millionths.
+/// The maximum rate error of clocks on which the promises rely, in millionths.
 const MAX_RATE: u32 = 10_000;
-/// Clocks that break that run faster or slower by no more.
+/// The maximum rate error of clocks that break this limit.
 pub(super) const MAX_DRIFT: u32 = 200_000;
-/// Wall clocks are set by no more: all dates stay within those that 64 bits of nanoseconds have.
+/// The maximum change of a wall clock. All dates stay within 64 bits of nanoseconds.
 const MAX_STEP_US: u64 = 100 * MAX_TIME_US;
 
-/// The MTU of every interface at first, and the largest.
+/// The initial and largest MTU of every interface.
 pub(super) const MTU: u16 = 1_500;
-/// The smallest that the kernel allows: an offer fits it and a heartbeat without data, but no promise.
+/// The smallest MTU of the kernel. An offer or a heartbeat without data fits, a promise does not.
 pub(super) const MIN_MTU: u16 = 68;
-/// All but tables and data fits it.
+/// An MTU that only tables and data exceed.
 pub(super) const SMALL_MTU: u16 = 128;
-/// The shortest payloads that are all that gets through: an offer does, a heartbeat with its profile does not.
-pub(super) const NARROWEST: u16 = 68;
+/// The smallest limit of the network: an offer fits, a heartbeat with its profile does not.
+pub(super) const NARROW_MTU_MIN: u16 = 68;
 
 declare_schedule! {
     nodes {
-        /// How many nodes there are.
+        /// The number of nodes.
         pub nodes: usize,
     }
     own {
         /// IDLE_HOLD of the ring.
         pub idle_hold_us: u64,
         /// HEART_BEAT_PERIOD of the ring.
-        #[serde(default = "usual_heartbeat")]
+        #[serde(default = "default_heartbeat_us")]
         pub heartbeat_us: u64,
         /// TAKE_TIMEOUT of the ring.
-        #[serde(default = "usual_take_timeout")]
+        #[serde(default = "default_take_timeout_us")]
         pub take_timeout_us: u64,
         /// TAKE_ATTEMPTS of the ring.
-        #[serde(default = "usual_take_attempts")]
+        #[serde(default = "default_take_attempts")]
         pub take_attempts: u32,
-        /// For how long a silent member stays in the tables.
-        #[serde(default = "usual_forget")]
+        /// The time for which a silent member stays in the tables.
+        #[serde(default = "default_forget_us")]
         pub forget_us: u64,
     }
     last {
-        /// What goes wrong when the other faults have ended, while members want the token: frames that are to reach
-        /// one node do not.
+        /// A fault that stays when the others end, while members want the token: one node misses frames or is slow.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub lasting: Option<Fault>,
     }
 }
 
-/// HEART_BEAT_PERIOD where a schedule does not say otherwise.
-pub(super) fn usual_heartbeat() -> u64 {
+/// Returns the default of HEART_BEAT_PERIOD.
+pub(super) fn default_heartbeat_us() -> u64 {
     nanos(Constants::default().heartbeat) / 1_000
 }
 
-/// TAKE_TIMEOUT where a schedule does not say otherwise.
-pub(super) fn usual_take_timeout() -> u64 {
+/// Returns the default of TAKE_TIMEOUT.
+pub(super) fn default_take_timeout_us() -> u64 {
     nanos(Constants::default().take_timeout) / 1_000
 }
 
-/// How long silent members are remembered where a schedule does not say otherwise.
-pub(super) fn usual_forget() -> u64 {
+/// Returns the default time for which silent members are remembered.
+pub(super) fn default_forget_us() -> u64 {
     Constants::default().forget.map_or(0, nanos) / 1_000
 }
 
-/// TAKE_ATTEMPTS where a schedule does not say otherwise.
-pub(super) fn usual_take_attempts() -> u32 {
+/// Returns the default of TAKE_ATTEMPTS.
+pub(super) fn default_take_attempts() -> u32 {
     Constants::default().take_attempts
 }
 
 impl Schedule {
-    /// The constants of the ring.
+    /// Returns the constants of the ring.
     pub fn constants(&self) -> Constants {
         let default = Constants::for_heartbeat(Duration::from_micros(self.heartbeat_us));
         Constants {
             idle_hold: Duration::from_micros(self.idle_hold_us),
             take_timeout: Duration::from_micros(self.take_timeout_us),
             take_attempts: self.take_attempts,
-            // Room for the phantoms that a lying table lists, too.
+            // The tables also need space for the phantoms that a wrong table lists.
             max_members: default.max_members.max(2 * self.nodes),
             expect: Some(self.nodes),
             forget: Some(Duration::from_micros(self.forget_us)),
@@ -92,10 +91,10 @@ impl Schedule {
         }
     }
 
-    /// Whether a world can be made from it.
+    /// Checks that all values are within the simulator's limits.
     ///
     /// # Errors
-    /// Says what is wrong.
+    /// Returns the reason if one is not.
     pub fn check(&self) -> Result<(), String> {
         if !(1..=1 << 16).contains(&self.nodes) {
             return Err(format!("{} nodes: give 1 to 65,536", self.nodes));
@@ -124,10 +123,10 @@ impl Schedule {
         self.constants().check().map_err(|error| error.to_string())
     }
 
-    /// The file's text: JSON with a line for each action.
+    /// Returns the text of a file: JSON with one line per action.
     ///
     /// # Errors
-    /// Never for a schedule that was read or made by this program.
+    /// Returns no error for a schedule that this program has read or made.
     pub fn to_text(&self) -> serde_json::Result<String> {
         let mut head = self.clone();
         head.actions.clear();
@@ -155,123 +154,118 @@ impl Nodes for Schedule {
 }
 
 declare_faults! {
-    /// What goes wrong, or is wanted. A rate holds until another is set; when the faults end all of
-    /// them are undone.
+    /// Faults and user actions. A rate holds until another is set. When the faults end, all are undone.
     #[serde(tag = "do", rename_all = "snake_case")]
     Fault {
-        /// Frames are lost.
+        /// Loses frames.
         Drop[] { of_1000: u16 },
-        /// Frames come twice.
+        /// Delivers frames twice.
         Duplicate[] { of_1000: u16 },
-        /// Copies of frames come up to so much later than the frame would.
+        /// Delays single copies of frames by up to `by_us`.
         Reorder[] { of_1000: u16, by_us: u64 } => Self::Reorder { of_1000: 0, by_us },
-        /// All frames take longer by so much, and up to the jitter more.
+        /// Delays all frames by `by_us`, and up to `jitter_us` more.
         Delay[] { by_us: u64, jitter_us: u64 },
-        /// Bits of frames flip.
+        /// Flips bits of frames.
         Corrupt[] { of_1000: u16 },
-        /// What one node sends does not get to another.
+        /// Keeps the frames of one node from another.
         Cut[from, to] => Self::Mend { from, to },
-        /// It does again.
+        /// Undoes a `Cut`.
         Mend[from, to],
-        /// Only nodes of the same group hear each other; a node without a group is in group 0.
+        /// Splits the segment: only nodes of the same group hear each other. A node without a group is in group 0.
         Part[] groups groups,
-        /// The process stands still.
+        /// Stalls the process.
         Pause[node] => Self::Resume { node },
-        /// It goes on.
+        /// Continues the process.
         Resume[node],
-        /// The process dies.
+        /// Kills the process.
         Crash[node] => Self::Start { node },
-        /// The process dies and its state file is lost.
+        /// Kills the process and deletes its state file.
         Forget[node] => Self::Start { node },
-        /// A dead process is started.
+        /// Starts a dead process.
         Start[node],
-        /// The monotonic clock runs faster by so many millionths.
+        /// Makes the monotonic clock faster by `millionths`.
         Rate[node] { millionths: i32 },
-        /// The wall clock is set forward, or back.
+        /// Sets the wall clock forward, or back.
         Wall[node] { by_us: i64 },
-        /// Every turn takes so long.
+        /// Makes each loop iteration last `turn_us`.
         Slow[node] { turn_us: u64 },
-        /// The send queue refuses frames.
+        /// Refuses frames at the send queue.
         Refuse[node] { of_1000: u16 },
-        /// The node gets the MAC address of another.
+        /// Gives the node the MAC address of another.
         Twin[node, of] => Self::Untwin { node },
-        /// It gets its own back.
+        /// Gives it its own address back.
         Untwin[node],
-        /// So many frames captured earlier are sent again.
+        /// Sends captured frames again.
         Replay[] { frames: u16 },
-        /// A station that is not in the ring sends so many wrong frames.
+        /// Sends wrong frames from a station that is not in the ring.
         Stranger[] { frames: u16 },
-        /// The node is started anew with a heartbeat of so many hundredths of the ring's, and all
-        /// that follows from that; 100: with the ring's constants.
+        /// Restarts the node with `percent` of the ring's heartbeat and the times that follow from it; 100 are the ring's
+        /// constants.
         Constants[node] {
             percent: u16,
-            /// It expects so many members, if no other node is told another number than the ring has.
+            /// The number of members that it expects, if all other nodes expect the ring's number.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             expect: Option<usize>,
         } => Self::Constants { node, percent: 100, expect: None },
-        /// The node wants the token, for so much work.
+        /// Makes the node want the token for some work.
         Want[node] {
             work_us: u64,
-            /// The work needs a quorum.
+            /// Whether the work needs a quorum.
             #[serde(default, skip_serializing_if = "std::ops::Not::not")]
             quorum: bool,
         },
-        /// The node sets the token's data, if it is the owner.
+        /// Sets the token's data, if the node is the owner.
         Data[node] { len: u16 },
-        /// The node is asked to shut down.
+        /// Shuts the node down.
         Leave[node] => Self::Start { node },
-        /// The node's ip changes to one of this number; 0: it no longer has one.
+        /// Changes the node's IP to one with this number; 0 removes it.
         Address[node] { ip: u8 },
-        /// The node is told to hand the token over to that one, or, if that is itself, to the next.
+        /// Yields the token to a node; `to` equal to `node` means the next member.
         Yield[node, to],
-        /// The node is told to take part, but to own nothing.
+        /// Pauses the node: it takes part, but owns nothing.
         HoldOff[node] => Self::HoldAgain { node },
-        /// It may own again.
+        /// Ends the pause.
         HoldAgain[node],
-        /// The node's link goes down.
+        /// Takes the node's link down.
         Unplug[node] => Self::Plug { node },
-        /// It is up again.
+        /// Brings the link up.
         Plug[node],
-        /// The node wants to run the job of this number, for so much work, unless it has run in its period: at
-        /// grade quorum, or at any.
+        /// Makes the node want to run the job of this number, unless it has run in its period, at grade quorum or at any.
         Once[node] { job: u8, quorum: bool, work_us: u64 },
-        /// The node gets the MAC address of its network card of this number; it began with number 0.
+        /// Gives the node the MAC address of its network card of this number; it starts with card 0.
         Card[node] { card: u8 },
-        /// From now on, for good, a station outside the ring says WANT_TOKEN all the time and takes nothing.
+        /// Starts a station outside the ring that sends WANT_TOKEN for good and never takes the token.
         Unresponsive[],
-        /// The node's state file cannot be written, or can again.
+        /// Makes writes of the node's state file fail, or succeed again.
         Disk[node] { full: bool },
-        /// The node's interface sends and receives payloads of so many bytes at most. It stays so when the
-        /// faults end.
+        /// Limits the payloads that the node's interface carries. The limit stays when the faults end.
         Mtu[node] { mtu: u16 },
-        /// Nothing reaches the node, or all does again.
+        /// Keeps all frames from the node, or ends that.
         Deaf[node] { deaf: bool },
-        /// Frames to a single station are lost if the node has sent them, or is to receive them, or neither; or
-        /// its interface refuses them.
+        /// Loses the unicasts that the node sends, or should receive, or makes its interface refuse them.
         Unicast[node] {
             sent: bool,
             received: bool,
             #[serde(default)]
             refused: bool,
         },
-        /// Frames to all do not reach the node, or do again.
+        /// Keeps broadcasts from the node, or ends that.
         Broadcast[node] { lost: bool },
-        /// Nothing reaches the node, and nobody gets what it sends; or all does again.
+        /// Cuts the node off from all others, or ends that.
         Aside[node] { aside: bool },
-        /// Payloads of more bytes than that are lost on their way.
+        /// Loses longer payloads on their way.
         Narrow[] { mtu: u16 } => Self::Narrow { mtu: MTU },
-        /// A clock's rate is off by more than the promises allow; 0: it is right again.
+        /// Sets a clock rate that is worse than the promises allow; 0 makes it right again.
         Drift[node] { millionths: i32 },
-        /// A process dies; its state file is as it was some writes before.
+        /// Kills the process and restores its state file from some writes before.
         Rollback[node] => Self::Start { node },
-        /// So many stations that are gone, from that number on, are told of by one of them, or have spoken once
-        /// each.
+        /// Introduces `count` dead stations from the number `first` on. One of them lists all, or each has sent one frame.
         Dead[] { first: u16, count: u16, spoke: bool },
     }
 }
 
 impl Fault {
-    /// Whether it is within what the world can play and the promises allow.
+    /// Whether it is within the limits of the simulator and of the promises.
     fn is_possible(&self) -> bool {
         match *self {
             Self::Drop { of_1000 }
@@ -290,7 +284,7 @@ impl Fault {
             } => (1..=10_000).contains(&percent) && expect != Some(0) && expect <= Some(1 << 16),
             Self::Card { card, .. } => card < CARDS,
             Self::Mtu { mtu, .. } => (MIN_MTU..=MTU).contains(&mtu),
-            Self::Narrow { mtu } => (NARROWEST..=MTU).contains(&mtu),
+            Self::Narrow { mtu } => (NARROW_MTU_MIN..=MTU).contains(&mtu),
             _ => true,
         }
     }
