@@ -1,4 +1,4 @@
-//! The ring as a model: what may happen next, and what then is.
+//! The ring as a model: its states and the events between them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,22 +19,22 @@ use crate::recoveries::Recoveries;
 use crate::report::{self, Explored, Report, SAFE};
 use crate::scenario::{Scenario, Start, Timing};
 use crate::sides::{self, Sides};
-use crate::state::{Flying, Ring};
-use crate::turns::{Asked, Turns};
+use crate::state::{FlyingFrame, Ring};
+use crate::turn_cache::{TurnCache, TurnInput};
 
 /// All runs of a scenario.
 pub struct Exploration {
-    /// What is explored.
+    /// The scenario.
     pub scenario: Scenario,
     start: machine::Start,
     base: u64,
     partitions: Vec<Sides>,
     recoveries: Recoveries,
-    turns: Turns<Node, Input, Outcome>,
+    cache: TurnCache<Node, Input, Outcome>,
 }
 
 impl Exploration {
-    /// All runs of `scenario` with machines of the kind `M`.
+    /// Returns all runs of `scenario` with state machines of type `M`.
     pub fn of<M: Snapshot>(scenario: Scenario) -> Self {
         Self::new(scenario, machine::start::<M>)
     }
@@ -47,7 +47,7 @@ impl Exploration {
             base: 0,
             partitions,
             recoveries: Recoveries::default(),
-            turns: Turns::default(),
+            cache: TurnCache::default(),
         };
         exploration.base = exploration.first().progress();
         exploration
@@ -67,32 +67,32 @@ impl Exploration {
         ring
     }
 
-    /// A frame's effect on the node that it goes to.
+    /// Delivers a frame to its node.
     fn deliver(&self, ring: &mut Ring, frame: usize, stall: Duration, waited: bool, refused: bool) {
-        let Flying { to, bytes, .. } = ring.frames.remove(frame);
+        let FlyingFrame { to, bytes, .. } = ring.frames.remove(frame);
         let age = if waited { stall } else { Duration::ZERO };
         let time = ring.present(to) + stall;
-        self.tell(ring, to, &Input::Frame(bytes, age), time, refused);
+        self.give_input(ring, to, &Input::Frame(bytes, age), time, refused);
     }
 
-    fn tell(&self, ring: &mut Ring, at: usize, input: &Input, time: Instant, refused: bool) {
-        let asked = Asked {
+    fn give_input(&self, ring: &mut Ring, at: usize, input: &Input, time: Instant, refused: bool) {
+        let asked = TurnInput {
             at,
             node: Arc::clone(&ring.nodes[at]),
             input: input.clone(),
             time,
             refused,
         };
-        let outcome = self.turns.outcome(asked, |asked| {
+        let outcome = self.cache.outcome(asked, |asked| {
             let how = (asked.time, asked.refused);
             Outcome::of(&self.scenario, at, &asked.node, &asked.input, how)
         });
-        let said = ring.take(&self.scenario, at, &outcome);
-        ring.frames.extend(said);
+        let sent = ring.apply(&self.scenario, at, &outcome);
+        ring.frames.extend(sent);
     }
 
-    /// Whether a node's next time-out may come before anything else.
-    fn may_fire(&self, ring: &Ring, at: usize) -> bool {
+    /// Whether a node's next timeout may come before every other event.
+    fn may_time_out(&self, ring: &Ring, at: usize) -> bool {
         let Some(due) = ring.nodes[at].deadline().filter(|_| ring.nodes[at].running) else {
             return false;
         };
@@ -109,7 +109,7 @@ impl Exploration {
     fn frame_actions(&self, ring: &Ring, actions: &mut Vec<Action>) {
         for (frame, flying) in ring.frames.iter().enumerate() {
             if frame > 0 && ring.frames[frame - 1] == *flying {
-                continue; // a double: the same as the one before
+                continue; // a duplicate of the frame before
             }
             if ring.left.lost > 0 {
                 actions.push(Action::Lose { frame });
@@ -117,7 +117,7 @@ impl Exploration {
             if ring.left.doubled > 0 {
                 actions.push(Action::Double { frame });
             }
-            if !ring.nodes[flying.to].hears() {
+            if !ring.nodes[flying.to].can_receive() {
                 continue;
             }
             let refused = false;
@@ -148,7 +148,7 @@ impl Exploration {
             actions.push(Action::Begin { node: at });
             return;
         }
-        if self.may_fire(ring, at) {
+        if self.may_time_out(ring, at) {
             for refused in [false, true] {
                 if !refused || left.refused > 0 {
                     actions.push(Action::TimeOut { node: at, refused });
@@ -206,35 +206,37 @@ impl Exploration {
             Action::TimeOut { node, refused } => {
                 ring.left.refused -= u8::from(refused);
                 let due = ring.nodes[node].deadline().unwrap_or_default();
-                self.tell(ring, node, &Input::TimeOut, due, refused);
+                self.give_input(ring, node, &Input::TimeOut, due, refused);
             }
             Action::Crash { node } => {
                 ring.left.crashes -= 1;
-                ring.nodes[node] = Arc::new(ring.nodes[node].crashed(&self.scenario, node));
+                ring.nodes[node] = Arc::new(ring.nodes[node].after_crash(&self.scenario, node));
             }
             Action::Begin { node } | Action::Heal { node } => {
-                self.outside(ring, node, &Input::Link(true));
+                self.give_outside_input(ring, node, &Input::Link(true));
             }
             Action::Cut { node } => {
                 ring.left.cuts -= 1;
-                self.outside(ring, node, &Input::Link(false));
+                self.give_outside_input(ring, node, &Input::Link(false));
             }
             Action::Want { node } => {
                 ring.left.wants -= 1;
-                self.outside(ring, node, &command(Command::WantToken));
+                self.give_outside_input(ring, node, &command(Command::WantToken));
             }
-            Action::Done { node } => self.outside(ring, node, &command(Command::WorkDone)),
+            Action::Done { node } => {
+                self.give_outside_input(ring, node, &command(Command::WorkDone))
+            }
             Action::Trouble { node, trouble } => {
                 *ring.left.troubles(trouble) -= 1;
-                let troubled = ring.nodes[node].troubled(trouble);
+                let troubled = ring.nodes[node].with_trouble(trouble);
                 ring.nodes[node] = Arc::new(troubled);
             }
             Action::Mend { node } => {
-                let mended = ring.nodes[node].mended();
+                let mended = ring.nodes[node].without_trouble();
                 let told = mended.mtu != ring.nodes[node].mtu && mended.connected;
                 ring.nodes[node] = Arc::new(mended);
                 if told {
-                    self.outside(ring, node, &Input::Link(true));
+                    self.give_outside_input(ring, node, &Input::Link(true));
                 }
             }
             Action::Regroup { into } => {
@@ -245,12 +247,12 @@ impl Exploration {
         ring.frames.sort_unstable();
     }
 
-    fn outside(&self, ring: &mut Ring, at: usize, input: &Input) {
+    fn give_outside_input(&self, ring: &mut Ring, at: usize, input: &Input) {
         let time = ring.present(at);
-        self.tell(ring, at, input, time, false);
+        self.give_input(ring, at, input, time, false);
     }
 
-    /// Whether the ring recovers from here; `true` from states that are not chosen.
+    /// Whether the ring recovers from here; `true` from states that are not selected.
     fn recovers(&self, ring: &Ring) -> bool {
         let recover = || Fair::from(&self.scenario, ring).recover();
         let one_in = self.scenario.recover_one_in;
@@ -258,21 +260,21 @@ impl Exploration {
     }
 }
 
-/// How far a token goes forward that has met a rival (`docs/protocol.md`, "Passing").
-const LEAP: u64 = 1_024;
+/// The progress that a token gains when it outbids a rival (`docs/protocol.md`, "Passing").
+const OUTBID_STEP: u64 = 1_024;
 
-/// What must become so from any state.
-pub(crate) const RECOVERS: &str = "once faults end, one owner, equal tables, everybody served";
+/// The name of the property that the ring recovers from every state.
+pub(crate) const RECOVERS: &str = "after the faults: one owner, equal tables, all members served";
 
-/// Explores a scenario with machines of the kind `M`.
+/// Explores a scenario with state machines of type `M`.
 ///
 /// # Panics
-/// If a thread of the checker panics: a machine has.
+/// If a state machine panics.
 pub fn explore<M: Snapshot>(scenario: &Scenario, threads: usize) -> Report {
     report::run(Exploration::of::<M>(scenario.clone()), threads)
 }
 
-/// Explores a scenario with the machine that ships, on one thread: the same every time.
+/// Explores a scenario with the real state machine, on one thread so that every run is the same.
 pub fn explore_shipping(scenario: &Scenario) -> Report {
     explore::<Lab2>(scenario, 1)
 }
@@ -294,11 +296,11 @@ impl Explored for Exploration {
         self.scenario.recovery_limit()
     }
 
-    fn tell(&self, ring: &Ring, action: &Action) -> String {
-        action.tell(ring)
+    fn describe(&self, ring: &Ring, action: &Action) -> String {
+        action.describe(ring)
     }
 
-    fn why(&self, property: &str, ring: &Ring) -> Option<String> {
+    fn explain(&self, property: &str, ring: &Ring) -> Option<String> {
         let breach = ring.breach.clone().or_else(|| {
             let recovery = || Fair::from(&self.scenario, ring).recover().err();
             (property == RECOVERS).then(recovery).flatten()
@@ -346,8 +348,8 @@ impl Model for Exploration {
     fn within_boundary(&self, ring: &Ring) -> bool {
         let bounds = &self.scenario.bounds;
         let grown = ring.progress() - self.base;
-        // Against a rival a token goes forward by 1,024 at once.
-        let steps = grown / LEAP + grown % LEAP;
+        // A token that outbids a rival gains 1,024 at once.
+        let steps = grown / OUTBID_STEP + grown % OUTBID_STEP;
         ring.frames.len() <= bounds.frames && steps <= bounds.progress
     }
 }
@@ -356,9 +358,9 @@ fn is_offer(bytes: &[u8]) -> bool {
     Frame::decode(bytes).is_ok_and(|frame| matches!(frame.message, Message::TakeToken { .. }))
 }
 
-/// The frame goes to every node but its author, under the broadcast address.
+/// Addresses an offer to all, and sends it to every node except its author.
 fn mislead(ring: &mut Ring, frame: usize) {
-    let Flying { bytes, sent, .. } = ring.frames.remove(frame);
+    let FlyingFrame { bytes, sent, .. } = ring.frames.remove(frame);
     let Ok(offer) = Frame::decode(&bytes) else {
         return;
     };
@@ -374,6 +376,6 @@ fn mislead(ring: &mut Ring, frame: usize) {
     let author = notation::place(offer.author);
     for to in (0..ring.nodes.len()).filter(|&to| to != author) {
         let bytes = Arc::clone(&bytes);
-        ring.frames.push(Flying { to, bytes, sent });
+        ring.frames.push(FlyingFrame { to, bytes, sent });
     }
 }

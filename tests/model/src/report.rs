@@ -1,4 +1,4 @@
-//! Running an exploration, and telling what it found.
+//! The explorations of all systems, and their reports.
 
 use std::fmt::{self, Debug, Write as _};
 use std::hash::Hash;
@@ -9,61 +9,61 @@ pub use stateright::{Model, Property};
 
 use crate::recoveries::Recoveries;
 
-/// The names of the two properties.
+/// The name of the property that no step breaks a rule.
 pub const SAFE: &str = "no step breaks a rule";
 
-/// All runs of a scenario, of whatever system.
+/// All runs of a scenario, of any system.
 pub trait Explored:
     Model<State: Clone + Debug + Hash + PartialEq + Send + Sync, Action: Clone + Debug + PartialEq>
     + Send
     + Sync
     + 'static
 {
-    /// What is explored, in a line.
+    /// Returns the scenario in one line.
     fn title(&self) -> String;
-    /// The most events in a run.
+    /// Returns the maximum number of events in a run.
     fn depth(&self) -> usize;
-    /// What recoveries there were.
+    /// Returns the recoveries.
     fn recoveries(&self) -> &Recoveries;
-    /// How long one may take.
+    /// Returns the maximum duration of a recovery.
     fn recovery_limit(&self) -> Duration;
-    /// An action in words, in the state that it happens in.
-    fn tell(&self, state: &Self::State, action: &Self::Action) -> String;
-    /// What is wrong with a state in which this property does not hold.
-    fn why(&self, property: &str, state: &Self::State) -> Option<String>;
+    /// Describes an event in the state in which it happens.
+    fn describe(&self, state: &Self::State, action: &Self::Action) -> String;
+    /// Explains why a property does not hold in a state.
+    fn explain(&self, property: &str, state: &Self::State) -> Option<String>;
 }
 
-/// What an exploration came to.
+/// The result of an exploration.
 #[derive(Debug, Clone)]
 pub struct Report {
-    /// What was explored.
+    /// The scenario in one line.
     pub title: String,
-    /// States that differ.
+    /// The number of different states.
     pub unique: usize,
-    /// States that were reached, by whatever way.
+    /// The number of generated states.
     pub generated: usize,
-    /// The longest run, in events.
+    /// The number of events in the longest run.
     pub depth: usize,
-    /// How long it took.
+    /// The duration of the exploration.
     pub took: Duration,
-    /// From how many states the system had to recover.
+    /// The number of states from which the system had to recover.
     pub recoveries: u64,
-    /// How long the slowest recovery took, in the system's time.
+    /// The duration of the slowest recovery, in the system's time.
     pub slowest: Duration,
-    /// How long it may take.
+    /// The maximum duration of a recovery.
     pub limit: Duration,
-    /// The rule that is broken, and how that comes about.
+    /// The broken rule, with the events that led to it.
     pub found: Option<String>,
 }
 
-/// Explores, breadth first.
+/// Explores all states, breadth first.
 ///
 /// # Panics
-/// If a thread of the checker panics: a machine has.
+/// If a state machine panics.
 pub fn run<E: Explored>(exploration: E, threads: usize) -> Report {
     let (title, limit) = (exploration.title(), exploration.recovery_limit());
     let began = Instant::now();
-    // A state at the checker's greatest depth is no longer looked at.
+    // The checker does not evaluate the states at its greatest depth.
     let depth = exploration.depth() + 2;
     let checker = exploration
         .checker()
@@ -72,7 +72,7 @@ pub fn run<E: Explored>(exploration: E, threads: usize) -> Report {
         .finish_when(HasDiscoveries::AnyFailures)
         .spawn_bfs()
         .join();
-    let (recoveries, slowest) = checker.model().recoveries().so_far();
+    let (recoveries, slowest) = checker.model().recoveries().summary();
     let discoveries = checker.discoveries();
     let found = discoveries.into_iter().min_by_key(|&(name, _)| name);
     Report {
@@ -84,22 +84,22 @@ pub fn run<E: Explored>(exploration: E, threads: usize) -> Report {
         recoveries,
         slowest,
         limit,
-        found: found.map(|(name, path)| tell(checker.model(), name, path)),
+        found: found.map(|(name, path)| describe_run(checker.model(), name, path)),
     }
 }
 
-/// A run in words.
-fn tell<E: Explored>(model: &E, name: &str, path: Path<E::State, E::Action>) -> String {
+/// Describes the run of a violation.
+fn describe_run<E: Explored>(model: &E, name: &str, path: Path<E::State, E::Action>) -> String {
     let mut told = String::new();
     let steps = path.into_vec();
     for (state, action) in &steps {
         let _ = writeln!(told, "    {state:?}");
         if let Some(action) = action {
-            let _ = writeln!(told, "  {}", model.tell(state, action));
+            let _ = writeln!(told, "  {}", model.describe(state, action));
         }
     }
     let last = steps.last().map(|(state, _)| state);
-    match last.and_then(|state| model.why(name, state)) {
+    match last.and_then(|state| model.explain(name, state)) {
         Some(breach) => format!("{breach}:\n{told}"),
         None => format!("{name}: not so:\n{told}"),
     }

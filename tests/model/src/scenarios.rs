@@ -1,28 +1,28 @@
-//! What is explored by every test run, and what by hand.
+//! The scenarios of every test run, and those that are run by hand.
 
 use std::time::Duration;
 
 use crate::scenario::{Faults, Scenario, Timing};
 
-/// One clock for all: no node is late, and no frame takes longer than the answer to it may.
+/// One clock for all: no node is late, and no frame takes longer than its answer may.
 const ONE_CLOCK: Timing = Timing::Bounded {
     skew: Duration::ZERO,
     delay: Duration::from_millis(2),
 };
 
-/// A frame is lost, one is doubled, a node crashes.
+/// One lost frame, one duplicate and one crash.
 const USUAL: Faults = NONE.lost(1).doubled(1).crashes(1);
 
 const NONE: Faults = Faults::NONE;
 
-/// What ends in a minute or so, without optimisation of more than the profile asks for.
+/// Returns the scenarios that take about a minute with the test profile.
 pub fn small() -> Vec<Scenario> {
     let mut all = ordinary();
     all.extend(troubled());
     all
 }
 
-/// Of those, all in which no node is out of order for long.
+/// Returns those in which no node is disturbed for long.
 fn ordinary() -> Vec<Scenario> {
     vec![
         Scenario::cold("a ring forms in any order", 2)
@@ -76,7 +76,7 @@ fn ordinary() -> Vec<Scenario> {
     ]
 }
 
-/// Of those, a ring each with one that is not in order.
+/// Returns those in which one node is disturbed.
 fn troubled() -> Vec<Scenario> {
     vec![
         rested(Scenario::formed("one that is deaf for a while", 3))
@@ -115,9 +115,8 @@ fn troubled() -> Vec<Scenario> {
     ]
 }
 
-/// Two of three have a quorum, and the segment falls apart so that the third may help either of
-/// them. Clocks are so far apart that one may gain on another in one promise as much as two may that
-/// are wrong by a hundredth each.
+/// Two of three nodes have a quorum, and the split changes so that the third can help either of them. The clocks
+/// are so far apart that in one promise one gains on another as much as with two rate errors of 1 %.
 pub fn quorums_of_three() -> Scenario {
     let scenario = Scenario::parted("quorums of three, by clocks that drift", &[0, 0, 1]);
     let timing = Timing::Bounded {
@@ -129,26 +128,26 @@ pub fn quorums_of_three() -> Scenario {
     unhurried(scenario).faults(regroups)
 }
 
-/// Two of four on either side have no quorum until the segment falls apart in another way.
+/// Two of four nodes on each side have no quorum until the split changes.
 pub fn quorums_of_four() -> Scenario {
     let scenario = Scenario::parted("quorums of four, by one clock", &[0, 0, 1, 1]);
     unhurried(one_clock(scenario)).faults(NONE.regroups(1))
 }
 
-/// A token that nobody wants stays for as long as the heartbeat, by default: hops and heartbeats are due
-/// at the same time.
+/// Keeps an unwanted token for a heartbeat, which is the default, so that handovers and heartbeats are due at the
+/// same time.
 fn rested(mut scenario: Scenario) -> Scenario {
     scenario.constants.idle_hold = scenario.constants.heartbeat;
     one_clock(scenario)
 }
 
-/// A token that nobody wants stays where it is for as long as the run lasts.
+/// Keeps an unwanted token where it is for the whole run.
 fn unhurried(mut scenario: Scenario) -> Scenario {
     scenario.constants.idle_hold = Duration::from_secs(1);
     scenario
 }
 
-/// What takes an hour or so on two cores, optimised.
+/// Returns the scenarios that take about an hour on two cores in release mode.
 pub fn large() -> Vec<Scenario> {
     let all = USUAL.refused(1).stalls(1).misled(1).cuts(1).wants(1);
     vec![
@@ -232,7 +231,7 @@ fn one_clock(scenario: Scenario) -> Scenario {
     }
 }
 
-/// A token with more data than a narrow link takes.
+/// Gives the token more data than a narrow link carries.
 fn with_data(scenario: Scenario) -> Scenario {
     Scenario {
         data: 600,
