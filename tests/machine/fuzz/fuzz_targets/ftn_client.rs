@@ -1,4 +1,4 @@
-//! A client of the token service: sequences of datagrams, time-outs and commands, against what must hold of it.
+//! Fuzzes a client of the token service: sequences of datagrams, timeouts and commands.
 
 #![no_main]
 

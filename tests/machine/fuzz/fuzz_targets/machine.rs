@@ -1,4 +1,4 @@
-//! The Lab2 machine: sequences of frames, time-outs, link changes and commands, against an oracle.
+//! Fuzzes the Lab2 state machine: sequences of frames, timeouts, link changes and commands.
 
 #![no_main]
 

@@ -1,40 +1,44 @@
-//! What happens to servers and clients alike.
+//! The steps that servers and clients share.
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use ring_proto::time::Instant;
 
-use super::said::What;
-use super::script::{Common, Peer};
+use super::message::ScriptedMessage;
+use super::script::{Peer, SharedStep};
 use crate::script::Clock;
 
-/// A machine with what it needs to live.
-pub(super) trait Subject {
+/// A state machine with its surroundings.
+pub(super) trait TestedMachine {
     fn clock(&mut self) -> &mut Clock;
 
-    /// When it is to be woken.
+    /// Returns the next deadline.
     fn due(&self) -> Option<Instant>;
 
-    /// Wakes it.
+    /// Wakes the state machine.
     fn wake(&mut self);
 
-    /// What a peer says, as its address and bytes; `None`: it cannot be said.
-    fn encode(&mut self, from: Peer, to: Option<i8>, what: What) -> Option<(SocketAddr, Vec<u8>)>;
+    /// Returns the sender's address and the bytes of a message; `None` if it cannot be encoded.
+    fn encode(
+        &mut self,
+        from: Peer,
+        to: Option<i8>,
+        what: ScriptedMessage,
+    ) -> Option<(SocketAddr, Vec<u8>)>;
 
-    /// The address of a peer.
     fn address(&self, from: Peer) -> SocketAddr;
 
-    /// Has it hear a datagram.
-    fn hear(&mut self, from: SocketAddr, bytes: &[u8], age: Duration);
+    /// Receives a datagram.
+    fn receive(&mut self, from: SocketAddr, bytes: &[u8], age: Duration);
 
-    /// Its socket takes nothing, or takes everything again.
+    /// Sets whether its socket refuses all datagrams.
     fn refuse(&mut self, refuses: bool);
 
-    /// Has it live through a step.
-    fn live(&mut self, step: Common) {
+    /// Carries out a step.
+    fn apply(&mut self, step: SharedStep) {
         match step {
-            Common::Hear {
+            SharedStep::Hear {
                 from,
                 to,
                 what,
@@ -43,39 +47,41 @@ pub(super) trait Subject {
                 if let Some((address, bytes)) = self.encode(from, to, what) {
                     let age = Duration::from_millis(age.into());
                     let content = self.clock().0.monotonic.as_nanos();
-                    for datagram in super::in_datagrams(bytes, content) {
-                        self.hear(address, &datagram, age);
+                    for datagram in super::split_into_datagrams(bytes, content) {
+                        self.receive(address, &datagram, age);
                     }
                 }
             }
-            Common::Garbage(from, bytes) => self.hear(self.address(from), &bytes, Duration::ZERO),
-            Common::TimeOut(late) => {
+            SharedStep::Garbage(from, bytes) => {
+                self.receive(self.address(from), &bytes, Duration::ZERO)
+            }
+            SharedStep::TimeOut(late) => {
                 if let Some(due) = self.due() {
                     let late = Duration::from_millis(late.into());
                     self.clock().advance_to(due + late);
                     self.wake();
                 }
             }
-            Common::Pass(ms) => self.pass(Duration::from_millis(ms.into())),
-            Common::StandStill(ms) => {
+            SharedStep::Pass(ms) => self.advance(Duration::from_millis(ms.into())),
+            SharedStep::Stall(ms) => {
                 let clock = self.clock();
                 clock.advance_to(clock.0.monotonic + Duration::from_millis(ms.into()));
             }
-            Common::ClockBack(ms) => {
+            SharedStep::ClockBack(ms) => {
                 let now = &mut self.clock().0;
                 now.monotonic = now.monotonic.before(Duration::from_millis(ms.into()));
             }
-            Common::WallClock(hours) => {
+            SharedStep::WallClock(hours) => {
                 let by = i64::from(hours) * 3_600_000_000_000;
                 let now = &mut self.clock().0;
                 now.wall = now.wall.saturating_add_signed(by);
             }
-            Common::Refuse(refuses) => self.refuse(refuses),
+            SharedStep::Refuse(refuses) => self.refuse(refuses),
         }
     }
 
-    /// Lets time pass, with every time-out at its time.
-    fn pass(&mut self, time: Duration) {
+    /// Lets time pass, and fires every timeout at its time.
+    fn advance(&mut self, time: Duration) {
         let end = self.clock().0.monotonic + time;
         for calls in 0.. {
             let Some(due) = self.due().filter(|due| *due <= end) else {

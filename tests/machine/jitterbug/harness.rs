@@ -10,25 +10,25 @@ use ring_proto::jitterbug::{
 use ring_proto::time::{Instant, Now};
 use ring_proto::{JobOp, Machine, Sent, StreamEvent, StreamId, StreamOp};
 
-use super::connections::{Connections, Fate};
-use super::oracle::{Oracle, acknowledged};
-use super::steps::{self, Change, Nature, Order, Step};
-use super::tally::Done;
+use super::connections::{ConnectionState, Connections};
+use super::event_counts::Outputs;
+use super::oracle::{Oracle, acknowledged_id};
+use super::steps::{self, NetworkChange, NodeOptions, ScriptedCommand, Step};
 use super::wire;
 use crate::script::Clock;
 
-/// More outputs than any input has.
-const MANY: usize = 2_000;
-/// The most milliseconds that pass in one step: more than any timeout of a node without programs.
-const MOST: u16 = 5_000;
-/// What a jammed connection takes.
-const JAMMED: usize = 12;
+/// More outputs than an input has.
+const OUTPUTS_MAX: usize = 2_000;
+/// The maximum time of one step, in milliseconds: more than any timeout of a node without programs.
+const STEP_MILLIS_MAX: u16 = 5_000;
+/// The number of bytes that a jammed connection accepts.
+const JAMMED_BYTES_MAX: usize = 12;
 
 #[expect(
     clippy::struct_excessive_bools,
     reason = "facts that know nothing of each other"
 )]
-pub(super) struct Station {
+pub(super) struct Harness {
     pub node: Jitterbug,
     pub is_ipv6: bool,
     pub clock: Clock,
@@ -42,49 +42,49 @@ pub(super) struct Station {
     oracle: Oracle,
 }
 
-impl Station {
-    pub(super) fn new(nature: &Nature) -> Self {
+impl Harness {
+    pub(super) fn new(choices: &NodeOptions) -> Self {
         let options = Options {
-            tr_count: 1 + u32::from(nature.tries % 3),
-            hold: Duration::from_millis(if nature.holds { 100 } else { 0 }),
-            max_nodes: [1, 5, 65_536][usize::from(nature.nodes) % 3],
-            max_data: nature.data.into(),
-            compute: if nature.computes {
+            tr_count: 1 + u32::from(choices.tries % 3),
+            hold: Duration::from_millis(if choices.holds { 100 } else { 0 }),
+            max_nodes: [1, 5, 65_536][usize::from(choices.nodes) % 3],
+            max_data: choices.data.into(),
+            compute: if choices.computes {
                 Compute::Program
             } else {
                 Compute::Counter
             },
             decide: [Decide::Greater, Decide::Longer, Decide::Program]
-                [usize::from(nature.decides) % 3],
+                [usize::from(choices.decides) % 3],
             ..Options::default()
         };
         let network = Network {
-            address: wire::host(nature.is_ipv6, 1),
+            address: wire::host(choices.is_ipv6, 1),
             prefix: 24,
             scope: 3,
             tcp_port: 7001,
         };
         let mut this = Self {
             node: Jitterbug::new(options, 7).expect("they can work"),
-            is_ipv6: nature.is_ipv6,
+            is_ipv6: choices.is_ipv6,
             clock: Clock::new(),
             network,
             connections: Connections::default(),
-            room: usize::from(nature.room) + 1,
+            room: usize::from(choices.room) + 1,
             refuses: false,
             is_jammed: false,
             is_full: false,
             jobs: Vec::new(),
             oracle: Oracle::default(),
         };
-        this.net(Net::Up(network));
+        this.set_network(Net::Up(network));
         this
     }
 
     pub(super) fn step(&mut self, step: Step) {
         let connects = matches!(step, Step::Accept(_) | Step::Crowd(_) | Step::Give { .. });
         if self.node.is_finished() && connects {
-            // Its process ends with it, and takes no connections.
+            // The process has ended, and accepts no connections.
             return;
         }
         match step {
@@ -94,21 +94,21 @@ impl Station {
                     self.wake();
                 }
             }
-            Step::Pass(time) => self.pass(ms(time % MOST)),
-            Step::StandStill(time) => {
+            Step::Pass(time) => self.advance(ms(time % STEP_MILLIS_MAX)),
+            Step::Stall(time) => {
                 self.clock.advance_to(self.clock.0.monotonic + ms(time));
             }
             Step::ClockBack(time) => {
                 let now = &mut self.clock.0;
                 now.monotonic = now.monotonic.before(ms(time));
             }
-            Step::Job(ago, outcome) => self.job(ago, &outcome),
-            Step::Order(order) => self.command(match order {
-                Order::Work(has_work) => Command::Work(has_work),
-                Order::Yield => Command::Yield,
-                Order::ShutDown => Command::ShutDown,
+            Step::Job(ago, outcome) => self.end_job(ago, &outcome),
+            Step::Command(order) => self.command(match order {
+                ScriptedCommand::Work(has_work) => Command::Work(has_work),
+                ScriptedCommand::Yield => Command::Yield,
+                ScriptedCommand::ShutDown => Command::ShutDown,
             }),
-            Step::Net(change) => self.change(&change),
+            Step::Net(change) => self.change_network(&change),
             Step::Refuse(refuses) => self.refuses = refuses,
             Step::Full(is_full) => self.is_full = is_full,
             Step::Jam(is_jammed) => {
@@ -134,8 +134,8 @@ impl Station {
         }
     }
 
-    /// Lets time pass, with every time-out at its time.
-    fn pass(&mut self, time: Duration) {
+    /// Lets time pass, and fires every timeout at its time.
+    fn advance(&mut self, time: Duration) {
         let end = self.clock.0.monotonic + time;
         for calls in 0.. {
             let Some(due) = self.node.poll_timeout().filter(|due| *due <= end) else {
@@ -150,31 +150,32 @@ impl Station {
 
     fn wake(&mut self) {
         self.input(|this, now| this.node.handle_timeout(now));
-        self.oracle.woken(&self.node, &self.connections);
+        self.oracle
+            .check_after_timeout(&self.node, &self.connections);
     }
 
     fn command(&mut self, command: Command) {
         self.input(|this, now| this.node.handle_command(now, command));
     }
 
-    fn net(&mut self, net: Net) {
+    fn set_network(&mut self, net: Net) {
         self.input(|this, now| this.node.handle_link(now, net));
     }
 
-    fn change(&mut self, change: &Change) {
+    fn change_network(&mut self, change: &NetworkChange) {
         match *change {
-            Change::Down => return self.net(Net::Down),
-            Change::Up => {}
-            Change::Address(number) => {
+            NetworkChange::Down => return self.set_network(Net::Down),
+            NetworkChange::Up => {}
+            NetworkChange::Address(number) => {
                 self.network.address = wire::host(self.is_ipv6, 1 + number % 4);
             }
-            Change::Prefix(bits) => self.network.prefix = bits % 33,
-            Change::Port(port) => self.network.tcp_port = 7000 + u16::from(port),
+            NetworkChange::Prefix(bits) => self.network.prefix = bits % 33,
+            NetworkChange::Port(port) => self.network.tcp_port = 7000 + u16::from(port),
         }
-        self.net(Net::Up(self.network));
+        self.set_network(Net::Up(self.network));
     }
 
-    fn job(&mut self, ago: u8, outcome: &steps::Outcome) {
+    fn end_job(&mut self, ago: u8, outcome: &steps::Outcome) {
         let Some(at) = self.jobs.len().checked_sub(1 + usize::from(ago)) else {
             return;
         };
@@ -194,26 +195,26 @@ impl Station {
         self.command(Command::Done { job, outcome });
     }
 
-    /// Puts an input in, drains what comes of it, and checks that.
-    pub(super) fn input(&mut self, input: impl FnOnce(&mut Self, Now)) -> Done {
-        let mut done = Done::default();
+    /// Gives the node an input, carries out its outputs, and checks it.
+    pub(super) fn input(&mut self, input: impl FnOnce(&mut Self, Now)) -> Outputs {
+        let mut done = Outputs::default();
         input(self, self.clock.0);
         self.drain(&mut done);
         self.oracle
-            .look(&self.node, self.clock.0, &self.connections, &done);
+            .check(&self.node, self.clock.0, &self.connections, &done);
         self.connections.clear();
         done
     }
 
-    /// As the driver does it.
-    fn drain(&mut self, done: &mut Done) {
+    /// Carries out the outputs as the driver does.
+    fn drain(&mut self, done: &mut Outputs) {
         let mut again = Vec::new();
-        for _ in 0..MANY {
+        for _ in 0..OUTPUTS_MAX {
             let mut buf = [0xaa; 64];
             if let Some(transmit) = self.node.poll_transmit(&mut buf) {
                 done.sent.push(transmit.to.ip());
                 self.oracle
-                    .sent(&self.node, transmit.to.ip(), &buf[..transmit.len]);
+                    .on_sent(&self.node, transmit.to.ip(), &buf[..transmit.len]);
                 let sent = if self.refuses {
                     Sent::Failed
                 } else {
@@ -227,12 +228,12 @@ impl Station {
                 if let StreamOp::Read(id) = operation {
                     again.push(id);
                 } else {
-                    self.operate(operation, done);
+                    self.apply_stream_op(operation, done);
                 }
                 continue;
             }
             while let Some(event) = self.node.poll_event() {
-                self.oracle.note(&event);
+                self.oracle.on_event(&event);
                 done.events.push(event);
             }
             while let Some(operation) = self.node.poll_job() {
@@ -243,13 +244,13 @@ impl Station {
             let Some(id) = again.pop() else {
                 return;
             };
-            self.tell(id);
+            self.report_bytes(id);
         }
         panic!("one input has no end of outputs");
     }
 
-    fn operate(&mut self, operation: StreamOp<SocketAddr>, done: &mut Done) {
-        let (id, fate) = match operation {
+    fn apply_stream_op(&mut self, operation: StreamOp<SocketAddr>, done: &mut Outputs) {
+        let (id, state) = match operation {
             StreamOp::Open(to) => {
                 assert!(self.node.address().is_some(), "it connects to {to}");
                 self.connections.add(to, false, self.now());
@@ -257,18 +258,18 @@ impl Station {
             }
             StreamOp::Write(id) => return self.write(id),
             StreamOp::Read(_) => return,
-            StreamOp::Finish(id) => (id, Fate::Finished),
-            StreamOp::Close(id) => (id, Fate::Closed),
-            StreamOp::Abort(id) => (id, Fate::Reset),
+            StreamOp::Finish(id) => (id, ConnectionState::Finished),
+            StreamOp::Close(id) => (id, ConnectionState::Closed),
+            StreamOp::Abort(id) => (id, ConnectionState::Reset),
         };
         let Some(connection) = self.connections.get_mut(id).filter(|it| it.is_open()) else {
             return;
         };
-        connection.fate = fate;
+        connection.state = state;
         if connection.is_inbound {
-            done.reset += u64::from(fate == Fate::Reset);
-            if fate == Fate::Closed {
-                done.acknowledged.push(acknowledged(connection));
+            done.reset += u64::from(state == ConnectionState::Reset);
+            if state == ConnectionState::Closed {
+                done.acknowledged.push(acknowledged_id(connection));
             }
         }
     }
@@ -281,7 +282,7 @@ impl Station {
             };
             connection.wants_to_write = self.is_jammed;
             let room = if self.is_jammed {
-                JAMMED.saturating_sub(connection.written.len())
+                JAMMED_BYTES_MAX.saturating_sub(connection.written.len())
             } else {
                 self.room
             };
@@ -293,13 +294,17 @@ impl Station {
             if count == 0 {
                 return;
             }
-            assert_eq!(connection.fate, Fate::Open, "it writes behind its end");
+            assert_eq!(
+                connection.state,
+                ConnectionState::Open,
+                "it writes behind its end"
+            );
             connection.written.extend_from_slice(&buf[..count]);
         }
     }
 
-    /// Tells of all that was brought and not used.
-    pub(super) fn tell(&mut self, id: StreamId) {
+    /// Reports all bytes that were received and not used.
+    pub(super) fn report_bytes(&mut self, id: StreamId) {
         let Some(connection) = self.connections.get_mut(id).filter(|it| it.is_open()) else {
             return;
         };
@@ -314,12 +319,12 @@ impl Station {
         connection.used += used;
     }
 
-    /// A datagram of this host was a whole one.
-    pub(super) fn heard(&mut self, from: IpAddr) {
-        self.oracle.heard(&self.node, from);
+    /// Records a valid datagram of a host.
+    pub(super) fn on_datagram(&mut self, from: IpAddr) {
+        self.oracle.on_datagram(&self.node, from);
     }
 
-    /// The node's time.
+    /// Returns the node's time.
     pub(super) fn now(&self) -> Instant {
         self.oracle.now.max(self.clock.0.monotonic)
     }
@@ -333,7 +338,7 @@ pub(super) fn ms(ms: impl Into<u64>) -> Duration {
     Duration::from_millis(ms.into())
 }
 
-/// A datagram as it lies on the wire: whether it is TR1.
+/// Whether a datagram on the wire is a TR1.
 pub(super) fn is_tr1(bytes: &[u8]) -> bool {
     match Message::decode_datagram(bytes) {
         Ok(Message::Tr1 { .. }) => true,

@@ -1,4 +1,4 @@
-//! What the other nodes do: steps that come from the network.
+//! The steps that come from the network.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -7,55 +7,55 @@ use ring_codec::jitterbug::{Node, node_list_hash};
 use ring_proto::jitterbug::{Event, State};
 use ring_proto::{Closed, Machine, StreamEvent, StreamId};
 
-use super::connections::Fate;
-use super::oracle::OFFER;
-use super::station::Station;
-use super::steps::{Candidate, Hosts, Id, Piece, Said, Step};
-use super::tally::{Done, heard};
+use super::connections::ConnectionState;
+use super::event_counts::{Outputs, datagrams_heard};
+use super::harness::Harness;
+use super::oracle::OFFER_LEN;
+use super::steps::{CandidateAct, IdChoice, ListChoice, Piece, ScriptedDatagram, Step};
 use super::wire::{self, TP2, TP3};
 
-/// The most nodes that a leader asks for a TR1 in one turn.
-const ASKS: usize = 16;
+/// The maximum number of nodes that a leader asks for a TR1 in one loop iteration.
+const QUESTIONS_MAX: usize = 16;
 
-/// A token that is given.
-struct Gift {
+/// A token that a giver passes.
+struct PassedToken {
     id: i32,
     nodes: Vec<Node>,
     data: Vec<u8>,
-    /// It comes in pieces of so many bytes.
+    /// The length of its pieces in bytes.
     cut: u8,
-    flaw: Option<Flaw>,
+    flaw: Option<PassError>,
 }
 
-/// What is wrong with a token that is given.
+/// An error of a passed token.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Flaw {
+enum PassError {
     OtherId,
     OtherList,
     NoEnd,
     Reset,
 }
 
-impl Flaw {
-    /// Most have none.
+impl PassError {
+    /// Selects an error; most numbers have none.
     fn of(number: u8) -> Option<Self> {
         let all = [Self::OtherId, Self::OtherList, Self::NoEnd, Self::Reset];
         all.get(usize::from(number % 16)).copied()
     }
 }
 
-impl Station {
+impl Harness {
     pub(super) fn network_step(&mut self, step: Step) {
         match step {
-            Step::Hear(from, Said::Tr1(id, port)) => {
+            Step::Hear(from, ScriptedDatagram::Tr1(id, port)) => {
                 let bytes = wire::tr1(self.id(id), u16::from(port) * 100);
-                self.hear(from, &[bytes, trailer(from)].concat());
+                self.receive(from, &[bytes, trailer(from)].concat());
             }
-            Step::Hear(from, Said::Tr2(id)) => {
+            Step::Hear(from, ScriptedDatagram::Tr2(id)) => {
                 let bytes = wire::tr2(self.id(id));
-                self.hear(from, &[bytes, trailer(from)].concat());
+                self.receive(from, &[bytes, trailer(from)].concat());
             }
-            Step::Garbage(from, bytes) => self.hear(from, &bytes),
+            Step::Garbage(from, bytes) => self.receive(from, &bytes),
             Step::Accept(from) => {
                 self.accept(from);
             }
@@ -67,7 +67,7 @@ impl Station {
             } => {
                 let bytes = self.piece(piece);
                 if let Some(id) = self.connections.pick(stream) {
-                    self.bring(id, &bytes, cut, end);
+                    self.deliver(id, &bytes, cut, end);
                 }
             }
             Step::Crowd(count) => {
@@ -83,18 +83,18 @@ impl Station {
                 cut,
                 flaw,
             } => {
-                let gift = Gift {
+                let token = PassedToken {
                     id: self.id(id),
                     nodes: self.nodes(&list),
                     data,
                     cut,
-                    flaw: Flaw::of(flaw),
+                    flaw: PassError::of(flaw),
                 };
-                self.give(from, &gift);
+                self.give(from, &token);
             }
             Step::Gone(stream, why) => {
                 if let Some(id) = self.connections.pick(stream) {
-                    self.gone(id, why);
+                    self.close(id, why);
                 }
             }
             Step::Candidate(what) => {
@@ -102,17 +102,17 @@ impl Station {
                     self.candidate(id, &what);
                 }
             }
-            // The others are the node's own.
+            // The other steps belong to the node itself.
             _ => {}
         }
     }
 
-    /// A datagram, of which the driver tells in time.
-    fn hear(&mut self, from: u8, bytes: &[u8]) {
+    /// Receives a datagram, which the driver reports in time.
+    fn receive(&mut self, from: u8, bytes: &[u8]) {
         self.input(|this, now| this.node.handle_lateness(now));
         let terms = wire::terms(from);
         let from = SocketAddr::new(wire::host(self.is_ipv6, from), 40_000);
-        let before = heard(self.node.counters());
+        let before = datagrams_heard(self.node.counters());
         let asked = self.node.counters().tr1_received;
         let leads = self.node.standing().state == State::Leader;
         let is_heard =
@@ -121,19 +121,23 @@ impl Station {
             this.node.handle_message(now, from, bytes, Duration::ZERO);
         });
         let is_apart = terms.is_some_and(|terms| wire::is_apart(&terms));
-        if heard(self.node.counters()) > before && !is_apart {
-            self.heard(from.ip());
+        if datagrams_heard(self.node.counters()) > before && !is_apart {
+            self.on_datagram(from.ip());
         }
         let answers = done.sent.iter().filter(|to| **to == from.ip()).count();
         assert!(answers <= 1, "{answers} answers");
-        // A leader that hears of another one may go on with its turn, and announce itself or ask some nodes for a TR1.
-        assert!(done.sent.len() <= 2 + ASKS, "{:?} for one", done.sent);
+        // A leader that hears another one may continue its loop iteration, and announce itself or ask some nodes for a TR1.
+        assert!(
+            done.sent.len() <= 2 + QUESTIONS_MAX,
+            "{:?} for one",
+            done.sent
+        );
         let is_asked = self.node.counters().tr1_received > asked;
         assert!(answers == 1 || !(is_asked && leads), "no answer");
         let dropped = done.events.iter();
         let dropped = dropped.filter(|event| matches!(event, Event::Dropped { .. }));
         let dropped = u64::try_from(dropped.count()).expect("it is small");
-        let counted = heard(self.node.counters()) - before + dropped - done.reset;
+        let counted = datagrams_heard(self.node.counters()) - before + dropped - done.reset;
         assert_eq!(counted, u64::from(is_heard), "how often it is counted");
     }
 
@@ -144,48 +148,48 @@ impl Station {
             this.node
                 .handle_stream(now, id, StreamEvent::Accepted(from));
             if this.node.is_finished() {
-                // It had ended before it was told of the connection, which ends with the process.
-                this.end(id);
+                // It had ended before it learned of the connection, which ends with the process.
+                this.mark_gone(id);
             }
         });
         id
     }
 
-    fn give(&mut self, from: u8, gift: &Gift) {
-        let Gift {
+    fn give(&mut self, from: u8, token: &PassedToken) {
+        let PassedToken {
             id,
             nodes,
             data,
             cut,
             flaw,
-        } = gift;
+        } = token;
         let stream = self.accept(from);
         if let Some(terms) = wire::terms(from) {
-            self.bring(stream, &wire::tp6(terms), *cut, false);
+            self.deliver(stream, &wire::tp6(terms), *cut, false);
         }
         let hash = node_list_hash(&nodes[..].into());
-        self.bring(stream, &wire::tp1(*id, hash), *cut, false);
-        if self.written(stream) == Some(TP2) {
-            let other = self.nodes(&Hosts::Many(3));
-            let is_other = *flaw == Some(Flaw::OtherList);
+        self.deliver(stream, &wire::tp1(*id, hash), *cut, false);
+        if self.last_written(stream) == Some(TP2) {
+            let other = self.nodes(&ListChoice::Many(3));
+            let is_other = *flaw == Some(PassError::OtherList);
             let nodes = if is_other { &other } else { nodes };
-            self.bring(stream, &wire::tp4(nodes), *cut, false);
+            self.deliver(stream, &wire::tp4(nodes), *cut, false);
         }
-        let id = id.saturating_add(i32::from(*flaw == Some(Flaw::OtherId)));
-        let has_end = !matches!(flaw, Some(Flaw::NoEnd | Flaw::Reset));
-        self.bring(stream, &wire::tp5(id, data), *cut, has_end);
-        if *flaw == Some(Flaw::Reset) {
-            self.gone(stream, 1);
+        let id = id.saturating_add(i32::from(*flaw == Some(PassError::OtherId)));
+        let has_end = !matches!(flaw, Some(PassError::NoEnd | PassError::Reset));
+        self.deliver(stream, &wire::tp5(id, data), *cut, has_end);
+        if *flaw == Some(PassError::Reset) {
+            self.close(stream, 1);
         }
     }
 
-    fn happens(&mut self, id: StreamId, event: StreamEvent<'_, SocketAddr>) {
+    fn give_event(&mut self, id: StreamId, event: StreamEvent<'_, SocketAddr>) {
         self.input(|this, now| {
             this.node.handle_stream(now, id, event);
         });
     }
 
-    fn bring(&mut self, id: StreamId, bytes: &[u8], cut: u8, end: bool) {
+    fn deliver(&mut self, id: StreamId, bytes: &[u8], cut: u8, end: bool) {
         let cut = if cut == 0 { bytes.len() } else { cut.into() };
         let pieces: Vec<&[u8]> = bytes.chunks(cut.max(1)).collect();
         let count = pieces.len().max(1);
@@ -201,13 +205,13 @@ impl Station {
                 .brought
                 .extend_from_slice(pieces.get(at).copied().unwrap_or_default());
             connection.has_ended = is_last && end;
-            let done = self.input(|this, _| this.tell(id));
-            self.look_at_order(id, &done);
+            let done = self.input(|this, _| this.report_bytes(id));
+            self.check_giving_way(id, &done);
         }
     }
 
-    /// Of two leaders that offer each other their tokens exactly one gives way (section 7).
-    fn look_at_order(&mut self, id: StreamId, done: &Done) {
+    /// Checks that of two leaders that offer each other their tokens exactly one gives way (section 7).
+    fn check_giving_way(&mut self, id: StreamId, done: &Outputs) {
         let standing = self.node.standing();
         let own = (standing.token_id, self.node.address());
         if standing.state != State::Leader || self.node.is_finished() {
@@ -215,8 +219,9 @@ impl Station {
         }
         let candidate = self.connections.candidate();
         let pass = candidate.and_then(|id| self.connections.get_mut(id));
-        // No byte of TP5 has left, nor of TP4.
-        let may_give_way = pass.is_some_and(|it| wire::without_terms(&it.written).len() <= OFFER);
+        // No byte of TP5 or TP4 has left.
+        let may_give_way =
+            pass.is_some_and(|it| wire::without_terms(&it.written).len() <= OFFER_LEN);
         let Some(giver) = self.connections.get_mut(id).filter(|it| it.is_inbound) else {
             return;
         };
@@ -232,71 +237,71 @@ impl Station {
         );
     }
 
-    fn gone(&mut self, id: StreamId, why: u8) {
+    fn close(&mut self, id: StreamId, why: u8) {
         let whys = [
             Closed::Refused,
             Closed::Reset,
             Closed::TimedOut,
             Closed::Failed,
         ];
-        self.end(id);
-        self.happens(id, StreamEvent::Closed(whys[usize::from(why) % 4]));
+        self.mark_gone(id);
+        self.give_event(id, StreamEvent::Closed(whys[usize::from(why) % 4]));
     }
 
-    fn end(&mut self, id: StreamId) {
+    fn mark_gone(&mut self, id: StreamId) {
         if let Some(connection) = self.connections.get_mut(id) {
-            connection.fate = Fate::Gone;
+            connection.state = ConnectionState::Gone;
         }
     }
 
-    fn candidate(&mut self, id: StreamId, what: &Candidate) {
+    fn candidate(&mut self, id: StreamId, what: &CandidateAct) {
         match what {
-            Candidate::Connected => self.connected(id),
-            Candidate::Answers(has_list) => self.bring(id, &[answer(*has_list)], 0, false),
-            Candidate::Says(bytes) => self.bring(id, bytes, 0, false),
-            Candidate::Dies => self.bring(id, &[TP3], 0, true),
-            Candidate::Ends => self.bring(id, &[], 0, true),
-            Candidate::Gone(why) => self.gone(id, *why),
-            Candidate::Takes(has_list) => {
-                self.connected(id);
-                self.bring(id, &[answer(*has_list)], 0, false);
-                self.bring(id, &[], 0, true);
+            CandidateAct::Connected => self.connect(id),
+            CandidateAct::Answers(has_list) => self.deliver(id, &[answer(*has_list)], 0, false),
+            CandidateAct::Says(bytes) => self.deliver(id, bytes, 0, false),
+            CandidateAct::Dies => self.deliver(id, &[TP3], 0, true),
+            CandidateAct::Ends => self.deliver(id, &[], 0, true),
+            CandidateAct::Gone(why) => self.close(id, *why),
+            CandidateAct::Takes(has_list) => {
+                self.connect(id);
+                self.deliver(id, &[answer(*has_list)], 0, false);
+                self.deliver(id, &[], 0, true);
             }
         }
     }
 
-    fn connected(&mut self, id: StreamId) {
+    fn connect(&mut self, id: StreamId) {
         let connection = self.connections.get_mut(id);
         if let Some(connection) = connection.filter(|it| !it.is_connected) {
             connection.is_connected = true;
-            self.happens(id, StreamEvent::Connected);
+            self.give_event(id, StreamEvent::Connected);
         }
     }
 
-    /// The last byte that the node has written.
-    fn written(&mut self, id: StreamId) -> Option<u8> {
+    /// Returns the last byte that the node has written.
+    fn last_written(&mut self, id: StreamId) -> Option<u8> {
         self.connections.get_mut(id)?.written.last().copied()
     }
 
-    /// A token id as it lies on the wire.
-    fn id(&self, id: Id) -> i32 {
+    /// Returns a token id as it is on the wire.
+    fn id(&self, id: IdChoice) -> i32 {
         let own = self.own_id().to_wire();
         match id {
-            Id::Near(more) => own.saturating_add(more.into()),
-            Id::Asked(more) => -own.saturating_add(more.into()),
-            Id::Any(id) => id,
+            IdChoice::Near(more) => own.saturating_add(more.into()),
+            IdChoice::Asked(more) => -own.saturating_add(more.into()),
+            IdChoice::Any(id) => id,
         }
     }
 
-    fn nodes(&self, hosts: &Hosts) -> Vec<Node> {
+    fn nodes(&self, hosts: &ListChoice) -> Vec<Node> {
         let node = |number| wire::node(self.is_ipv6, number);
         match hosts {
-            Hosts::Own => {
+            ListChoice::Own => {
                 let nodes = self.node.snapshot().nodes;
                 nodes.into_iter().map(|it| it.node).collect()
             }
-            Hosts::These(numbers) => numbers.iter().copied().map(node).collect(),
-            Hosts::Many(count) => (20..20 + *count % 64).map(node).collect(),
+            ListChoice::These(numbers) => numbers.iter().copied().map(node).collect(),
+            ListChoice::Many(count) => (20..20 + *count % 64).map(node).collect(),
         }
     }
 
@@ -318,7 +323,7 @@ impl Station {
     }
 }
 
-/// The terms at the end of a datagram.
+/// Returns the terms at the end of a datagram.
 fn trailer(from: u8) -> Vec<u8> {
     wire::terms(from).map_or_else(Vec::new, |terms| wire::tp6(terms).split_off(1))
 }

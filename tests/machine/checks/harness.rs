@@ -1,4 +1,4 @@
-//! The machine under test with its clock, its link and its store.
+//! The state machine under test with its clock, its link and its stored state.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -16,17 +16,18 @@ use ring_proto::{LinkState, Machine, Sent, Stored, Transmit};
 
 use super::jobs::Jobs;
 use super::oracle::{Oracle, Output};
-use super::predict::{Before, assert_arrow};
+use super::predict::{Before, assert_transition};
 use super::script::{
-    Heard, Job, LinkChange, Nature, Order, Pledge, Run, Says, Step, To, What, Which,
+    Destination, Job, LinkChange, MachineOptions, ScriptedCommand, ScriptedFrame, ScriptedMessage,
+    ScriptedProfile, ScriptedPromise, ScriptedStamp, Step, TokenChoice,
 };
 
-/// More frames than this are not refused in a row by one step.
-const MOST_REFUSED: u8 = 16;
-/// The stations that are heard; the machine itself is one of them, so that its own frames are too.
+/// The upper limit of the frames that one step refuses.
+const REFUSED_FRAMES_MAX: u8 = 16;
+/// The number of stations. The node itself is one of them, so it also receives its own frames.
 const STATIONS: u8 = 8;
 
-pub(super) struct Station {
+pub(super) struct Harness {
     machine: Lab2,
     constants: Constants,
     now: Now,
@@ -34,16 +35,16 @@ pub(super) struct Station {
     ip: [u8; 16],
     mtu: usize,
     durable: Durable,
-    /// What is stored of jobs, by their places.
+    /// The stored stamps, by their places.
     stamps: BTreeMap<u8, StoredStamp>,
-    /// The number of the job that was asked for last.
+    /// The number of the last requested job.
     job: u64,
     jobs: Jobs,
     refused: u8,
     oracle: Oracle,
 }
 
-fn station(n: u8) -> MacAddr {
+fn station_address(n: u8) -> MacAddr {
     MacAddr([2, 0, 0, 0, 0, n % STATIONS])
 }
 
@@ -54,7 +55,7 @@ fn ip(n: u8) -> [u8; 16] {
     }
 }
 
-/// One of more names than a machine remembers.
+/// Returns one of more names than a state machine remembers.
 fn name(n: u8) -> JobName {
     JobName::new(&format!("job-{}", n % 40)).expect("a name")
 }
@@ -63,15 +64,14 @@ fn minutes(n: u8) -> Duration {
     Duration::from_secs(60 * u64::from(n))
 }
 
-impl Station {
-    /// A machine whose link is down.
-    pub(super) fn new(nature: &Nature) -> Self {
-        let idle_hold = [0, 1, 100][usize::from(nature.idle_hold) % 3];
+impl Harness {
+    pub(super) fn new(options: &MachineOptions) -> Self {
+        let idle_hold = [0, 1, 100][usize::from(options.idle_hold) % 3];
         let constants = Constants {
             idle_hold: Duration::from_millis(idle_hold),
-            take_attempts: 1 + u32::from(nature.attempts % 3),
-            max_members: if nature.small_table { 4 } else { 4096 },
-            expect: [None, Some(1), Some(3), Some(9)][usize::from(nature.expect) % 4],
+            take_attempts: 1 + u32::from(options.attempts % 3),
+            max_members: if options.small_table { 4 } else { 4096 },
+            expect: [None, Some(1), Some(3), Some(9)][usize::from(options.expect) % 4],
             ..Constants::default()
         };
         let durable = Durable {
@@ -85,7 +85,7 @@ impl Station {
                 monotonic: Instant::from_nanos(1_000_000_000_000),
                 wall: 1_000_000,
             },
-            mac: station(3),
+            mac: station_address(3),
             ip: ip(3),
             mtu: 1500,
             durable,
@@ -100,11 +100,11 @@ impl Station {
 
     pub(super) fn step(&mut self, step: &Step) {
         match step {
-            Step::Hear(heard) => self.hear(heard),
-            Step::Garbage(bytes) => self.garbage(bytes),
-            Step::TimeOut(late) => self.time_out(*late),
+            Step::Hear(heard) => self.receive(heard),
+            Step::Garbage(bytes) => self.receive_garbage(bytes),
+            Step::TimeOut(late) => self.fire_timeout(*late),
             Step::Pass(micros) => {
-                self.pass(Duration::from_micros(u64::from(*micros)));
+                self.advance(Duration::from_micros(u64::from(*micros)));
                 self.input(Lab2::handle_timeout);
             }
             Step::ClockBack(millis) => {
@@ -118,22 +118,24 @@ impl Station {
                 let nanos = i64::from(*hours) * 3_600_000_000_000;
                 self.now.wall = self.now.wall.saturating_add_signed(nanos);
             }
-            Step::Link(change) => self.link(change),
+            Step::Link(change) => self.change_link(change),
             Step::Command(order) => {
                 let command = match *order {
-                    Order::Want => Command::WantToken,
-                    Order::Done => Command::WorkDone,
-                    Order::Data(len) => Command::SetData(vec![7; usize::from(len % 1100)]),
-                    Order::Confirm => Command::Confirm,
-                    Order::Pause(paused) => Command::Pause(paused),
-                    Order::Yield(to) => Command::Yield(to.map(station)),
-                    Order::ShutDown => Command::ShutDown,
-                    Order::Leave => Command::Leave,
-                    Order::Forget(n) => Command::Forget(station(n)),
-                    // Whoever has a job that has begun ends it before the next.
-                    Order::Once(_) if Jobs::is_at_work(&self.machine) => return,
-                    Order::Once(ref job) => Command::Once(self.request(job)),
-                    Order::EndOnce(how) => {
+                    ScriptedCommand::Want => Command::WantToken,
+                    ScriptedCommand::Done => Command::WorkDone,
+                    ScriptedCommand::Data(len) => {
+                        Command::SetData(vec![7; usize::from(len % 1100)])
+                    }
+                    ScriptedCommand::Confirm => Command::Confirm,
+                    ScriptedCommand::Pause(paused) => Command::Pause(paused),
+                    ScriptedCommand::Yield(to) => Command::Yield(to.map(station_address)),
+                    ScriptedCommand::ShutDown => Command::ShutDown,
+                    ScriptedCommand::Leave => Command::Leave,
+                    ScriptedCommand::Forget(n) => Command::Forget(station_address(n)),
+                    // A caller with a running job ends it before it asks for the next.
+                    ScriptedCommand::Once(_) if Jobs::is_at_work(&self.machine) => return,
+                    ScriptedCommand::Once(ref job) => Command::Once(self.request(job)),
+                    ScriptedCommand::EndOnce(how) => {
                         let ends = [
                             RunEnd::Done,
                             RunEnd::Failed,
@@ -141,37 +143,38 @@ impl Station {
                             RunEnd::NotRun,
                         ];
                         let end = ends[usize::from(how % 4)];
-                        self.jobs.ends(end);
+                        self.jobs.on_run_ended(end);
                         Command::EndOnce(self.job, end)
                     }
                 };
-                self.oracle.shutting_down |= matches!(order, Order::ShutDown | Order::Leave);
+                self.oracle.shutting_down |=
+                    matches!(order, ScriptedCommand::ShutDown | ScriptedCommand::Leave);
                 self.input(|machine, now| machine.handle_command(now, command));
             }
-            Step::Refuse(frames) => self.refused = frames % MOST_REFUSED,
+            Step::Refuse(frames) => self.refused = frames % REFUSED_FRAMES_MAX,
             Step::Restart => {
                 self.jobs = Jobs::default();
                 let stamps = self.stamps.values().copied();
                 self.machine = Lab2::new(self.constants.clone(), self.durable).with_stamps(stamps);
-                self.oracle.restarted(self.durable);
-                self.link(&LinkChange::Up);
+                self.oracle.on_restart(self.durable);
+                self.change_link(&LinkChange::Up);
             }
         }
     }
 
-    fn pass(&mut self, time: Duration) {
+    fn advance(&mut self, time: Duration) {
         self.now.monotonic = self.now.monotonic + time;
         let nanos = u64::try_from(time.as_nanos()).expect("short");
         self.now.wall = self.now.wall.saturating_add(nanos);
     }
 
-    /// Wakes the machine when it asked for it, or later, until it asks for a later time: soon.
-    fn time_out(&mut self, late: u8) {
+    /// Wakes the state machine at its deadline or later, until the next deadline is in the future.
+    fn fire_timeout(&mut self, late: u8) {
         let Some(due) = self.machine.poll_timeout() else {
             return;
         };
         let late = Duration::from_millis(u64::from(late / 8) * u64::from(late / 8));
-        self.pass(due.since(self.now.monotonic) + late);
+        self.advance(due.since(self.now.monotonic) + late);
         let is_due = |machine: &Lab2, now: Now| {
             machine
                 .poll_timeout()
@@ -186,17 +189,19 @@ impl Station {
         panic!("the machine's time-outs have no end");
     }
 
-    fn link(&mut self, change: &LinkChange) {
+    fn change_link(&mut self, change: &LinkChange) {
         match *change {
             LinkChange::Down => {
                 self.oracle.link_up = false;
-                return self
-                    .input_quietly(|machine, now| machine.handle_link(now, LinkState::Down));
+                return self.input_without_answer(|machine, now| {
+                    machine.handle_link(now, LinkState::Down)
+                });
             }
             LinkChange::Up => {}
             LinkChange::Ip(n) => self.ip = ip(n),
             LinkChange::Mac(first) => {
-                let before = std::mem::replace(&mut self.mac, station(if first { 3 } else { 5 }));
+                let before =
+                    std::mem::replace(&mut self.mac, station_address(if first { 3 } else { 5 }));
                 self.oracle.lost_address = Some(before).filter(|&it| it != self.mac);
             }
             LinkChange::Mtu(n) => self.mtu = 128 + usize::from(n) * 6,
@@ -210,8 +215,8 @@ impl Station {
         self.input(|machine, now| machine.handle_link(now, up));
     }
 
-    fn garbage(&mut self, bytes: &[u8]) {
-        // What happens to be a frame is the other steps' business.
+    fn receive_garbage(&mut self, bytes: &[u8]) {
+        // Bytes that happen to be a frame are for other steps.
         if Frame::decode(bytes).is_err() {
             let before = Before::of(&self.machine, &self.oracle, self.mac);
             let output =
@@ -220,17 +225,17 @@ impl Station {
         }
     }
 
-    fn hear(&mut self, heard: &Heard) {
-        let from = station(heard.from);
+    fn receive(&mut self, heard: &ScriptedFrame) {
+        let from = station_address(heard.from);
         let to = match heard.to {
-            To::Me => self.mac,
-            To::All => MacAddr::BROADCAST,
-            To::Other => station(STATIONS - 1),
+            Destination::Me => self.mac,
+            Destination::All => MacAddr::BROADCAST,
+            Destination::Other => station_address(STATIONS - 1),
         };
         let age = Duration::from_millis(u64::from(heard.age));
         let mut bytes = [0; MAX_FRAME_LEN];
         let profile = heard.says.as_ref().map(|says| self.profile(says));
-        let Some(len) = self.write(from, to, &heard.what, profile, &mut bytes) else {
+        let Some(len) = self.encode(from, to, &heard.what, profile, &mut bytes) else {
             return;
         };
         let frame = Frame::decode(&bytes[..len]).expect("it was encoded");
@@ -238,13 +243,13 @@ impl Station {
         let before = Before::of(&self.machine, &self.oracle, self.mac);
         let counts = before.counts(&frame, age, self.machine.constants());
         if counts {
-            self.oracle.hears(&frame);
-            self.jobs.hears(&frame);
+            self.oracle.on_frame(&frame);
+            self.jobs.on_frame(&frame);
         }
         let output = self.input(|machine, now| machine.handle_message(now, (), &bytes[..len], age));
-        // An OWNER that wakes up too late asks for the token besides, and says that it wants it; one that
-        // lets go because nobody takes the token says so of itself.
-        let most = if output.lost_lease() || output.failed_to_hand_over() {
+        // An OWNER that wakes too late also broadcasts a question and WANT_TOKEN. One that gives up its token because no
+        // member accepts it announces that.
+        let most = if output.has_lost_lease() || output.has_failed_handover() {
             4
         } else {
             2
@@ -262,12 +267,12 @@ impl Station {
         }
     }
 
-    /// Encodes what is heard; `None` if nobody could have sent it.
-    fn write(
+    /// Encodes a frame; returns `None` if no station_address could have sent it.
+    fn encode(
         &self,
         from: MacAddr,
         to: MacAddr,
-        what: &What,
+        what: &ScriptedMessage,
         profile: Option<Profile>,
         bytes: &mut [u8],
     ) -> Option<usize> {
@@ -279,38 +284,38 @@ impl Station {
         let digest = |same| if same { own } else { other };
         let (members, forgotten, stamps): (Vec<Member>, Vec<MacAddr>, Vec<Stamp>);
         let message = match what {
-            What::TakeToken(which) => Message::TakeToken {
+            ScriptedMessage::TakeToken(which) => Message::TakeToken {
                 token: self.token(which)?,
                 digest: own,
                 data: b"data",
             },
-            What::TokenIsHere(which, same, beat) => Message::TokenIsHere {
+            ScriptedMessage::TokenIsHere(which, same, beat) => Message::TokenIsHere {
                 token: self.token(which)?,
                 digest: digest(*same),
                 data: b"data",
                 beat: *beat,
             },
-            What::Ping(same, n, paused) => Message::Ping {
+            ScriptedMessage::Ping(same, n, paused) => Message::Ping {
                 digest: digest(*same),
                 ip: ip(*n),
                 promise: None,
                 paused: *paused,
             },
-            What::Promise(pledge) => Message::Ping {
+            ScriptedMessage::Promise(pledge) => Message::Ping {
                 digest: own,
                 ip: ip(0),
                 promise: Some(self.promise(pledge)?),
                 paused: false,
             },
-            What::TokenWasHereRecently(which, holder) => Message::TokenWasHereRecently {
+            ScriptedMessage::TokenWasHereRecently(which, holder) => Message::TokenWasHereRecently {
                 token: self.token(which)?,
-                holder: station(*holder),
+                holder: station_address(*holder),
             },
-            What::WhereIsToken => Message::WhereIsToken,
-            What::GeneratingToken(which) => Message::GeneratingToken {
+            ScriptedMessage::WhereIsToken => Message::WhereIsToken,
+            ScriptedMessage::GeneratingToken(which) => Message::GeneratingToken {
                 token: self.token(which)?,
             },
-            What::RingMembers(same, listed) => {
+            ScriptedMessage::RingMembers(same, listed) => {
                 members = listed
                     .iter()
                     .take(MAX_MEMBERS_PER_FRAME)
@@ -324,16 +329,16 @@ impl Station {
                     members: &members,
                 }
             }
-            What::WantToken => Message::WantToken,
-            What::Leaving => Message::Leaving,
-            What::Forget(listed) => {
+            ScriptedMessage::WantToken => Message::WantToken,
+            ScriptedMessage::Leaving => Message::Leaving,
+            ScriptedMessage::Forget(listed) => {
                 let listed = listed.iter().take(MAX_FORGOTTEN_PER_FRAME);
-                forgotten = listed.map(|&n| station(n)).collect();
+                forgotten = listed.map(|&n| station_address(n)).collect();
                 Message::Forget {
                     members: &forgotten,
                 }
             }
-            What::Stamps(telling) => {
+            ScriptedMessage::Stamps(telling) => {
                 let runs = telling.stamps.iter().take(MAX_STAMPS_PER_FRAME);
                 stamps = runs.map(|run| self.stamp(run)).collect();
                 let (serial, digest) = self.oracle.asked;
@@ -363,7 +368,7 @@ impl Station {
         frame.encode(self.constants.ethertype, bytes).ok()
     }
 
-    fn profile(&self, says: &Says) -> Profile {
+    fn profile(&self, says: &ScriptedProfile) -> Profile {
         let nanos = |time: Result<u8, u64>| match time {
             Ok(millis) => u64::from(millis) * 4_000_000,
             Err(nanos) => nanos,
@@ -393,7 +398,7 @@ impl Station {
         request
     }
 
-    fn stamp(&self, run: &Run) -> Stamp {
+    fn stamp(&self, run: &ScriptedStamp) -> Stamp {
         let known = self.oracle.known.map_or(1, |token| token.progress);
         let progress = known.saturating_add_signed(run.more.into());
         let age = |seconds: Option<u16>| {
@@ -404,7 +409,7 @@ impl Station {
             name: *name(run.name).bytes(),
             progress: progress.min(MAX_PROGRESS).into(),
             run: u32::from(run.number).into(),
-            runner: station(run.runner),
+            runner: station_address(run.runner),
             outcome: run.outcome % 4,
             period: u64::try_from(minutes(run.minutes).as_nanos())
                 .expect("short")
@@ -414,7 +419,7 @@ impl Station {
         }
     }
 
-    fn promise(&self, pledge: &Pledge) -> Option<Promise> {
+    fn promise(&self, pledge: &ScriptedPromise) -> Option<Promise> {
         let lasts = match pledge.lasts {
             Ok(millis) => Duration::from_millis(u64::from(millis) * 4),
             Err(nanos) => Duration::from_nanos(nanos),
@@ -426,13 +431,13 @@ impl Station {
         })
     }
 
-    fn token(&self, which: &Which) -> Option<Token> {
+    fn token(&self, which: &TokenChoice) -> Option<Token> {
         let known = self.oracle.known;
         match *which {
-            Which::Known => known,
-            Which::Held => self.oracle.held,
-            Which::Offered => self.oracle.offered.map(|(token, _)| token),
-            Which::Near {
+            TokenChoice::Known => known,
+            TokenChoice::Held => self.oracle.held,
+            TokenChoice::Offered => self.oracle.offered.map(|(token, _)| token),
+            TokenChoice::Near {
                 more,
                 author,
                 number,
@@ -440,35 +445,35 @@ impl Station {
                 let progress = known.map_or(1, |token| token.progress);
                 Some(Token {
                     progress: progress.saturating_add_signed(more.into()),
-                    author: station(author),
+                    author: station_address(author),
                     number: number.into(),
                 })
             }
-            Which::Any {
+            TokenChoice::Any {
                 progress,
                 author,
                 number,
             } => Some(Token {
                 progress: progress >> 1,
-                author: station(author),
+                author: station_address(author),
                 number,
             }),
         }
     }
 
-    fn input_quietly(&mut self, input: impl FnOnce(&mut Lab2, Now)) {
+    fn input_without_answer(&mut self, input: impl FnOnce(&mut Lab2, Now)) {
         let output = self.input(input);
         assert!(output.frames.is_empty(), "it speaks on a link that is down");
     }
 
-    /// Gives the machine an input, drains it as the contract says, and asks the oracle.
+    /// Gives the state machine an input, carries out its outputs by the contract, and asks the oracle.
     fn input(&mut self, input: impl FnOnce(&mut Lab2, Now)) -> Output {
         input(&mut self.machine, self.now);
         let mut output = Output::default();
         let mut frames = VecDeque::new();
         loop {
             while let Some(durable) = self.machine.poll_durable() {
-                self.oracle.stored(self.durable, durable);
+                self.oracle.check_stored(self.durable, durable);
                 self.durable = durable;
                 if let Some(stamp) = self.durable.stamp.take() {
                     self.stamps.insert(stamp.place, stamp);
@@ -486,7 +491,7 @@ impl Station {
             };
             self.refused = self.refused.saturating_sub(1);
             self.oracle
-                .says(&frame, self.mac, self.durable, sent, self.now);
+                .check_sent(&frame, self.mac, self.durable, sent, self.now);
             frames.push_back(frame);
             self.machine.handle_sent(self.now, ticket, sent);
             if self.machine.asks_when_left() {
@@ -499,15 +504,15 @@ impl Station {
                 from, to, reason, ..
             } = event
             {
-                assert_arrow(from, to, reason);
+                assert_transition(from, to, reason);
             }
             output.events.push(event);
         }
         output.frames = frames.into();
         self.oracle
-            .look(&self.machine, &output.events, self.now, self.mac);
+            .check(&self.machine, &output.events, self.now, self.mac);
         self.jobs
-            .look(&self.machine, self.stamps.values(), self.now, self.mac);
+            .check(&self.machine, self.stamps.values(), self.now, self.mac);
         output
     }
 }

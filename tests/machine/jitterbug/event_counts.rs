@@ -1,23 +1,23 @@
-//! What a node did with one input, and the counters that follow from what it did in its life.
+//! The outputs of one input, and counters that follow from the events of the node.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use ring_proto::jitterbug::{Acceptance, Counters, Event, Reason};
 
-/// What a node did with one input.
+/// The outputs of one input.
 #[derive(Debug, Default)]
-pub(super) struct Done {
+pub(super) struct Outputs {
     pub events: Vec<Event>,
-    /// The destinations of the datagrams that it gave to the link.
+    /// The destinations of the sent datagrams.
     pub sent: Vec<IpAddr>,
-    /// Inbound connections that it has reset.
+    /// The number of inbound connections that it has reset.
     pub reset: u64,
     /// The absolute ids of the tokens that it has acknowledged.
     pub acknowledged: Vec<u32>,
 }
 
-impl Done {
+impl Outputs {
     pub(super) fn has(&self, is: impl Fn(&Event) -> bool) -> bool {
         self.events.iter().any(is)
     }
@@ -25,17 +25,17 @@ impl Done {
 
 /// Counts by the names of their counters.
 #[derive(Default)]
-pub(super) struct Tally {
+pub(super) struct EventCounts {
     counts: BTreeMap<&'static str, u64>,
     dropped: BTreeMap<Reason, u64>,
 }
 
-impl Tally {
+impl EventCounts {
     pub(super) fn count(&mut self, name: &'static str) {
         *self.counts.entry(name).or_default() += 1;
     }
 
-    pub(super) fn note(&mut self, event: &Event) {
+    pub(super) fn on_event(&mut self, event: &Event) {
         let name = match event {
             Event::RestoreBegan => "restores",
             Event::RestoreWon => "restores_won",
@@ -61,7 +61,7 @@ impl Tally {
         self.count(name);
     }
 
-    /// The node's own counters say the same.
+    /// Checks the node's counters.
     pub(super) fn check(&self, counters: &Counters) {
         const OTHERS: [&str; 5] = [
             "tr1_received",
@@ -84,7 +84,7 @@ impl Tally {
     }
 }
 
-/// What was heard and counted, in one number.
-pub(super) fn heard(counters: &Counters) -> u64 {
+/// Returns the number of counted datagrams.
+pub(super) fn datagrams_heard(counters: &Counters) -> u64 {
     counters.tr1_received + counters.tr2_received
 }

@@ -1,14 +1,14 @@
-//! A message of a valid form, as any bytes can be read.
+//! Messages of valid form that any bytes can be read as.
 
 use arbitrary::Arbitrary;
 use ring_codec::ftn::{Access, Assignment, Client, Flags, Holders, Message, ServerState, Token};
 
-/// Names that scripts use: few, that they meet.
+/// The names of tokens: so few that requests meet.
 const NAMES: [&[u8]; 4] = [b"", b"a", b"b", b"swarm"];
 
-/// A token by the number of its name, with data: numbers and words that mean something, or any bytes.
+/// A token by the number of its name, with data: meaningful numbers and words, or any bytes.
 #[derive(Debug, Clone, Arbitrary)]
-pub(super) struct Entry {
+pub(super) struct ScriptedToken {
     name: u8,
     data: Data,
 }
@@ -18,13 +18,13 @@ enum Data {
     Empty,
     Fence,
     Number(u16),
-    /// A number that no message may move a machine to.
+    /// A number that no message may move the state machine to.
     Extreme(u64),
     Marker(u8, u8, u8, u32),
     Kind(u8),
     Fenced(u32),
     Bytes(Vec<u8>),
-    /// So many times 256 bytes.
+    /// The length in units of 256 bytes.
     Long(u8),
 }
 
@@ -53,33 +53,33 @@ fn text(number: u64) -> Vec<u8> {
     number.to_string().into_bytes()
 }
 
-/// What is said. Numbers of configurations are added to that of the machine, so that they mean something to it.
+/// A message. The numbers of configurations are relative to that of the state machine, so that they are plausible.
 #[derive(Debug, Clone, Arbitrary)]
-pub(super) enum What {
+pub(super) enum ScriptedMessage {
     Login(Option<u16>),
     Config(i8, Vec<u8>),
-    Catalog(Vec<Entry>),
+    Catalog(Vec<ScriptedToken>),
     Alive,
     Logout,
-    Request(i16, Entry, bool),
-    Grant(i16, Entry),
+    Request(i16, ScriptedToken, bool),
+    Grant(i16, ScriptedToken),
     Revoke(u8),
-    Return(i16, Entry, u8),
+    Return(i16, ScriptedToken, u8),
     Confirm(i16),
     Elect(i8, i8, i8),
     State(i8, i8, Vec<u8>, Vec<u8>),
     Heartbeat(i8, i8, u8),
-    Transfer(i8, u8, u8, Vec<(Entry, Vec<u8>)>),
+    Transfer(i8, u8, u8, Vec<(ScriptedToken, Vec<u8>)>),
     Transferred(i8, u8),
-    /// A server's message with a configuration that is far from the known one.
+    /// A server's message with a configuration far from the known one.
     Far(u64, u32, u8),
     Part(i8, u16, u16, Vec<u8>),
     Parted(i8, Vec<u8>),
 }
 
-/// What is said, to a machine that knows this configuration and whose numbers of messages are about these.
-pub(super) struct Said {
-    pub what: What,
+/// A message to a state machine that knows this configuration and uses message numbers near this one.
+pub(super) struct MessageContext {
+    pub what: ScriptedMessage,
     pub configuration: u64,
     pub msgnum: i64,
 }
@@ -92,44 +92,44 @@ const fn state(number: u8) -> ServerState {
     }
 }
 
-/// The session of a client by its number.
+/// Returns the session of a client.
 fn session(number: u8) -> i32 {
     (1 << 20) + i32::from(number % 8)
 }
 
-impl Said {
-    fn c(&self, by: i8) -> i64 {
+impl MessageContext {
+    fn configuration_number(&self, by: i8) -> i64 {
         i64::try_from(self.configuration)
             .unwrap_or(i64::MAX)
             .saturating_add(i64::from(by))
     }
 
     fn seq(&self, by: i8, round: i8) -> i128 {
-        (i128::from(self.c(by)) << 32) + i128::from(round)
+        (i128::from(self.configuration_number(by)) << 32) + i128::from(round)
     }
 
     fn number(&self, by: i16) -> i64 {
         self.msgnum.saturating_add(i64::from(by))
     }
 
-    /// Calls with the message.
+    /// Calls a function with the message.
     #[expect(clippy::too_many_lines, reason = "an arm a kind of message")]
     pub(super) fn with<T>(&self, call: impl FnOnce(Message<'_>) -> T) -> T {
-        let data = |entry: &Entry| entry.data.bytes(self.configuration);
+        let data = |entry: &ScriptedToken| entry.data.bytes(self.configuration);
         let name = |number: u8| NAMES[usize::from(number) % NAMES.len()];
         match &self.what {
-            What::Login(port) => {
+            ScriptedMessage::Login(port) => {
                 let p = port.map_or_else(Vec::new, |port| format!(":{port}").into_bytes());
                 call(Message::Login { p: &p })
             }
-            What::Config(by, states) => {
+            ScriptedMessage::Config(by, states) => {
                 let states: Vec<_> = states.iter().map(|it| state(*it)).collect();
                 call(Message::Config {
-                    leader: self.c(*by),
+                    leader: self.configuration_number(*by),
                     sstates: states[..].into(),
                 })
             }
-            What::Catalog(entries) => {
+            ScriptedMessage::Catalog(entries) => {
                 let all: Vec<_> = entries.iter().map(data).collect();
                 let holdings: Vec<_> = entries
                     .iter()
@@ -143,9 +143,9 @@ impl Said {
                     holdings: holdings[..].into(),
                 })
             }
-            What::Alive => call(Message::Alive),
-            What::Logout => call(Message::Logout),
-            What::Request(by, entry, shared) => {
+            ScriptedMessage::Alive => call(Message::Alive),
+            ScriptedMessage::Logout => call(Message::Logout),
+            ScriptedMessage::Request(by, entry, shared) => {
                 let data = data(entry);
                 let access = if *shared {
                     Access::Shared
@@ -161,7 +161,7 @@ impl Said {
                     access,
                 })
             }
-            What::Grant(by, entry) => {
+            ScriptedMessage::Grant(by, entry) => {
                 let data = data(entry);
                 call(Message::Grant {
                     msgnum: self.number(*by),
@@ -171,10 +171,10 @@ impl Said {
                     },
                 })
             }
-            What::Revoke(number) => call(Message::Revoke {
+            ScriptedMessage::Revoke(number) => call(Message::Revoke {
                 name: name(*number),
             }),
-            What::Return(by, entry, flags) => {
+            ScriptedMessage::Return(by, entry, flags) => {
                 let data = data(entry);
                 let flags = [Flags::Update, Flags::Deassign, Flags::Both][usize::from(*flags) % 3];
                 call(Message::Return {
@@ -186,14 +186,14 @@ impl Said {
                     flags,
                 })
             }
-            What::Confirm(by) => call(Message::Confirm {
+            ScriptedMessage::Confirm(by) => call(Message::Confirm {
                 msgnum: self.number(*by),
             }),
-            What::Elect(by, round, vote) => call(Message::Elect {
+            ScriptedMessage::Elect(by, round, vote) => call(Message::Elect {
                 seq: self.seq(*by, *round),
                 leader: i32::from(*vote),
             }),
-            What::State(by, round, states, clients) => {
+            ScriptedMessage::State(by, round, states, clients) => {
                 let states: Vec<_> = states.iter().map(|it| state(*it)).collect();
                 let known: Vec<_> = clients
                     .iter()
@@ -208,16 +208,16 @@ impl Said {
                     .collect();
                 call(Message::State {
                     seq: self.seq(*by, *round),
-                    leader: self.c(*by),
+                    leader: self.configuration_number(*by),
                     sstates: states[..].into(),
                     clients: clients[..].into(),
                 })
             }
-            What::Heartbeat(by, round, says) => call(Message::Heartbeat {
+            ScriptedMessage::Heartbeat(by, round, says) => call(Message::Heartbeat {
                 seq: self.seq(*by, *round),
                 sstate: state(*says),
             }),
-            What::Transfer(by, part, parts, entries) => {
+            ScriptedMessage::Transfer(by, part, parts, entries) => {
                 let all: Vec<_> = entries.iter().map(|(entry, _)| data(entry)).collect();
                 let held: Vec<Vec<i32>> = entries
                     .iter()
@@ -240,17 +240,17 @@ impl Said {
                     })
                     .collect();
                 call(Message::Transfer {
-                    msgnum: self.c(*by),
+                    msgnum: self.configuration_number(*by),
                     part: i32::from(*part),
                     parts: i32::from(*parts),
                     assignments: assignments[..].into(),
                 })
             }
-            What::Transferred(by, part) => call(Message::Transferred {
-                msgnum: self.c(*by),
+            ScriptedMessage::Transferred(by, part) => call(Message::Transferred {
+                msgnum: self.configuration_number(*by),
                 part: i32::from(*part),
             }),
-            What::Far(configuration, round, says) => {
+            ScriptedMessage::Far(configuration, round, says) => {
                 let c = i64::try_from(configuration >> 1).unwrap_or(i64::MAX);
                 let seq = i128::from(c) << 32 | i128::from(*round);
                 call(match says % 4 {
@@ -262,13 +262,13 @@ impl Said {
                     },
                 })
             }
-            What::Part(content, part, parts, bytes) => call(Message::Part {
+            ScriptedMessage::Part(content, part, parts, bytes) => call(Message::Part {
                 content: i64::from(*content),
                 part: i32::from(*part),
                 parts: i32::from(*parts),
                 bytes,
             }),
-            What::Parted(content, came) => call(Message::Parted {
+            ScriptedMessage::Parted(content, came) => call(Message::Parted {
                 content: i64::from(*content),
                 came,
             }),
