@@ -19,6 +19,7 @@ use super::schedule::{Fault, Schedule};
 use super::settings::FaultKind;
 use super::tables::Tables;
 use crate::kernel::checks::Findings;
+use crate::kernel::datagram_log::datagram_log;
 use crate::kernel::stats::Count;
 use crate::kernel::streams::{Fabric, Tcp};
 use crate::kernel::system::{Moment, Route, System};
@@ -183,29 +184,7 @@ impl System for AndrewsSystem {
         Some((to, message.ok().map(|message| message.kind().name())))
     }
 
-    fn carried(
-        &mut self,
-        leaves: u64,
-        _: Option<usize>,
-        bytes: &[u8],
-        to: SocketAddr,
-        kind: Option<&'static str>,
-    ) {
-        self.stats.note_carried(kind);
-        if kind.is_none() {
-            self.trace
-                .note(leaves, || format!("injected to {to}: {}", line(bytes)));
-        }
-        self.stats.mix(leaves, bytes);
-    }
-
-    fn heard(&mut self, moment: Moment, bytes: &[u8], age: Duration) {
-        self.stats.delivered += 1;
-        let Moment { at, node } = moment;
-        self.trace.note(at, || {
-            format!("n{node} reads {} ({age:?} old)", line(bytes))
-        });
-    }
+    datagram_log!(findings, line);
 
     fn observed(&mut self, moment: Moment, own: &mut NodeData, event: &Event) {
         let Moment { at, node } = moment;
@@ -219,15 +198,6 @@ impl System for AndrewsSystem {
 
     fn count(&mut self, what: Count) {
         self.stats.count(what);
-    }
-
-    fn storm(&mut self, now: u64, sent: u64) {
-        let what = format!("{sent} in less than a second");
-        self.findings.report(now, None, Rule::Storm, what);
-    }
-
-    fn is_enough(&self) -> bool {
-        self.findings.is_enough()
     }
 
     fn happen(world: &mut World, event: AndrewsEvent) {

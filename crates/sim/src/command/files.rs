@@ -19,6 +19,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::Error;
+use crate::kernel::schedule as kernel;
 use crate::lab2::{Fault, Recorder, Schedule, Violation, line};
 
 /// The maximum length of a captured frame.
@@ -32,10 +33,10 @@ const WALL_START: Duration = Duration::from_secs(1_700_000_000);
 ///
 /// # Errors
 /// Returns an error if the file cannot be read or is not a valid schedule.
-pub(super) fn read_schedule<S: DeserializeOwned>(
-    path: &Path,
-    check: impl FnOnce(&S) -> Result<(), String>,
-) -> Result<S, Error> {
+pub(super) fn read_schedule<S>(path: &Path) -> Result<S, Error>
+where
+    S: kernel::Schedule + DeserializeOwned,
+{
     let text = fs::read_to_string(path).map_err(|source| Error::Read {
         path: path.into(),
         source,
@@ -45,7 +46,7 @@ pub(super) fn read_schedule<S: DeserializeOwned>(
         what,
     };
     let schedule: S = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
-    check(&schedule).map_err(wrong)?;
+    schedule.check().map_err(wrong)?;
     Ok(schedule)
 }
 

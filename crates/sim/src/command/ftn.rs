@@ -28,10 +28,6 @@ fingerprint   {fingerprint}
         Schedule::of(&options.ftn_settings(seed))
     }
 
-    fn check(schedule: &Schedule) -> Result<(), String> {
-        schedule.check()
-    }
-
     fn play(schedule: &Schedule, most: usize) -> (Outcome, Vec<String>) {
         run::play(schedule, most)
     }

@@ -31,10 +31,6 @@ fingerprint   {fingerprint}
         Schedule::of(&options.settings_of(seed))
     }
 
-    fn check(schedule: &Schedule) -> Result<(), String> {
-        schedule.check()
-    }
-
     fn play(schedule: &Schedule, most: usize) -> (Outcome, Vec<String>) {
         run::play(schedule, most)
     }

@@ -35,10 +35,6 @@ fingerprint   {fingerprint}
         Schedule::of(&options.settings(seed))
     }
 
-    fn check(schedule: &Schedule) -> Result<(), String> {
-        schedule.check()
-    }
-
     fn headline(schedule: &Schedule) -> String {
         let hold = Duration::from_micros(schedule.idle_hold_us);
         let take = Duration::from_micros(schedule.take_timeout_us);

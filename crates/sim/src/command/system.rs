@@ -31,8 +31,6 @@ pub(super) trait SystemCommand {
 
     /// Generates the schedule of a seed.
     fn schedule(options: &Options, seed: u64) -> Self::Schedule;
-    /// Checks a schedule.
-    fn check(schedule: &Self::Schedule) -> Result<(), String>;
     /// Describes the nodes and their options.
     fn headline(schedule: &Self::Schedule) -> String;
     /// Runs a valid schedule, and also returns the last `most` lines of its trace. A panic of the state machine is a
@@ -75,7 +73,7 @@ pub(super) fn run<S: SystemCommand>(
     let record = options.record.as_deref();
     match options.selection() {
         Selection::Schedule(path) => {
-            let schedule = files::read_schedule(&path, S::check)?;
+            let schedule = files::read_schedule::<S::Schedule>(&path)?;
             one::<S>(&schedule, record, None, out)
         }
         Selection::Seed(seed) => {

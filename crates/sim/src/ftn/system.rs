@@ -15,6 +15,7 @@ use super::outcome::{Rule, Stats};
 use super::schedule::Fault;
 use super::settings::FaultKind;
 use super::world::ProcessOptions;
+use crate::kernel::datagram_log::datagram_log;
 use crate::kernel::stats::Count;
 use crate::kernel::streams::{Fabric, NoStreams};
 use crate::kernel::system::{Moment, Route, System};
@@ -146,29 +147,7 @@ impl System for FtnSystem {
         Some((to, Some(kind.name())))
     }
 
-    fn carried(
-        &mut self,
-        leaves: u64,
-        _: Option<usize>,
-        bytes: &[u8],
-        to: SocketAddr,
-        kind: Option<&'static str>,
-    ) {
-        self.stats.note_carried(kind);
-        if kind.is_none() {
-            self.trace
-                .note(leaves, || format!("replayed to {to}: {}", line(bytes)));
-        }
-        self.stats.mix(leaves, bytes);
-    }
-
-    fn heard(&mut self, moment: Moment, bytes: &[u8], age: Duration) {
-        self.stats.delivered += 1;
-        let node = moment.node;
-        self.trace.note(moment.at, || {
-            format!("n{node} reads {} ({age:?} old)", line(bytes))
-        });
-    }
+    datagram_log!(checks.findings, line);
 
     fn observed(&mut self, moment: Moment, own: &mut NodeData, event: &Event) {
         let Moment { at, node } = moment;
@@ -199,15 +178,6 @@ impl System for FtnSystem {
 
     fn count(&mut self, what: Count) {
         self.stats.count(what);
-    }
-
-    fn storm(&mut self, now: u64, sent: u64) {
-        let what = format!("{sent} in less than a second");
-        self.checks.findings.report(now, None, Rule::Storm, what);
-    }
-
-    fn is_enough(&self) -> bool {
-        self.checks.findings.is_enough()
     }
 
     fn happen(world: &mut World, event: FtnEvent) {

@@ -27,7 +27,8 @@ impl World {
     }
 
     fn check_answers(&mut self, at: usize) {
-        let heard = std::mem::take(&mut self.system.heard);
+        let delivered = self.system.stats.delivered;
+        let heard = delivered - std::mem::replace(&mut self.system.checked_datagrams, delivered);
         let answers = std::mem::take(&mut self.system.answers);
         if answers > heard {
             let what = format!("{answers} answers to {heard} datagrams");

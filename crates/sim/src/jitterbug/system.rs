@@ -15,6 +15,7 @@ use super::notation::{broadcast, host_of, line, node_of};
 use super::outcome::{Rule, Stats};
 use super::schedule::{DataPlan, Fault};
 use super::settings::FaultKind;
+use crate::kernel::datagram_log::datagram_log;
 use crate::kernel::kinds::Kind as _;
 use crate::kernel::stats::Count;
 use crate::kernel::streams::{Fabric, Tcp};
@@ -58,8 +59,9 @@ pub(super) struct JitterbugSystem {
     /// The maximum number of entries of a list.
     pub(super) max_nodes: usize,
     pub(super) data: DataPlan,
-    /// The numbers of datagrams that were read, and sent to one node, in this input.
-    pub(super) heard: u64,
+    /// The number of read datagrams whose answers were checked.
+    pub(super) checked_datagrams: u64,
+    /// The number of datagrams to one node in this input.
     pub(super) answers: u64,
     pub(super) trace: Trace,
     /// Whether the faults have ended, so that an ended process starts again.
@@ -76,7 +78,7 @@ impl JitterbugSystem {
             options,
             each,
             data,
-            heard: 0,
+            checked_datagrams: 0,
             answers: 0,
             trace: Trace::default(),
             is_calm: false,
@@ -196,31 +198,7 @@ impl System for JitterbugSystem {
         Some((to, Some(message.kind().name())))
     }
 
-    fn carried(
-        &mut self,
-        leaves: u64,
-        _: Option<usize>,
-        bytes: &[u8],
-        to: SocketAddr,
-        kind: Option<&'static str>,
-    ) {
-        self.stats.note_carried(kind);
-        if kind.is_none() {
-            self.trace.note(leaves, || {
-                format!("injected to {}: {}", to.ip(), line(bytes))
-            });
-        }
-        self.stats.mix(leaves, bytes);
-    }
-
-    fn heard(&mut self, moment: Moment, bytes: &[u8], age: Duration) {
-        self.stats.delivered += 1;
-        self.heard += 1;
-        let node = moment.node;
-        self.trace.note(moment.at, || {
-            format!("n{node} reads {} ({age:?} old)", line(bytes))
-        });
-    }
+    datagram_log!(checks.findings, line);
 
     fn observed(&mut self, moment: Moment, own: &mut NodeData, event: &Event) {
         let Moment { at, node } = moment;
@@ -239,15 +217,6 @@ impl System for JitterbugSystem {
             Count::Overflowed => true,
             Count::Effect(trouble) => FaultKind::of(trouble).is_some_and(disturbs),
         };
-    }
-
-    fn storm(&mut self, now: u64, sent: u64) {
-        let what = format!("{sent} in less than a second");
-        self.checks.findings.report(now, None, Rule::Storm, what);
-    }
-
-    fn is_enough(&self) -> bool {
-        self.checks.findings.is_enough()
     }
 
     fn happen(world: &mut World, event: JitterbugEvent) {

@@ -6,6 +6,7 @@
 
 pub mod checks;
 pub mod clock;
+pub(crate) mod datagram_log;
 pub mod faults;
 pub mod generate;
 pub mod kinds;

@@ -159,6 +159,12 @@ pub trait Schedule: Clone + PartialEq + Nodes {
     /// Returns the parts that all schedules have, to change them.
     fn parts_mut(&mut self) -> PartsMut<'_, Self::Fault>;
 
+    /// Checks that all values are within the simulator's limits.
+    ///
+    /// # Errors
+    /// Returns the reason if one is not.
+    fn check(&self) -> Result<(), String>;
+
     /// Returns the duration of the faults.
     fn time(&self) -> Duration {
         Duration::from_micros(self.parts().time_us)
@@ -264,6 +270,11 @@ macro_rules! declare_schedule {
                     stay_dead: &mut self.stay_dead,
                     actions: &mut self.actions,
                 }
+            }
+
+            // The caller's inherent method has precedence over this one.
+            fn check(&self) -> Result<(), String> {
+                self.check()
             }
         }
     };

@@ -47,3 +47,24 @@ where
     assert_eq!(one, again);
     assert_ne!(one.stats.fingerprint, run(8).stats.fingerprint);
 }
+
+/// Declares the tests that every system has: each kind of fault alone, in a number of seeds and with the kinds of normal
+/// use, and equal runs for equal seeds. The caller has `settings(seed, faults)`.
+macro_rules! common_tests {
+    ($run:expr, $seeds:expr, [$($normal_use:ident),*]) => {
+        #[test]
+        fn every_kind_of_fault_takes_effect_alone_and_breaks_nothing() {
+            for &kind in FaultKind::ALL {
+                let faults: Faults = [kind, $(FaultKind::$normal_use),*].into_iter().collect();
+                let all = crate::seeds::all_hold(faults, $seeds, settings, $run);
+                assert!(all.fault_count(kind) > 0, "{kind:?}");
+            }
+        }
+
+        #[test]
+        fn a_seed_makes_one_run() {
+            crate::seeds::are_one_run_each(|seed| $run(&settings(seed, Faults::all())));
+        }
+    };
+}
+pub(crate) use common_tests;
