@@ -7,64 +7,46 @@ use ring_codec::MacAddr;
 use ring_codec::lab2::{Frame, MAX_FRAME_LEN, Message};
 use ring_proto::lab2::{Command, Lab2};
 use ring_proto::time::Instant;
-use stateright::{Model, Property};
 
 use crate::action::Action;
+use crate::breach::Breach;
 use crate::fair::Fair;
 use crate::machine::{self, Snapshot};
 use crate::node::{Input, Node, Trouble};
 use crate::notation;
 use crate::outcome::Outcome;
-use crate::recoveries::Recoveries;
-use crate::report::{self, Explored, Report, SAFE};
+use crate::report::{self, Exploration, Report, System};
 use crate::scenario::{Scenario, Start, Timing};
 use crate::sides::{self, Sides};
 use crate::state::{FlyingFrame, Ring};
 use crate::turn_cache::{TurnCache, TurnInput};
 
-/// All runs of a scenario.
-pub struct Exploration {
-    /// The scenario.
-    pub scenario: Scenario,
+/// A ring with its scenario.
+pub struct RingModel {
+    scenario: Scenario,
     start: machine::Start,
     base: u64,
     partitions: Vec<Sides>,
-    recoveries: Recoveries,
     cache: TurnCache<Node, Input, Outcome>,
 }
 
-impl Exploration {
-    /// Returns all runs of `scenario` with state machines of type `M`.
-    pub fn of<M: Snapshot>(scenario: Scenario) -> Self {
-        Self::new(scenario, machine::start::<M>)
-    }
+/// Returns all runs of `scenario` with state machines of type `M`.
+pub fn exploration<M: Snapshot>(scenario: Scenario) -> Exploration<RingModel> {
+    Exploration::of(RingModel::new(scenario, machine::start::<M>))
+}
 
+impl RingModel {
     fn new(scenario: Scenario, start: machine::Start) -> Self {
         let partitions = sides::all(scenario.nodes);
-        let mut exploration = Self {
+        let mut model = Self {
             scenario,
             start,
             base: 0,
             partitions,
-            recoveries: Recoveries::default(),
             cache: TurnCache::default(),
         };
-        exploration.base = exploration.first().progress();
-        exploration
-    }
-
-    fn first(&self) -> Ring {
-        let mut ring = Ring::new(&self.scenario, self.start);
-        if let Start::Parted(sides) = self.scenario.start {
-            ring.sides = sides.to_vec();
-        }
-        if self.scenario.start != Start::Cold {
-            match Fair::from(&self.scenario, &ring).form() {
-                Ok(formed) => ring = formed,
-                Err(breach) => ring.breach = Some(breach),
-            }
-        }
-        ring
+        model.base = model.first().progress();
+        model
     }
 
     /// Delivers a frame to its node.
@@ -179,6 +161,80 @@ impl Exploration {
         }
     }
 
+    fn give_outside_input(&self, ring: &mut Ring, at: usize, input: &Input) {
+        let time = ring.present(at);
+        self.give_input(ring, at, input, time, false);
+    }
+}
+
+/// The progress that a token gains when it outbids a rival (`docs/protocol.md`, "Passing").
+const OUTBID_STEP: u64 = 1_024;
+
+/// Explores a scenario with state machines of type `M`.
+///
+/// # Panics
+/// If a state machine panics.
+pub fn explore<M: Snapshot>(scenario: &Scenario, threads: usize) -> Report {
+    report::run(
+        RingModel::new(scenario.clone(), machine::start::<M>),
+        threads,
+    )
+}
+
+/// Explores a scenario with the real state machine, on one thread so that every run is the same.
+pub fn explore_shipping(scenario: &Scenario) -> Report {
+    explore::<Lab2>(scenario, 1)
+}
+
+impl System for RingModel {
+    type State = Ring;
+    type Action = Action;
+    type Breach = Breach;
+
+    const RECOVERS: &'static str = "after the faults: one owner, equal tables, all members served";
+
+    fn title(&self) -> String {
+        self.scenario.to_string()
+    }
+
+    fn depth(&self) -> usize {
+        self.scenario.bounds.depth
+    }
+
+    fn recovery_limit(&self) -> Duration {
+        self.scenario.recovery_limit()
+    }
+
+    fn recover_one_in(&self) -> u64 {
+        self.scenario.recover_one_in
+    }
+
+    fn first(&self) -> Ring {
+        let mut ring = Ring::new(&self.scenario, self.start);
+        if let Start::Parted(sides) = self.scenario.start {
+            ring.sides = sides.to_vec();
+        }
+        if self.scenario.start != Start::Cold {
+            match Fair::from(&self.scenario, &ring).form() {
+                Ok(formed) => ring = formed,
+                Err(breach) => ring.breach = Some(breach),
+            }
+        }
+        ring
+    }
+
+    fn actions(&self, ring: &Ring, actions: &mut Vec<Action>) {
+        self.frame_actions(ring, actions);
+        for at in 0..ring.nodes.len() {
+            self.node_actions(ring, at, actions);
+        }
+        if ring.left.regroups > 0 {
+            let others = self.partitions.iter().enumerate();
+            let others = others.filter(|&(_, sides)| *sides != ring.sides);
+            actions.extend(others.map(|(into, _)| Action::Regroup { into }));
+        }
+    }
+
     fn apply(&self, ring: &mut Ring, action: Action) {
         let command = |command| Input::Command(command);
         match action {
@@ -247,110 +303,24 @@ impl Exploration {
         ring.frames.sort_unstable();
     }
 
-    fn give_outside_input(&self, ring: &mut Ring, at: usize, input: &Input) {
-        let time = ring.present(at);
-        self.give_input(ring, at, input, time, false);
+    fn breach(ring: &Ring) -> Option<&Breach> {
+        ring.breach.as_ref()
     }
 
-    /// Whether the ring recovers from here; `true` from states that are not selected.
-    fn recovers(&self, ring: &Ring) -> bool {
-        let recover = || Fair::from(&self.scenario, ring).recover();
-        let one_in = self.scenario.recover_one_in;
-        ring.breach.is_some() || self.recoveries.run(ring, one_in, recover)
-    }
-}
-
-/// The progress that a token gains when it outbids a rival (`docs/protocol.md`, "Passing").
-const OUTBID_STEP: u64 = 1_024;
-
-/// The name of the property that the ring recovers from every state.
-pub(crate) const RECOVERS: &str = "after the faults: one owner, equal tables, all members served";
-
-/// Explores a scenario with state machines of type `M`.
-///
-/// # Panics
-/// If a state machine panics.
-pub fn explore<M: Snapshot>(scenario: &Scenario, threads: usize) -> Report {
-    report::run(Exploration::of::<M>(scenario.clone()), threads)
-}
-
-/// Explores a scenario with the real state machine, on one thread so that every run is the same.
-pub fn explore_shipping(scenario: &Scenario) -> Report {
-    explore::<Lab2>(scenario, 1)
-}
-
-impl Explored for Exploration {
-    fn title(&self) -> String {
-        self.scenario.to_string()
+    fn recover(&self, ring: &Ring) -> Result<Duration, Breach> {
+        Fair::from(&self.scenario, ring).recover()
     }
 
-    fn depth(&self) -> usize {
-        self.scenario.bounds.depth
-    }
-
-    fn recoveries(&self) -> &Recoveries {
-        &self.recoveries
-    }
-
-    fn recovery_limit(&self) -> Duration {
-        self.scenario.recovery_limit()
-    }
-
-    fn describe(&self, ring: &Ring, action: &Action) -> String {
-        action.describe(ring)
-    }
-
-    fn explain(&self, property: &str, ring: &Ring) -> Option<String> {
-        let breach = ring.breach.clone().or_else(|| {
-            let recovery = || Fair::from(&self.scenario, ring).recover().err();
-            (property == RECOVERS).then(recovery).flatten()
-        })?;
-        Some(breach.to_string())
-    }
-}
-
-impl Model for Exploration {
-    type State = Ring;
-    type Action = Action;
-
-    fn init_states(&self) -> Vec<Ring> {
-        vec![self.first()]
-    }
-
-    fn actions(&self, ring: &Ring, actions: &mut Vec<Action>) {
-        if ring.breach.is_some() {
-            return;
-        }
-        self.frame_actions(ring, actions);
-        for at in 0..ring.nodes.len() {
-            self.node_actions(ring, at, actions);
-        }
-        if ring.left.regroups > 0 {
-            let others = self.partitions.iter().enumerate();
-            let others = others.filter(|&(_, sides)| *sides != ring.sides);
-            actions.extend(others.map(|(into, _)| Action::Regroup { into }));
-        }
-    }
-
-    fn next_state(&self, ring: &Ring, action: Action) -> Option<Ring> {
-        let mut next = ring.clone();
-        self.apply(&mut next, action);
-        Some(next)
-    }
-
-    fn properties(&self) -> Vec<Property<Self>> {
-        vec![
-            Property::always(SAFE, |_, ring: &Ring| ring.breach.is_none()),
-            Property::always(RECOVERS, |model: &Self, ring| model.recovers(ring)),
-        ]
-    }
-
-    fn within_boundary(&self, ring: &Ring) -> bool {
+    fn is_within_bounds(&self, ring: &Ring) -> bool {
         let bounds = &self.scenario.bounds;
         let grown = ring.progress() - self.base;
         // A token that outbids a rival gains 1,024 at once.
         let steps = grown / OUTBID_STEP + grown % OUTBID_STEP;
         ring.frames.len() <= bounds.frames && steps <= bounds.progress
+    }
+
+    fn describe(&self, ring: &Ring, action: Action) -> String {
+        action.describe(ring)
     }
 }
 

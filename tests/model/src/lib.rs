@@ -36,11 +36,11 @@ mod state;
 
 pub use action::Action;
 pub use breach::Breach;
-pub use explore::{Exploration, explore, explore_shipping};
+pub use explore::{RingModel, exploration, explore, explore_shipping};
 pub use findings::Findings;
 pub use machine::Snapshot;
 pub use node::Trouble;
-pub use report::Report;
+pub use report::{Exploration, Report};
 pub use scenario::{Bounds, Faults, Scenario, Start, Timing, small_constants};
 pub use scenarios::{large, quorums_of_four, quorums_of_three, small};
 pub use state::Ring;

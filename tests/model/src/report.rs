@@ -1,36 +1,118 @@
 //! The explorations of all systems, and their reports.
 
-use std::fmt::{self, Debug, Write as _};
+use std::fmt::{self, Debug, Display, Write as _};
 use std::hash::Hash;
 use std::time::{Duration, Instant};
 
-use stateright::{Checker, HasDiscoveries, Path};
-pub use stateright::{Model, Property};
+use stateright::{Checker, HasDiscoveries, Model, Path, Property};
 
 use crate::recoveries::Recoveries;
 
 /// The name of the property that no step breaks a rule.
-pub const SAFE: &str = "no step breaks a rule";
+const SAFE: &str = "no step breaks a rule";
 
-/// All runs of a scenario, of any system.
-pub trait Explored:
-    Model<State: Clone + Debug + Hash + PartialEq + Send + Sync, Action: Clone + Debug + PartialEq>
-    + Send
-    + Sync
-    + 'static
-{
+/// A system with a scenario, of which all runs can be explored.
+pub trait System: Send + Sync + 'static {
+    /// A state of the system.
+    type State: Clone + Debug + Hash + PartialEq + Send + Sync + 'static;
+    /// An event.
+    type Action: Copy + Debug + PartialEq + Send + Sync + 'static;
+    /// A broken rule.
+    type Breach: Display;
+
+    /// The name of the property that the system recovers from every state.
+    const RECOVERS: &'static str;
+
     /// Returns the scenario in one line.
     fn title(&self) -> String;
     /// Returns the maximum number of events in a run.
     fn depth(&self) -> usize;
-    /// Returns the recoveries.
-    fn recoveries(&self) -> &Recoveries;
     /// Returns the maximum duration of a recovery.
     fn recovery_limit(&self) -> Duration;
+    /// Returns the number of states of which one must recover; 0 selects none.
+    fn recover_one_in(&self) -> u64;
+
+    /// Returns the state at the beginning.
+    fn first(&self) -> Self::State;
+    /// Adds the events that may happen in a state.
+    fn actions(&self, state: &Self::State, actions: &mut Vec<Self::Action>);
+    /// Changes a state by an event.
+    fn apply(&self, state: &mut Self::State, action: Self::Action);
+    /// Returns the rule that the last event has broken.
+    fn breach(state: &Self::State) -> Option<&Self::Breach>;
+    /// Ends the faults and runs until the system has recovered. Returns the time that it took.
+    ///
+    /// # Errors
+    /// Returns the first broken rule.
+    fn recover(&self, state: &Self::State) -> Result<Duration, Self::Breach>;
+    /// Whether a state is within the bounds of the scenario.
+    fn is_within_bounds(&self, _state: &Self::State) -> bool {
+        true
+    }
     /// Describes an event in the state in which it happens.
-    fn describe(&self, state: &Self::State, action: &Self::Action) -> String;
+    fn describe(&self, state: &Self::State, action: Self::Action) -> String;
+}
+
+/// All runs of a system, as the checker explores them.
+pub struct Exploration<S> {
+    system: S,
+    recoveries: Recoveries,
+}
+
+impl<S: System> Exploration<S> {
+    /// Returns all runs of a system.
+    pub fn of(system: S) -> Self {
+        Self {
+            system,
+            recoveries: Recoveries::default(),
+        }
+    }
+
     /// Explains why a property does not hold in a state.
-    fn explain(&self, property: &str, state: &Self::State) -> Option<String>;
+    fn explain(&self, property: &str, state: &S::State) -> Option<String> {
+        if let Some(breach) = S::breach(state) {
+            return Some(breach.to_string());
+        }
+        let recovery = || self.system.recover(state).err();
+        let breach = (property == S::RECOVERS).then(recovery).flatten()?;
+        Some(breach.to_string())
+    }
+}
+
+impl<S: System> Model for Exploration<S> {
+    type State = S::State;
+    type Action = S::Action;
+
+    fn init_states(&self) -> Vec<S::State> {
+        vec![self.system.first()]
+    }
+
+    fn actions(&self, state: &S::State, actions: &mut Vec<S::Action>) {
+        if S::breach(state).is_none() {
+            self.system.actions(state, actions);
+        }
+    }
+
+    fn next_state(&self, state: &S::State, action: S::Action) -> Option<S::State> {
+        let mut next = state.clone();
+        self.system.apply(&mut next, action);
+        Some(next)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        vec![
+            Property::always(SAFE, |_, state| S::breach(state).is_none()),
+            Property::always(S::RECOVERS, |model: &Self, state| {
+                let one_in = model.system.recover_one_in();
+                let recover = || model.system.recover(state);
+                S::breach(state).is_some() || model.recoveries.run(state, one_in, recover)
+            }),
+        ]
+    }
+
+    fn within_boundary(&self, state: &S::State) -> bool {
+        self.system.is_within_bounds(state)
+    }
 }
 
 /// The result of an exploration.
@@ -60,11 +142,12 @@ pub struct Report {
 ///
 /// # Panics
 /// If a state machine panics.
-pub fn run<E: Explored>(exploration: E, threads: usize) -> Report {
-    let (title, limit) = (exploration.title(), exploration.recovery_limit());
+pub fn run<S: System>(system: S, threads: usize) -> Report {
+    let (title, limit) = (system.title(), system.recovery_limit());
     let began = Instant::now();
     // The checker does not evaluate the states at its greatest depth.
-    let depth = exploration.depth() + 2;
+    let depth = system.depth() + 2;
+    let exploration = Exploration::of(system);
     let checker = exploration
         .checker()
         .threads(threads)
@@ -72,7 +155,7 @@ pub fn run<E: Explored>(exploration: E, threads: usize) -> Report {
         .finish_when(HasDiscoveries::AnyFailures)
         .spawn_bfs()
         .join();
-    let (recoveries, slowest) = checker.model().recoveries().summary();
+    let (recoveries, slowest) = checker.model().recoveries.summary();
     let discoveries = checker.discoveries();
     let found = discoveries.into_iter().min_by_key(|&(name, _)| name);
     Report {
@@ -89,13 +172,17 @@ pub fn run<E: Explored>(exploration: E, threads: usize) -> Report {
 }
 
 /// Describes the run of a violation.
-fn describe_run<E: Explored>(model: &E, name: &str, path: Path<E::State, E::Action>) -> String {
+fn describe_run<S: System>(
+    model: &Exploration<S>,
+    name: &str,
+    path: Path<S::State, S::Action>,
+) -> String {
     let mut told = String::new();
     let steps = path.into_vec();
     for (state, action) in &steps {
         let _ = writeln!(told, "    {state:?}");
         if let Some(action) = action {
-            let _ = writeln!(told, "  {}", model.describe(state, action));
+            let _ = writeln!(told, "  {}", model.system.describe(state, *action));
         }
     }
     let last = steps.last().map(|(state, _)| state);
@@ -105,7 +192,7 @@ fn describe_run<E: Explored>(model: &E, name: &str, path: Path<E::State, E::Acti
     }
 }
 
-impl fmt::Display for Report {
+impl Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.title)?;
         write!(

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::collections::hash_map::{DefaultHasher, Entry, HashMap};
 use std::hash::{Hash, Hasher};
 
-use ring_model::{Exploration, Faults, Ring, Scenario};
+use ring_model::{Faults, Ring, Scenario, exploration};
 use ring_proto::lab2::Lab2;
 use stateright::Model;
 
@@ -18,7 +18,7 @@ fn fingerprint(ring: &Ring) -> u64 {
 /// Explores a scenario breadth first, and compares the successors of equal states. Returns the number of compared
 /// pairs, and of those with different times.
 fn compare(scenario: Scenario, pairs: usize) -> (usize, usize) {
-    let model = Exploration::of::<Lab2>(scenario);
+    let model = exploration::<Lab2>(scenario);
     let mut seen: HashMap<u64, Ring> = HashMap::new();
     let mut queue: VecDeque<_> = model.init_states().into();
     let (mut compared, mut shifted) = (0, 0);

@@ -6,13 +6,11 @@ use std::time::Duration;
 use super::stats::Stats;
 use super::violation::{MAX_VIOLATIONS, Outcome, Violation};
 
-/// The violations and excuses of a run.
 #[derive(Debug)]
-pub struct Findings<R, E> {
-    /// Violations, in order of time.
-    pub violations: Vec<Violation<R>>,
+pub(crate) struct Findings<R, E> {
+    pub(crate) violations: Vec<Violation<R>>,
     /// The count of each excuse.
-    pub excused: BTreeMap<E, u64>,
+    pub(crate) excused: BTreeMap<E, u64>,
 }
 
 impl<R, E> Default for Findings<R, E> {
@@ -26,7 +24,7 @@ impl<R, E> Default for Findings<R, E> {
 
 impl<R, E: Ord> Findings<R, E> {
     /// Records a violation at a simulated time in nanoseconds, up to [`MAX_VIOLATIONS`] of them.
-    pub fn report(&mut self, at: u64, node: Option<usize>, rule: R, what: String) {
+    pub(crate) fn report(&mut self, at: u64, node: Option<usize>, rule: R, what: String) {
         if !self.is_enough() {
             self.violations.push(Violation {
                 at: Duration::from_nanos(at),
@@ -38,17 +36,20 @@ impl<R, E: Ord> Findings<R, E> {
     }
 
     /// Whether the run has [`MAX_VIOLATIONS`] violations and can end.
-    pub const fn is_enough(&self) -> bool {
+    pub(crate) const fn is_enough(&self) -> bool {
         self.violations.len() >= MAX_VIOLATIONS
     }
 
-    /// Counts an excused violation.
-    pub fn excuse(&mut self, excuse: E) {
+    pub(crate) fn excuse(&mut self, excuse: E) {
         *self.excused.entry(excuse).or_default() += 1;
     }
 
     /// Returns the outcome of a run that ends at a simulated time in nanoseconds.
-    pub fn outcome<K, C>(self, mut stats: Stats<K, E, C>, now: u64) -> Outcome<R, Stats<K, E, C>> {
+    pub(crate) fn outcome<K, C>(
+        self,
+        mut stats: Stats<K, E, C>,
+        now: u64,
+    ) -> Outcome<R, Stats<K, E, C>> {
         stats.time = Duration::from_nanos(now);
         stats.excused = self.excused;
         Outcome {
@@ -58,7 +59,7 @@ impl<R, E: Ord> Findings<R, E> {
     }
 
     /// Counts the excuse, or records a violation if there is none.
-    pub fn report_unless_excused(
+    pub(crate) fn report_unless_excused(
         &mut self,
         at: u64,
         node: Option<usize>,

@@ -6,17 +6,15 @@ use super::rng::Rng;
 use super::schedule::{self, Action, Fault as _};
 
 /// A millisecond, in the microseconds that this module uses.
-pub const MS: u64 = 1_000;
+pub(crate) const MS: u64 = 1_000;
 
 /// The part of a generator that one system adds.
-pub trait GeneratorOptions: Sized {
-    /// The faults of the system.
+pub(crate) trait GeneratorOptions: Sized {
     type Fault;
 
     /// The values from which the common faults are drawn.
     const CHOICES: Choices;
 
-    /// GeneratorOptions the node of a fault.
     fn draw_node(generator: &mut Generator<Self>) -> usize {
         generator.rng.index(generator.nodes)
     }
@@ -24,56 +22,53 @@ pub trait GeneratorOptions: Sized {
 
 /// The values from which the common faults are drawn; times are in microseconds.
 #[derive(Debug, Clone, Copy)]
-pub struct Choices {
+pub(crate) struct Choices {
     /// The minimum duration of a fault.
-    pub shortest: u64,
+    pub(crate) shortest: u64,
     /// The maximum downtime of a process that soon returns.
-    pub soon: u64,
+    pub(crate) soon: u64,
     /// Values of [`NetworkFault::Reorder`], in milliseconds.
-    pub reorder_ms: &'static [u64],
+    pub(crate) reorder_ms: &'static [u64],
     /// Values of [`NetworkFault::Delay`], in milliseconds.
-    pub delay_ms: &'static [u64],
+    pub(crate) delay_ms: &'static [u64],
     /// Jitter values of [`NetworkFault::Delay`], in milliseconds.
-    pub jitter_ms: &'static [u64],
+    pub(crate) jitter_ms: &'static [u64],
     /// The number of replays in one episode.
-    pub replays: u64,
+    pub(crate) replays: u64,
     /// Values of [`ProcessFault::Slow`].
-    pub slow_us: &'static [u64],
+    pub(crate) slow_us: &'static [u64],
     /// Values of [`ProcessFault::Rate`].
-    pub rates: &'static [i32],
+    pub(crate) rates: &'static [i32],
 }
 
 /// A generator of a schedule's actions.
-pub struct Generator<X: GeneratorOptions> {
-    /// The source of random numbers.
-    pub rng: Rng,
-    /// The number of nodes.
-    pub nodes: usize,
+pub(crate) struct Generator<X: GeneratorOptions> {
+    pub(crate) rng: Rng,
+    pub(crate) nodes: usize,
     /// The duration of the run's faults.
-    pub time: u64,
+    pub(crate) time: u64,
     /// The maximum duration of one fault.
-    pub span: u64,
+    pub(crate) span: u64,
     /// The actions drawn before.
-    pub actions: Vec<Action<X::Fault>>,
+    pub(crate) actions: Vec<Action<X::Fault>>,
     /// The data that one system adds.
-    pub options: X,
+    pub(crate) options: X,
 }
 
 impl<X: GeneratorOptions> Generator<X> {
-    /// GeneratorOptions the node of a fault.
-    pub fn draw_node(&mut self) -> usize {
+    pub(crate) fn draw_node(&mut self) -> usize {
         X::draw_node(self)
     }
 
     /// Adds a fault, unless the run ends before it.
-    pub fn add(&mut self, at_us: u64, fault: X::Fault) {
+    pub(crate) fn add(&mut self, at_us: u64, fault: X::Fault) {
         if at_us < self.time {
             self.actions.push(Action { at_us, fault });
         }
     }
 
     /// Adds episodes at intervals of `pause` on average.
-    pub fn repeat(&mut self, pause: u64, mut episode: impl FnMut(&mut Self, u64)) {
+    pub(crate) fn repeat(&mut self, pause: u64, mut episode: impl FnMut(&mut Self, u64)) {
         let mut at = self.rng.below(pause);
         while at < self.time {
             episode(self, at);
@@ -81,8 +76,7 @@ impl<X: GeneratorOptions> Generator<X> {
         }
     }
 
-    /// GeneratorOptions a group for each node.
-    pub fn draw_groups(&mut self, parts: u64) -> Vec<u8> {
+    pub(crate) fn draw_groups(&mut self, parts: u64) -> Vec<u8> {
         let groups = (0..self.nodes).map(|_| self.rng.below(parts));
         groups
             .map(|group| u8::try_from(group).unwrap_or(0))
@@ -91,13 +85,12 @@ impl<X: GeneratorOptions> Generator<X> {
 }
 
 impl<W: schedule::Fault, X: GeneratorOptions<Fault = Fault<W>>> Generator<X> {
-    /// Adds a fault of one system.
-    pub fn add_fault(&mut self, at: u64, fault: W) {
+    pub(crate) fn add_fault(&mut self, at: u64, fault: W) {
         self.add(at, Fault::System(fault));
     }
 
     /// Adds a fault of one system, and its end.
-    pub fn add_episode(&mut self, at: u64, fault: W) {
+    pub(crate) fn add_episode(&mut self, at: u64, fault: W) {
         self.add_temporary(at, Fault::System(fault));
     }
 
@@ -113,7 +106,7 @@ impl<W: schedule::Fault, X: GeneratorOptions<Fault = Fault<W>>> Generator<X> {
     }
 
     /// Adds a fault of connections, and its end.
-    pub fn add_stream_fault(&mut self, at: u64, fault: StreamFault) {
+    pub(crate) fn add_stream_fault(&mut self, at: u64, fault: StreamFault) {
         self.add_temporary(at, Fault::Stream(fault));
     }
 
@@ -122,7 +115,7 @@ impl<W: schedule::Fault, X: GeneratorOptions<Fault = Fault<W>>> Generator<X> {
     }
 
     /// Adds an episode of a common kind; returns `false` for another kind.
-    pub fn add_common_episode(&mut self, at: u64, kind: impl Kind) -> bool {
+    pub(crate) fn add_common_episode(&mut self, at: u64, kind: impl Kind) -> bool {
         let Some(trouble) = kind.trouble() else {
             return false;
         };
@@ -194,7 +187,7 @@ impl<W: schedule::Fault, X: GeneratorOptions<Fault = Fault<W>>> Generator<X> {
     }
 
     /// Stalls a process for about as long as one of the protocol's timeouts in `about`.
-    pub fn add_stall(&mut self, at: u64, about: &[u64], pause: W) {
+    pub(crate) fn add_stall(&mut self, at: u64, about: &[u64], pause: W) {
         let about = self.rng.pick(about);
         let lasts = self.rng.between(about / 2, about + about / 2);
         let resume = pause.end();
@@ -203,7 +196,7 @@ impl<W: schedule::Fault, X: GeneratorOptions<Fault = Fault<W>>> Generator<X> {
     }
 
     /// GeneratorOptions the downtime of a process.
-    pub fn draw_downtime(&mut self) -> u64 {
+    pub(crate) fn draw_downtime(&mut self) -> u64 {
         let most = if self.rng.chance(400) {
             X::CHOICES.soon
         } else {
@@ -213,7 +206,7 @@ impl<W: schedule::Fault, X: GeneratorOptions<Fault = Fault<W>>> Generator<X> {
     }
 
     /// Kills one or more processes; each starts again soon, or stays dead for long.
-    pub fn add_crash(&mut self, at: u64, death: impl Fn(usize) -> W) {
+    pub(crate) fn add_crash(&mut self, at: u64, death: impl Fn(usize) -> W) {
         for _ in 0..self.rng.pick(&[1, 1, 1, 2, 4]) {
             let death = death(self.draw_node());
             let lasts = self.draw_downtime();
@@ -225,7 +218,7 @@ impl<W: schedule::Fault, X: GeneratorOptions<Fault = Fault<W>>> Generator<X> {
     }
 
     /// GeneratorOptions a process that is not started again, in some of the runs in which processes die.
-    pub fn draw_stay_dead(&mut self, dies: bool) -> Vec<usize> {
+    pub(crate) fn draw_stay_dead(&mut self, dies: bool) -> Vec<usize> {
         if self.nodes > 2 && dies && self.rng.chance(300) {
             vec![self.draw_node()]
         } else {

@@ -4,22 +4,22 @@
 //! A [`system::System`] adds the meaning of messages, its own events, and its checks. All calls are static, for
 //! speed. Start with [`world`].
 
-pub mod checks;
+pub(crate) mod checks;
 pub mod clock;
 pub(crate) mod datagram_log;
 pub mod faults;
-pub mod generate;
+pub(crate) mod generate;
 pub mod kinds;
-pub mod messages;
+mod messages;
 pub mod network;
 pub mod node;
 pub mod queue;
 pub mod rng;
 pub mod run;
 pub mod schedule;
-pub mod shrink;
+pub(crate) mod shrink;
 pub mod stats;
-pub mod stranger;
+pub(crate) mod stranger;
 pub mod streams;
 pub mod system;
 pub mod trace;

@@ -27,17 +27,14 @@ pub struct NetworkConditions {
 #[derive(Debug)]
 pub struct Network<P, A> {
     /// The current faults.
-    pub conditions: NetworkConditions,
+    pub(crate) conditions: NetworkConditions,
     /// The minimum latency of a message without faults, and the maximum that is added to it.
-    pub latency: (u64, u64),
+    pub(crate) latency: (u64, u64),
     /// Pairs of a sender and a node that does not hear it.
-    pub cuts: Vec<(usize, usize)>,
-    /// Whether the network is split.
-    pub parted: bool,
-    /// Whether messages are captured.
-    pub captures: bool,
-    /// The captured messages.
-    pub captured: Vec<queue::Message<P, A>>,
+    pub(crate) cuts: Vec<(usize, usize)>,
+    pub(crate) parted: bool,
+    pub(crate) captures: bool,
+    pub(crate) captured: Vec<queue::Message<P, A>>,
     /// Whether no fault applies, so that all copies of a message arrive together.
     pub(super) clear: bool,
 }
@@ -57,7 +54,7 @@ impl<P, A> Network<P, A> {
     }
 
     /// Updates the cached `clear`; call it after every change.
-    pub fn update_clear(&mut self) {
+    pub(crate) fn update_clear(&mut self) {
         let NetworkConditions {
             drop,
             duplicate,

@@ -35,47 +35,44 @@ pub type NodeEnvironment<'a, 'b, S> =
 )]
 pub struct Node<S: System> {
     /// The system's data of the node.
-    pub own: S::Node,
+    pub(crate) own: S::Node,
     /// The driver; `None` if the process is dead.
     pub driver: Option<Driver<S::Machine>>,
     /// The number of the process, counted from 1 at the first start.
-    pub life: u32,
-    /// The node's clocks.
-    pub clock: Clock,
+    pub(crate) life: u32,
+    pub(crate) clock: Clock,
     /// The simulated time at which the process was started.
-    pub up_since: u64,
+    pub(crate) up_since: u64,
     /// The events that a stalled process has missed; `None` if it is not stalled.
-    pub paused: Option<S::Missed>,
+    pub(crate) paused: Option<S::Missed>,
     /// The messages that the process has not read.
-    pub inbox: VecDeque<ArrivedMessage<Peer<S>>>,
+    pub(crate) inbox: VecDeque<ArrivedMessage<Peer<S>>>,
     /// The node's connections; `None` if the process is dead.
-    pub streams: Option<S::Streams>,
+    pub(crate) streams: Option<S::Streams>,
     /// The earliest wake-up that is scheduled, or [`NEVER`].
-    pub armed: u64,
+    pub(crate) armed: u64,
     /// The end of a slow node's loop iteration.
-    pub busy_until: u64,
+    pub(crate) busy_until: u64,
     /// The duration of a loop iteration, in nanoseconds.
-    pub slow: u64,
-    /// Whether writes to the disk fail.
-    pub disk_full: bool,
-    /// Whether the node has no link.
-    pub unplugged: bool,
+    pub(crate) slow: u64,
+    pub(crate) disk_full: bool,
+    pub(crate) unplugged: bool,
     /// The longest payload that its interface carries.
-    pub mtu: usize,
+    pub(crate) mtu: usize,
     /// The number of refused send calls per thousand.
-    pub refuse: u16,
+    pub(crate) refuse: u16,
     /// Whether no message reaches the node.
-    pub deaf: bool,
+    pub(crate) deaf: bool,
     /// Whether unicasts are lost that the node sends, and that it should receive.
-    pub unicast_lost: (bool, bool),
+    pub(crate) unicast_lost: (bool, bool),
     /// Whether its interface refuses unicasts.
-    pub unicast_refused: bool,
+    pub(crate) unicast_refused: bool,
     /// Whether broadcasts do not reach the node.
-    pub broadcasts_lost: bool,
+    pub(crate) broadcasts_lost: bool,
     /// The part of a split network to which the node belongs.
-    pub group: u8,
+    pub(crate) group: u8,
     /// The arrival of its last message. A network without faults does not reorder.
-    pub last_due: u64,
+    pub(crate) last_due: u64,
 }
 
 impl<S: System> Node<S> {

@@ -9,7 +9,7 @@ const MAX_RUNS: usize = 1_000;
 /// number of runs and of the actions left.
 ///
 /// Returns the schedule unchanged if no shorter one fails.
-pub fn shrink<S: Schedule>(
+pub(crate) fn shrink<S: Schedule>(
     schedule: &S,
     fails: impl FnMut(&S) -> bool,
     tried: impl FnMut(usize, usize),

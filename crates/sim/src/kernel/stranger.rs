@@ -6,25 +6,22 @@ use super::world::World;
 
 /// A stranger's use of a connection.
 #[derive(Debug, Clone)]
-pub struct Stranger<P> {
-    /// The address from which it connects.
-    pub from: P,
-    /// The address to which it connects.
-    pub to: P,
+pub(crate) struct Stranger<P> {
+    pub(crate) from: P,
+    pub(crate) to: P,
     /// The bytes that it sends, one by one.
-    pub says: Vec<u8>,
+    pub(crate) says: Vec<u8>,
     /// The time between two bytes, in nanoseconds.
-    pub gap: u64,
+    pub(crate) gap: u64,
     /// Whether it reads what arrives.
-    pub reads: bool,
+    pub(crate) reads: bool,
     /// Its last act after it has sent everything.
-    pub ends: Ending,
+    pub(crate) ends: Ending,
 }
 
 /// The last act of a stranger that has sent everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
-    /// It does nothing.
+pub(crate) enum Ending {
     Stays,
     /// It closes its side.
     Finishes,
@@ -33,8 +30,7 @@ pub enum Ending {
 }
 
 impl<S: System> World<S> {
-    /// Connects a stranger to a node.
-    pub fn admit_stranger(&mut self, to: usize, stranger: &Stranger<Peer<S>>) {
+    pub(crate) fn admit_stranger(&mut self, to: usize, stranger: &Stranger<Peer<S>>) {
         let mut pipe = Pipe::new(stranger.from, stranger.to, to);
         pipe.ends[0].reads = stranger.reads;
         pipe.ends[0].flying = stranger.says.len();

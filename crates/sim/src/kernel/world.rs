@@ -30,19 +30,17 @@ const TRANSMIT_BATCH: usize = 2;
 /// Nodes are numbered from 0; a number that is not a node's panics. Simulated time starts at zero.
 pub struct World<S: System> {
     /// The simulated time, in nanoseconds.
-    pub now: u64,
+    pub(crate) now: u64,
     /// The nodes, by number.
     pub nodes: Vec<Node<S>>,
     /// The scheduled events.
     pub queue: Queue<S::Event, Peer<S>, S::Address>,
-    /// The network.
-    pub network: Network<Peer<S>, S::Address>,
-    /// The random numbers.
-    pub rng: Rng,
+    pub(crate) network: Network<Peer<S>, S::Address>,
+    pub(crate) rng: Rng,
     /// The system.
     pub system: S,
     /// The schedule's actions, in order of time.
-    pub actions: Rc<[Action<S::Fault>]>,
+    pub(crate) actions: Rc<[Action<S::Fault>]>,
     /// The number of messages sent since the last full second.
     pub(super) sent_this_second: u64,
     second: u64,
@@ -53,7 +51,7 @@ pub struct World<S: System> {
     pub(super) fabric: Rc<RefCell<Fabric<Peer<S>>>>,
     pub(super) stream_conditions: StreamConditions,
     /// Whether the simulation has ended early.
-    pub over: bool,
+    pub(crate) over: bool,
 }
 
 impl<S: System> World<S> {

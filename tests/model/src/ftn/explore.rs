@@ -7,39 +7,34 @@ use ring_codec::ftn::Access;
 use ring_proto::time::Instant;
 
 use super::action::Action;
+use super::breach::Breach;
 use super::fair::Fair;
 use super::group::{FlyingDatagram, Group, other};
 use super::node::{Input, Node, ProgramAction};
 use super::outcome::Outcome;
 use super::scenario::Scenario;
 use super::setup::Setup;
-use crate::recoveries::Recoveries;
-use crate::report::{self, Explored, Model, Property, Report, SAFE};
+use crate::report::{self, Report, System};
 use crate::turn_cache::{TurnCache, TurnInput};
 
-/// All runs of a scenario.
-pub struct Exploration {
+/// A group with its scenario.
+pub struct GroupModel {
     setup: Setup,
     first: Group,
     end: Instant,
-    recoveries: Recoveries,
     cache: TurnCache<Node, Input, Outcome>,
 }
 
-/// The name of the property that the group recovers from every state.
-const RECOVERS: &str = "once faults end, each client is granted the token";
-
-/// Explores a scenario.
+/// Explores a scenario, from a formed group.
 ///
 /// # Panics
 /// If a state machine panics.
 pub fn explore(scenario: &Scenario, threads: usize) -> Report {
-    report::run(Exploration::of(scenario.clone()), threads)
+    report::run(GroupModel::of(scenario.clone()), threads)
 }
 
-impl Exploration {
-    /// Returns all runs of `scenario`, from a formed group.
-    pub fn of(scenario: Scenario) -> Self {
+impl GroupModel {
+    fn of(scenario: Scenario) -> Self {
         let lasts = scenario.lasts;
         let setup = Setup::of(scenario);
         let first = Fair::form(&setup);
@@ -47,7 +42,6 @@ impl Exploration {
             setup,
             end: first.now + lasts,
             first,
-            recoveries: Recoveries::default(),
             cache: TurnCache::default(),
         }
     }
@@ -86,7 +80,7 @@ impl Exploration {
 
     /// Returns the first process with a datagram under way. Two processes can read in either order at one time, with
     /// the same result. An answer that must overtake a datagram under way is a late one.
-    fn turn(&self, group: &Group) -> Option<usize> {
+    fn next_reader(&self, group: &Group) -> Option<usize> {
         let frames = group.frames.iter();
         frames.filter_map(|flying| self.reader(group, flying)).min()
     }
@@ -211,6 +205,66 @@ impl Exploration {
         .flatten()
     }
 
+    fn wish(&self, group: &mut Group, node: usize, wish: ProgramAction) {
+        match wish {
+            ProgramAction::Ask(_) => group.wishes.asks -= 1,
+            ProgramAction::Change(_) => group.wishes.changes -= 1,
+            ProgramAction::Write(update) => {
+                group.wishes.updates -= 1;
+                group.seen.on_begun(update);
+            }
+            ProgramAction::Give(update) => {
+                group.wishes.gives -= 1;
+                if let Some(update) = update {
+                    group.seen.on_begun(update);
+                }
+            }
+        }
+        self.give_input(group, node, Input::ProgramAction(wish));
+    }
+}
+
+impl System for GroupModel {
+    type State = Group;
+    type Action = Action;
+    type Breach = Breach;
+
+    const RECOVERS: &'static str = "after the faults: each client gets the token";
+
+    fn title(&self) -> String {
+        self.setup.scenario.to_string()
+    }
+
+    fn depth(&self) -> usize {
+        self.setup.scenario.depth
+    }
+
+    fn recovery_limit(&self) -> Duration {
+        self.setup.scenario.recovery_limit()
+    }
+
+    fn recover_one_in(&self) -> u64 {
+        self.setup.scenario.recover_one_in
+    }
+
+    fn first(&self) -> Group {
+        self.first.clone()
+    }
+
+    fn actions(&self, group: &Group, actions: &mut Vec<Action>) {
+        if let Some(node) = self.next_reader(group) {
+            self.frame_actions(group, node, actions);
+            self.late_actions(group, node, actions);
+            self.node_actions(group, node, false, actions);
+            return;
+        }
+        self.time_actions(group, actions);
+        for node in 0..group.nodes.len() {
+            self.late_actions(group, node, actions);
+            self.node_actions(group, node, true, actions);
+        }
+    }
+
     fn apply(&self, group: &mut Group, action: Action) {
         let setup = &self.setup;
         match action {
@@ -281,94 +335,15 @@ impl Exploration {
         group.late.sort_unstable();
     }
 
-    fn wish(&self, group: &mut Group, node: usize, wish: ProgramAction) {
-        match wish {
-            ProgramAction::Ask(_) => group.wishes.asks -= 1,
-            ProgramAction::Change(_) => group.wishes.changes -= 1,
-            ProgramAction::Write(update) => {
-                group.wishes.updates -= 1;
-                group.seen.on_begun(update);
-            }
-            ProgramAction::Give(update) => {
-                group.wishes.gives -= 1;
-                if let Some(update) = update {
-                    group.seen.on_begun(update);
-                }
-            }
-        }
-        self.give_input(group, node, Input::ProgramAction(wish));
-    }
-}
-
-impl Explored for Exploration {
-    fn title(&self) -> String {
-        self.setup.scenario.to_string()
+    fn breach(group: &Group) -> Option<&Breach> {
+        group.breach.as_ref()
     }
 
-    fn depth(&self) -> usize {
-        self.setup.scenario.depth
+    fn recover(&self, group: &Group) -> Result<Duration, Breach> {
+        Fair::recover(&self.setup, group)
     }
 
-    fn recoveries(&self) -> &Recoveries {
-        &self.recoveries
-    }
-
-    fn recovery_limit(&self) -> Duration {
-        self.setup.scenario.recovery_limit()
-    }
-
-    fn describe(&self, group: &Group, action: &Action) -> String {
+    fn describe(&self, group: &Group, action: Action) -> String {
         action.describe(group)
-    }
-
-    fn explain(&self, property: &str, group: &Group) -> Option<String> {
-        let breach = group.breach.clone().or_else(|| {
-            let recovery = || Fair::recover(&self.setup, group).err();
-            (property == RECOVERS).then(recovery).flatten()
-        })?;
-        Some(breach.to_string())
-    }
-}
-
-impl Model for Exploration {
-    type State = Group;
-    type Action = Action;
-
-    fn init_states(&self) -> Vec<Group> {
-        vec![self.first.clone()]
-    }
-
-    fn actions(&self, group: &Group, actions: &mut Vec<Action>) {
-        if group.breach.is_some() {
-            return;
-        }
-        if let Some(node) = self.turn(group) {
-            self.frame_actions(group, node, actions);
-            self.late_actions(group, node, actions);
-            self.node_actions(group, node, false, actions);
-            return;
-        }
-        self.time_actions(group, actions);
-        for node in 0..group.nodes.len() {
-            self.late_actions(group, node, actions);
-            self.node_actions(group, node, true, actions);
-        }
-    }
-
-    fn next_state(&self, group: &Group, action: Action) -> Option<Group> {
-        let mut next = group.clone();
-        self.apply(&mut next, action);
-        Some(next)
-    }
-
-    fn properties(&self) -> Vec<Property<Self>> {
-        vec![
-            Property::always(SAFE, |_, group: &Group| group.breach.is_none()),
-            Property::always(RECOVERS, |model: &Self, group| {
-                let one_in = model.setup.scenario.recover_one_in;
-                let recover = || Fair::recover(&model.setup, group);
-                group.breach.is_some() || model.recoveries.run(group, one_in, recover)
-            }),
-        ]
     }
 }

@@ -24,7 +24,7 @@ mod setup;
 
 pub use action::Action;
 pub use breach::Breach;
-pub use explore::{Exploration, explore};
+pub use explore::{GroupModel, explore};
 pub use group::Group;
 pub use scenario::{CLIENT_TIMEOUT, EPOCH, Faults, HEARTBEAT, SERVER_TIMEOUT, Scenario, Wishes};
 pub use scenarios::{large, small};
