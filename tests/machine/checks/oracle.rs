@@ -15,7 +15,6 @@ use zerocopy::IntoBytes;
 /// More handovers than a script contains.
 const SCRIPT_HANDOVERS_MAX: u64 = 1 << 32;
 
-/// The outputs of one input.
 #[derive(Debug, Default)]
 pub(super) struct Output {
     pub frames: Vec<Vec<u8>>,
@@ -61,7 +60,6 @@ pub(super) struct Oracle {
     expect: Option<usize>,
     /// The members to which each token was offered.
     successors: BTreeMap<[u8; 18], MacAddr>,
-    /// All tenures.
     tenures: BTreeSet<[u8; 18]>,
     /// The time of the last broadcast heartbeat, or of the start of the tenure.
     last_heartbeat: Instant,

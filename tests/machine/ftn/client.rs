@@ -165,7 +165,6 @@ impl ClientHarness {
         }
     }
 
-    /// Gives the client an input, and checks it.
     fn input(&mut self, input: impl FnOnce(&mut Client, Now)) {
         input(&mut self.client, self.clock.0);
         let done = drain(&mut self.client, self.clock.0, self.refuses, false);

@@ -92,7 +92,6 @@ const fn state(number: u8) -> ServerState {
     }
 }
 
-/// Returns the session of a client.
 fn session(number: u8) -> i32 {
     (1 << 20) + i32::from(number % 8)
 }

@@ -86,7 +86,6 @@ fn split_into_datagrams(bytes: Vec<u8>, content: u64) -> Vec<Vec<u8>> {
     pieces.collect()
 }
 
-/// The outputs of one input.
 struct Outputs<M: Machine> {
     /// The sent datagrams and their destinations; all decode.
     sent: Vec<(SocketAddr, Vec<u8>)>,

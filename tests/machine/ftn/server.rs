@@ -21,7 +21,6 @@ use crate::script::{Clock, read};
 /// The start of 2026, from which configurations count, in seconds since 1970.
 const EPOCH: u64 = 1_767_225_600;
 
-/// The options of the server.
 #[derive(Debug, Arbitrary)]
 struct ServerOptions {
     quorum: u8,
@@ -34,7 +33,6 @@ struct ServerOptions {
 #[derive(Debug, Arbitrary)]
 enum Step {
     SharedStep(SharedStep),
-    /// Sets whether the disk is full.
     Disk(bool),
     Net(bool),
     /// Restarts the server with its stored state.

@@ -6,7 +6,6 @@ use std::net::SocketAddr;
 use ring_proto::StreamId;
 use ring_proto::time::Instant;
 
-/// The state of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ConnectionState {
     Open,

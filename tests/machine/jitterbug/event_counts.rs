@@ -5,7 +5,6 @@ use std::net::IpAddr;
 
 use ring_proto::jitterbug::{Acceptance, Counters, Event, Reason};
 
-/// The outputs of one input.
 #[derive(Debug, Default)]
 pub(super) struct Outputs {
     pub events: Vec<Event>,

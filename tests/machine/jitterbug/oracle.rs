@@ -54,7 +54,6 @@ pub(super) struct Oracle {
 }
 
 impl Oracle {
-    /// Records a sent datagram.
     pub(super) fn on_sent(&mut self, node: &Jitterbug, to: IpAddr, bytes: &[u8]) {
         assert!(node.address().is_some(), "it speaks without a network");
         assert!(!node.is_finished(), "it speaks after its end");
@@ -65,7 +64,6 @@ impl Oracle {
         *self.asked.entry(to).or_default() += 1;
     }
 
-    /// Records a valid datagram.
     pub(super) fn on_datagram(&mut self, node: &Jitterbug, from: IpAddr) {
         self.senders.insert(from);
         let snapshot = node.snapshot();

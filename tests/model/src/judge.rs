@@ -14,7 +14,6 @@ use crate::state::Ring;
 /// The maximum number of frames that answer a frame.
 const REPLIES_MAX: usize = 2;
 
-/// One input of one node.
 pub(crate) struct JudgedStep<'a> {
     pub at: usize,
     /// The node before the input.
@@ -168,7 +167,6 @@ impl JudgedStep<'_> {
             .then_some(Breach::WithoutLease { node })
     }
 
-    /// Checks the effect of the received frame.
     fn check_frame_effect(&self, scenario: &Scenario, frame: &Frame<'_>) -> Option<Breach> {
         let node = self.at;
         let is_deaf = frame.profile.is_some_and(|sent| sent.is_deaf());

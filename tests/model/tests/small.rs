@@ -70,7 +70,6 @@ fn every_small_scenario_has_its_test() {
     findings.keep().expect("findings kept");
 }
 
-/// The scenarios of the token service.
 mod token_service {
     use super::{findings, ftn, group, holds};
 

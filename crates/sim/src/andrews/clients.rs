@@ -18,7 +18,6 @@ pub(super) struct Clients {
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ClientRequest {
-    /// The node, and the number of its process.
     pub(super) node: usize,
     pub(super) life: u32,
     is_post: bool,

@@ -16,7 +16,6 @@ const MS: u64 = 1_000 * US;
 /// The time after which a session gives up, in multiples of database-timeout.
 pub(super) const SESSION_TIMEOUT_FACTOR: u64 = 4;
 
-/// The fate of one transaction and of its answer.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TransactionFate {
     is_done: bool,
@@ -206,7 +205,6 @@ impl World {
         outcome
     }
 
-    /// Gives an answer to a process.
     pub(super) fn answer(&mut self, at: usize, job: u64, outcome: Outcome, is_last: bool) {
         let own = &mut self.nodes[at].own;
         if own.process.worker.is_in_trouble {

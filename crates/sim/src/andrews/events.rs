@@ -7,7 +7,6 @@ use super::outcome::Rule;
 use super::system::AndrewsSystem;
 
 impl AndrewsSystem {
-    /// Handles an event of a state machine.
     pub(super) fn on_event(&mut self, at: u64, own: &mut NodeData, node: usize, event: &Event) {
         let counters = &mut self.stats.counters;
         match *event {

@@ -11,7 +11,6 @@ use super::schedule::DatabaseBehavior;
 /// A node, alive or dead.
 #[derive(Debug)]
 pub(super) struct NodeData {
-    /// The id in the list.
     pub(super) id: u32,
     /// The address of its socket and its listener.
     pub(super) address: SocketAddr,
@@ -56,7 +55,6 @@ pub(super) struct Process {
     pub(super) forged_at: Option<u64>,
     /// The last time at which it had the token.
     pub(super) held_at: u64,
-    /// Its transactions.
     pub(super) worker: Worker,
     /// The number of requests that it has not answered.
     pub(super) asked: usize,
@@ -64,7 +62,6 @@ pub(super) struct Process {
     pub(super) datagrams: DatagramCounts,
 }
 
-/// The events of one input.
 #[derive(Debug, Default)]
 pub(super) struct InputEvents {
     /// Whether the process has forgotten a token.

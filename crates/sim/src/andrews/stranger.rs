@@ -15,7 +15,6 @@ const MS: u64 = 1_000 * US;
 const UNKNOWN_ID: u32 = 999_999_999;
 
 impl World {
-    /// Sends a datagram of a stranger.
     pub(super) fn send_strange_datagram(&mut self, node: usize) {
         let at = self.rng.index(self.len());
         let id = self.nodes[at].own.id;

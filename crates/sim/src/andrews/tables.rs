@@ -8,14 +8,12 @@ use ring_proto::andrews::{Change, Outcome, Rows, Seat, Work, Write};
 /// The first term whose sequences do not fit into the tables.
 const MAX_TERM: u64 = 1 << 31;
 
-/// A post in the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Post {
     /// The request that has written it.
     pub(super) request: u64,
     /// The node that got the request.
     pub(super) node: u32,
-    /// The sequence of the token.
     pub(super) sequence: u64,
     /// The unique key, if any.
     pub(super) key: Option<u64>,
@@ -25,7 +23,6 @@ pub(super) struct Post {
 #[derive(Debug, Default)]
 pub(super) struct Tables {
     pub(super) topology: Topology,
-    /// Nodes with a row.
     nodes: BTreeSet<u32>,
     /// The posts in the order of their ids.
     pub(super) posts: Vec<Post>,

@@ -95,7 +95,6 @@ impl World {
         self.resume(at);
     }
 
-    /// Kills a process.
     pub(super) fn kill_process(&mut self, at: usize) {
         self.end(at);
         self.clean_up(at);

@@ -21,7 +21,6 @@ const TRACE_LINES: usize = 60;
 /// A number of lines that no run reaches.
 const ALL_LINES: usize = 10_000_000;
 
-/// A system, as the command sees it.
 pub(super) trait SystemCommand {
     const COMMAND: &'static str;
     /// The report of runs, with names of counters.
@@ -37,7 +36,6 @@ pub(super) trait SystemCommand {
     /// violation.
     fn play(schedule: &Self::Schedule, most: usize) -> (Outcome<Self::Schedule>, Vec<String>);
 
-    /// Returns the report of one run.
     fn report(schedule: &Self::Schedule, stats: &Stats<Self>) -> String {
         let actions = schedule.parts().actions.len();
         let rest = stats.fill(Self::REPORT);

@@ -47,7 +47,6 @@ impl Checks {
         }
     }
 
-    /// Checks a grant of a client.
     pub(super) fn check_grant(&mut self, at: u64, node: usize, grant: &Grant<'_>) {
         if let Some(fence) = grant.fence {
             self.check_fence(at, node, grant, fence);

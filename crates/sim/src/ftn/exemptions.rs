@@ -12,7 +12,6 @@ use super::schedule::TOKENS;
 /// The facts that void promises, by simulated time.
 #[derive(Debug, Default)]
 pub(super) struct Exemptions {
-    /// Q.
     quorum: usize,
     /// CT by the slowest clock.
     timeout: u64,
@@ -45,7 +44,6 @@ pub(super) struct Exemptions {
     configurations: BTreeSet<u64>,
     /// The states of the servers in the last configuration of each server.
     states: Vec<Vec<ServerState>>,
-    /// The number of that configuration.
     known_configuration: Vec<u64>,
     /// For each server: the number of the configuration that marked it DOWN, if it has not heard of it.
     marked: Vec<Option<u64>>,

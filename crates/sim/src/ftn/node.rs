@@ -9,7 +9,6 @@ use ring_proto::ftn::server::Durable;
 /// A server or a client, alive or dead.
 #[derive(Debug)]
 pub(super) struct NodeData {
-    /// The current address.
     pub(super) address: SocketAddr,
     pub(super) crash_after_send: CrashAfterSend,
     pub(super) kind: Kind,
@@ -50,7 +49,6 @@ pub(super) struct ClientData {
     pub(super) jobs: BTreeMap<usize, Job>,
     /// The acts of the program after this input.
     pub(super) todo: Vec<ProgramAct>,
-    /// The number of jobs.
     pub(super) numbered: u32,
     /// The configuration of the session; `None` without a session.
     pub(super) configuration: Option<u64>,

@@ -37,7 +37,6 @@ pub(super) fn is_stranger(address: SocketAddr) -> bool {
     matches!(address.ip(), IpAddr::V4(ip) if ip.octets()[2] == STRANGERS)
 }
 
-/// Returns the node of an address.
 pub(super) fn node_of(address: SocketAddr, servers: usize) -> Option<usize> {
     let IpAddr::V4(ip) = address.ip() else {
         return None;
@@ -51,7 +50,6 @@ pub(super) fn node_of(address: SocketAddr, servers: usize) -> Option<usize> {
     }
 }
 
-/// Returns the list of servers.
 pub(super) fn list(servers: usize) -> Option<Servers> {
     let lines: Vec<String> = (0..servers).map(|at| format!("s{at}:{PORT}")).collect();
     let servers = lines.iter().enumerate();

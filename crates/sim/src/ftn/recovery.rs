@@ -206,7 +206,6 @@ impl World {
         true
     }
 
-    /// Whether the leader stays for a while.
     fn does_leader_stay(&mut self, options: &Options) -> bool {
         let mut stays = true;
         self.run_watching(2 * options.server_timeout, |world| {

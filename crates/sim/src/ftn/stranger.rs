@@ -6,7 +6,6 @@ use super::notation::{server_address, stranger_address};
 use super::system::World;
 use crate::kernel::queue::Bytes;
 
-/// The number of strangers.
 const STRANGERS: usize = 4;
 
 impl World {

@@ -47,7 +47,6 @@ pub(super) struct FtnSystem {
     pub(super) checks: Checks,
     pub(super) stats: Stats,
     pub(super) servers: usize,
-    /// The number of updates.
     pub(super) updates: u64,
     pub(super) trace: Trace,
     /// Whether the faults have ended, so that an ended process starts again.

@@ -29,7 +29,6 @@ const UNREFUSABLE_BYTES: usize = 16 * 5_000;
 pub(super) struct ProcessOptions {
     pub(super) list: Servers,
     pub(super) options: Vec<server::Options>,
-    /// The client timeout of the clients' options.
     pub(super) client_timeout: Duration,
     /// The server with other options.
     pub(super) deviant: Option<usize>,

@@ -14,7 +14,6 @@ use super::system::JitterbugSystem;
 pub(super) const STRANGER: usize = usize::MAX;
 
 impl JitterbugSystem {
-    /// Handles an event of a state machine.
     pub(super) fn on_event(&mut self, at: u64, own: &mut NodeData, node: usize, event: &Event) {
         let counters = &mut self.stats.counters;
         match *event {

@@ -120,7 +120,6 @@ const fn is_normal_use(kind: FaultKind) -> bool {
     matches!(kind, FaultKind::Work | FaultKind::Yield)
 }
 
-/// Whether a kind disturbs the network.
 fn disturbs_network(kind: FaultKind) -> bool {
     disturbs(kind) || kind == FaultKind::Forge
 }

@@ -37,7 +37,6 @@ pub(super) struct NodeData {
     pub(super) stalls: u64,
     /// The end of its last loop iteration, by its own clock.
     pub(super) busy_until: Instant,
-    /// The stall of a leader.
     pub(super) stall: Option<LeaderStall>,
     /// Its list and the entries to add, after the last input.
     pub(super) list: Vec<Node>,
@@ -48,7 +47,6 @@ pub(super) struct NodeData {
     pub(super) programs: Programs,
 }
 
-/// The events of one input.
 #[derive(Debug, Default)]
 pub(super) struct InputEvents {
     /// Nodes for which the list had no room.
@@ -64,7 +62,6 @@ pub(super) struct InputEvents {
     pub(super) is_gone: Option<(u32, IpAddr)>,
 }
 
-/// The stall of a leader.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LeaderStall {
     /// Its start, by the node's clock.

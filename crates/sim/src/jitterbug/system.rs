@@ -85,7 +85,6 @@ impl JitterbugSystem {
         }
     }
 
-    /// Returns the options of a process.
     pub(super) fn options_of(&self, node: usize) -> Options {
         self.each.get(node).copied().unwrap_or(self.options)
     }

@@ -72,7 +72,6 @@ impl World {
         })
     }
 
-    /// Reports the state of its network to a process.
     pub(super) fn report_network(&mut self, at: usize) {
         let net = self.net(at);
         self.give_input(at, HostInput::Network(net));
@@ -101,7 +100,6 @@ impl World {
         });
     }
 
-    /// Kills a process.
     pub(super) fn kill_process(&mut self, at: usize) {
         self.end(at);
         self.clean_up(at);

@@ -224,7 +224,6 @@ impl<S: System> World<S> {
         self.queue.push(due, Event::One { message, at });
     }
 
-    /// Counts an effect of a fault.
     pub(super) fn count_effect(&mut self, trouble: Trouble) {
         self.system.count(Count::Effect(trouble));
     }

@@ -65,7 +65,6 @@ pub struct Node<S: System> {
     pub(crate) deaf: bool,
     /// Whether unicasts are lost that the node sends, and that it should receive.
     pub(crate) unicast_lost: (bool, bool),
-    /// Whether its interface refuses unicasts.
     pub(crate) unicast_refused: bool,
     /// Whether broadcasts do not reach the node.
     pub(crate) broadcasts_lost: bool,

@@ -9,7 +9,6 @@ use super::world::World;
 pub(crate) struct Stranger<P> {
     pub(crate) from: P,
     pub(crate) to: P,
-    /// The bytes that it sends, one by one.
     pub(crate) says: Vec<u8>,
     /// The time between two bytes, in nanoseconds.
     pub(crate) gap: u64,
@@ -25,7 +24,6 @@ pub(crate) enum Ending {
     Stays,
     /// It closes its side.
     Finishes,
-    /// It resets the connection.
     Resets,
 }
 

@@ -148,7 +148,6 @@ pub(super) struct End {
     pub(super) coming: VecDeque<(u64, Step)>,
 }
 
-/// A connection.
 #[derive(Debug)]
 pub(super) struct Pipe<P> {
     /// The address from which it connects.
@@ -189,7 +188,6 @@ impl<P> Pipe<P> {
 #[derive(Debug)]
 pub struct Fabric<P> {
     pub(super) pipes: Vec<Pipe<P>>,
-    /// The changes of each node.
     changed: Vec<VecDeque<Changed>>,
     /// The address from which each node connects, if it has changed since the start.
     addresses: Vec<Option<P>>,

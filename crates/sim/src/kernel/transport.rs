@@ -284,7 +284,6 @@ impl<S: System> World<S> {
         }
     }
 
-    /// Resets a connection at both ends.
     fn reset_both_ends(&mut self, pipe: usize) {
         self.fabric.borrow_mut().pipes[pipe].broken = true;
         let now = self.now;

@@ -22,7 +22,6 @@ const CLOCK_STEP_MAX: u64 = 30 * 24 * 60 * 60 * 1_000_000_000;
 /// The maximum that unsuccessful elections add to the progress: a second.
 const ELECTION_STEP_MAX: u64 = 1_000_000_000;
 
-/// A run of a job.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct StampedRun {
     /// The simulated time of the run's stamp.
@@ -40,7 +39,6 @@ pub(super) struct Checks {
     pub(super) exempted: u64,
     /// The number of violations that the recorder has got.
     reported: usize,
-    /// The progress of each chain.
     chains: BTreeMap<Chain, u64>,
     /// The chain that was checked last, cached because it is mostly the next one too.
     latest: Option<(Chain, u64)>,
@@ -53,7 +51,6 @@ pub(super) struct Checks {
 }
 
 impl Checks {
-    /// Records a violation.
     pub(super) fn report(&mut self, at: u64, node: Option<usize>, rule: Rule, what: String) {
         self.findings.report(at, node, rule, what);
     }

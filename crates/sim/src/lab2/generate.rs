@@ -174,7 +174,6 @@ impl Generator {
         self.rng.pick(&[(10, 0), (20, 80), (50, 400), (200, 800)])
     }
 
-    /// Draws the node of a fault.
     fn draw_node(&mut self) -> usize {
         self.rng.index(self.nodes)
     }

@@ -32,7 +32,6 @@ const HARMLESS_KINDS: [FaultKind; 7] = [
     FaultKind::Once,
 ];
 
-/// Returns the period of a job.
 const fn period(job: u8) -> u64 {
     (2 << job) * SECOND
 }

@@ -41,7 +41,6 @@ pub(super) struct JobRun {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum JobRunState {
-    /// The node waits for the token.
     Waiting,
     /// The state machine was asked for permission.
     Asked,
@@ -66,7 +65,6 @@ pub(super) struct AppClaim {
     pub(super) until: Instant,
 }
 
-/// The quorum of an owner.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OwnerQuorum {
     /// The end, by the node's clock.
@@ -89,7 +87,6 @@ pub struct NodeData {
     pub(super) synced: Durable,
     /// The number of writes since.
     pub(super) unsynced: u32,
-    /// The stamps in it.
     pub(super) stamps: Vec<StoredStamp>,
     pub(super) constants: Rc<Constants>,
     /// Whether it was asked to shut down and is still running.

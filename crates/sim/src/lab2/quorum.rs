@@ -12,7 +12,6 @@ use super::outcome::Rule;
 use super::system::World;
 
 impl<M: Subject> World<M> {
-    /// Checks the quorum of a node.
     pub(super) fn check_quorum(&mut self, at: usize) {
         let now = self.now;
         let node = &mut self.nodes[at];

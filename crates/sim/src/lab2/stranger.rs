@@ -18,7 +18,6 @@ const PHANTOMS_MAX: u64 = 3;
 const FRAME_KINDS: u64 = 11;
 
 impl<M: Subject> World<M> {
-    /// Sends frames of the stranger.
     pub(super) fn send_stranger_frames(&mut self, frames: u16) {
         for _ in 0..frames {
             self.system.count_fault(FaultKind::Stranger);

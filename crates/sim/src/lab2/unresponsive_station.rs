@@ -20,7 +20,6 @@ pub(super) fn long_work(heartbeat: Duration) -> u64 {
 }
 
 impl<M: Subject> World<M> {
-    /// Starts the station.
     pub(super) fn start_unresponsive_station(&mut self) {
         if !self.system.has_unresponsive_station {
             self.system.has_unresponsive_station = true;

@@ -204,7 +204,6 @@ impl fmt::Display for FlyingDatagram {
     }
 }
 
-/// Returns the other access.
 pub(super) const fn other(access: Access) -> Access {
     match access {
         Access::Exclusive => Access::Shared,

@@ -15,7 +15,6 @@ pub(super) fn address(node: usize, is_server: bool, life: u16) -> SocketAddr {
     SocketAddr::from(([10, 0, 0, last], port))
 }
 
-/// Returns the node of an address.
 pub(super) fn node_of(address: SocketAddr) -> Option<usize> {
     match address {
         SocketAddr::V4(address) => usize::from(address.ip().octets()[3]).checked_sub(1),
@@ -23,7 +22,6 @@ pub(super) fn node_of(address: SocketAddr) -> Option<usize> {
     }
 }
 
-/// Returns the list of servers.
 pub(super) fn list(servers: usize) -> Option<Servers> {
     let addresses = (0..servers).map(|server| address(server, true, 0));
     let lines: Vec<_> = addresses.map(|it| (it.to_string(), it)).collect();
