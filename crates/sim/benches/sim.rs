@@ -19,10 +19,10 @@ fn ring(idle_hold: Duration) -> World<Lab2> {
         idle_hold,
         ..Constants::default()
     };
-    let mut world = World::new(NODES, constants, 1);
-    world.start_all();
-    world.run(2 * TIME);
-    world
+    let mut sim = World::new(NODES, constants, 1);
+    sim.start_all();
+    sim.run(2 * TIME);
+    sim
 }
 
 /// Measures the frames that nodes read per second of real time: in a ring at rest, and in one that rotates as fast
@@ -34,11 +34,11 @@ fn delivered(criterion: &mut Criterion) {
         ("idle hold 0", Duration::ZERO),
     ];
     for (name, idle_hold) in holds {
-        let mut world = ring(idle_hold);
-        let before = world.stats().delivered;
-        world.run(TIME);
-        group.throughput(Throughput::Elements(world.stats().delivered - before));
-        group.bench_function(name, |bencher| bencher.iter(|| world.run(TIME)));
+        let mut sim = ring(idle_hold);
+        let before = sim.stats().delivered;
+        sim.run(TIME);
+        group.throughput(Throughput::Elements(sim.stats().delivered - before));
+        group.bench_function(name, |bencher| bencher.iter(|| sim.run(TIME)));
     }
     group.finish();
 }

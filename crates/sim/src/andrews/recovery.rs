@@ -24,7 +24,7 @@ impl World {
     }
 
     fn end_faults(&mut self, schedule: &Schedule) {
-        self.system.is_calm = true;
+        self.system.faults_have_ended = true;
         self.end_network_faults(None);
         self.end_stream_faults();
         for at in 0..self.len() {
@@ -99,20 +99,20 @@ impl World {
         let options = self.system.schedule.options(0);
         let settled = bounds.silence + 2 * options.poll;
         let mut seen = (usize::MAX, u64::MAX);
-        self.run_watching(calm + bounds.token + settled, |world| {
-            let passed = world.now().saturating_sub(start);
-            let mark = (world.system.holders, world.system.stats.counters.jobs_done);
+        self.run_watching(calm + bounds.token + settled, |sim| {
+            let passed = sim.now().saturating_sub(start);
+            let mark = (sim.system.holders, sim.system.stats.counters.jobs_done);
             // Only an input or a transaction changes the ring or the coordinator.
             if mark != seen || passed.saturating_sub(ring.max(led)) < options.ack_timeout {
                 seen = mark;
-                if !world.is_ring() {
+                if !sim.is_ring() {
                     ring = passed;
                 }
-                if !world.is_led() {
+                if !sim.is_led() {
                     led = passed;
                 }
             }
-            if !world.is_one_token() {
+            if !sim.is_one_token() {
                 token = passed;
             }
             passed.saturating_sub(ring.max(led).max(token)) < settled
@@ -167,7 +167,7 @@ impl World {
         // The current hop comes on top.
         let limit = 2 * bounds.round;
         if self
-            .run_until(limit, |world| world.had_all_token(&visits))
+            .run_until(limit, |sim| sim.had_all_token(&visits))
             .is_none()
         {
             return self.report_late(Rule::Round, limit);
@@ -180,7 +180,7 @@ impl World {
         }
         let options = self.system.schedule.options(0);
         let limit = 2 * bounds.round + options.ack_timeout;
-        let done = |world: &Self| world.system.clients.are_done(first);
+        let done = |sim: &Self| sim.system.clients.are_done(first);
         if self.run_until(limit, done).is_none() {
             return self.report_late(Rule::Served, limit);
         }
@@ -236,7 +236,7 @@ impl World {
         } else {
             bounds.goes_on
         };
-        let took = self.run_until(limit, |world| world.had_all_token(&visits));
+        let took = self.run_until(limit, |sim| sim.had_all_token(&visits));
         let Some(took) = took else {
             self.report_late(Rule::GoesOn, limit);
             return;

@@ -15,17 +15,17 @@ pub fn run(settings: &Settings) -> Outcome {
 
 impl Run for Schedule {
     fn play(&self, trace: Trace) -> (Outcome, Vec<String>) {
-        let mut world = World::of(self);
-        world.system.trace = trace;
-        for at in 0..world.len() {
-            world.start(at, false);
+        let mut sim = World::of(self);
+        sim.system.trace = trace;
+        for at in 0..sim.len() {
+            sim.start(at, false);
         }
-        world.run(self.time());
-        if world.system.findings.violations.is_empty() {
-            world.recover(self);
+        sim.run(self.time());
+        if sim.system.findings.violations.is_empty() {
+            sim.recover(self);
         }
-        world.check_clients();
-        let lines = world.system.trace.take();
-        (world.finish(), lines)
+        sim.check_clients();
+        let lines = sim.system.trace.take();
+        (sim.finish(), lines)
     }
 }

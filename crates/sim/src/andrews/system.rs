@@ -79,7 +79,7 @@ pub(super) struct AndrewsSystem {
     pub(super) idle_since: u64,
     pub(super) trace: Trace,
     /// Whether the faults have ended, so that an ended process starts again.
-    pub(super) is_calm: bool,
+    pub(super) faults_have_ended: bool,
 }
 
 impl AndrewsSystem {
@@ -97,7 +97,7 @@ impl AndrewsSystem {
             holders: 0,
             idle_since: 0,
             trace: Trace::default(),
-            is_calm: false,
+            faults_have_ended: false,
         }
     }
 
@@ -154,8 +154,8 @@ impl System for AndrewsSystem {
         false
     }
 
-    fn route(world: &World, to: SocketAddr) -> Route {
-        Route::One(node_of(to).filter(|&node| node < world.len()))
+    fn route(sim: &World, to: SocketAddr) -> Route {
+        Route::One(node_of(to).filter(|&node| node < sim.len()))
     }
 
     fn sent(
@@ -200,48 +200,48 @@ impl System for AndrewsSystem {
         self.stats.count(what);
     }
 
-    fn happen(world: &mut World, event: AndrewsEvent) {
+    fn happen(sim: &mut World, event: AndrewsEvent) {
         match event {
             AndrewsEvent::Transaction {
                 node,
                 life,
                 job,
                 fate,
-            } => world.run_transaction(node, life, &job, fate),
+            } => sim.run_transaction(node, life, &job, fate),
             AndrewsEvent::Answer {
                 node,
                 life,
                 job,
                 outcome,
                 is_last,
-            } if world.nodes[node].life == life => world.answer(node, job, outcome, is_last),
+            } if sim.nodes[node].life == life => sim.answer(node, job, outcome, is_last),
             AndrewsEvent::Answer { .. } => {}
-            AndrewsEvent::Input { node, what } => world.give_input(node, what),
+            AndrewsEvent::Input { node, what } => sim.give_input(node, what),
             AndrewsEvent::End { node } => {
-                world.kill_process(node);
-                if world.system.is_calm {
-                    world.start(node, false);
+                sim.kill_process(node);
+                if sim.system.faults_have_ended {
+                    sim.start(node, false);
                 }
             }
-            AndrewsEvent::AskAgain { node, key } => world.ask(node, true, Some(key)),
+            AndrewsEvent::AskAgain { node, key } => sim.ask(node, true, Some(key)),
         }
     }
 
-    fn act(world: &mut World, fault: &Fault) {
-        world.act(fault);
+    fn act(sim: &mut World, fault: &Fault) {
+        sim.act(fault);
     }
 
-    fn look_at(world: &mut World, at: usize) {
-        world.check_node(at);
-        if std::mem::take(&mut world.nodes[at].own.process.left) {
-            world.later_in_life(at, world.now, AndrewsEvent::End { node: at });
+    fn look_at(sim: &mut World, at: usize) {
+        sim.check_node(at);
+        if std::mem::take(&mut sim.nodes[at].own.process.left) {
+            sim.later_in_life(at, sim.now, AndrewsEvent::End { node: at });
         }
     }
 
-    fn resumed(world: &mut World, at: usize, missed: Vec<HostInput>) {
+    fn resumed(sim: &mut World, at: usize, missed: Vec<HostInput>) {
         for what in missed {
-            world.give_input(at, what);
+            sim.give_input(at, what);
         }
-        world.begin_transaction(at);
+        sim.begin_transaction(at);
     }
 }

@@ -21,9 +21,9 @@ impl World {
             Node::new(NodeData::new(at, id), MTU, 1 + rng.below(1_000_000_000_000))
         });
         let nodes = nodes.collect();
-        let mut world = Self::of_schedule(nodes, schedule, rng, AndrewsSystem::new(schedule));
-        world.set_ack_timeout(schedule.options.liveness_us * 1_000);
-        world
+        let mut sim = Self::of_schedule(nodes, schedule, rng, AndrewsSystem::new(schedule));
+        sim.set_ack_timeout(schedule.options.liveness_us * 1_000);
+        sim
     }
 
     /// Starts a dead process.

@@ -17,8 +17,8 @@ pub enum Error {
     #[error("cannot read {}: {source}; give a file that ring-sim has written", path.display())]
     Read { path: PathBuf, source: io::Error },
     /// A file is not a valid schedule.
-    #[error("{} is not a schedule: {what}", path.display())]
-    Schedule { path: PathBuf, what: String },
+    #[error("{} is not a schedule: {reason}", path.display())]
+    Schedule { path: PathBuf, reason: String },
     /// An option does not apply to the simulated system.
     #[error("{0}")]
     Usage(String),

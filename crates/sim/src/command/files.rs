@@ -41,9 +41,9 @@ where
         path: path.into(),
         source,
     })?;
-    let wrong = |what: String| Error::Schedule {
+    let wrong = |reason: String| Error::Schedule {
         path: path.into(),
-        what,
+        reason,
     };
     let schedule: S = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
     schedule.check().map_err(wrong)?;
@@ -249,7 +249,7 @@ impl Recorder for Files {
     }
 
     fn on_violation(&mut self, violation: &Violation) {
-        let more = json!({ "rule": violation.rule.text(), "circumstances": violation.what });
+        let more = json!({ "rule": violation.rule.text(), "circumstances": violation.details });
         self.log(violation.at, violation.node, "broken", more);
     }
 }

@@ -142,7 +142,7 @@ impl SimulatedSystem {
 fn lines<K: Kind>() -> String {
     let kinds = K::KINDS.iter();
     kinds.fold(String::new(), |text, kind| {
-        text + &format!("  {:<10} {}\n", kind.name(), kind.what())
+        text + &format!("  {:<10} {}\n", kind.name(), kind.help())
     })
 }
 
@@ -365,7 +365,7 @@ mod tests {
         let help = Options::command().term_width(200).render_long_help();
         let help = help.to_string();
         for kind in FaultKind::ALL {
-            assert!(help.contains(kind.what()), "{kind:?}");
+            assert!(help.contains(kind.help()), "{kind:?}");
         }
     }
 }

@@ -36,7 +36,7 @@ impl SystemCommand for Spoilt {
             at: Duration::from_micros(moves.at_us),
             node: None,
             rule: Rule::Stored,
-            what: "an address has changed".into(),
+            details: "an address has changed".into(),
         }));
         (outcome, lines)
     }

@@ -24,7 +24,7 @@ impl World {
     pub(super) fn recover(&mut self, schedule: &Schedule) {
         self.end_faults();
         // A leaving server may need some time, and is then started again.
-        self.run_until(LEAVE_TIMEOUT, |world| !world.is_anyone_leaving());
+        self.run_until(LEAVE_TIMEOUT, |sim| !sim.is_anyone_leaving());
         let options = schedule.slowest();
         let exchange = Duration::from_micros(4 * (schedule.latency_us.0 + schedule.latency_us.1));
         if !self.check_one_leader(&options, exchange, schedule.latest())
@@ -44,7 +44,7 @@ impl World {
     }
 
     fn end_faults(&mut self) {
-        self.system.is_calm = true;
+        self.system.faults_have_ended = true;
         self.end_network_faults(Some(PATH_DATAGRAM_MAX));
         for at in 0..self.len() {
             self.nodes[at].own.crash_after_send = CrashAfterSend::None;
@@ -180,7 +180,7 @@ impl World {
         } = *options;
         // An electing server has waited for ST. A vote for a server that gives up is kept for 2 HB.
         let one = 2 * server_timeout + 8 * heartbeat + RETRY_MAX;
-        let leads = |world: &Self| world.leader().is_some();
+        let leads = |sim: &Self| sim.leader().is_some();
         if self.run_until(one, leads).is_none() {
             self.report(Rule::OneLeader, "no leader after the faults");
             return false;
@@ -208,8 +208,8 @@ impl World {
 
     fn does_leader_stay(&mut self, options: &Options) -> bool {
         let mut stays = true;
-        self.run_watching(2 * options.server_timeout, |world| {
-            stays = world.leader().is_some();
+        self.run_watching(2 * options.server_timeout, |sim| {
+            stays = sim.leader().is_some();
             stays
         });
         stays
@@ -218,9 +218,9 @@ impl World {
     /// Waits until every client has a session.
     fn await_sessions(&mut self, options: &Options, exchange: Duration) -> bool {
         let limit = options.client_timeout * 2 + 4 * RETRY_MAX + 10 * exchange;
-        let live = |world: &Self| {
-            (world.system.servers..world.len()).all(|at| {
-                let client = world.machine(at).and_then(|it| it.client());
+        let live = |sim: &Self| {
+            (sim.system.servers..sim.len()).all(|at| {
+                let client = sim.machine(at).and_then(|it| it.client());
                 client.is_some_and(|it| matches!(it.standing(), Standing::Live { .. }))
             })
         };
@@ -266,7 +266,7 @@ impl World {
             } else {
                 HOLD_TIME + exchange
             };
-            let granted = |world: &Self| world.system.stats.counters.grants >= wanted;
+            let granted = |sim: &Self| sim.system.stats.counters.grants >= wanted;
             if self.run_until(limit, granted).is_none() {
                 let what = format!(
                     "t{token}: {served} of {} within {limit:?} each",
@@ -297,7 +297,7 @@ impl World {
         self.kill_process(leader);
         let crashed = self.now;
         // A split vote may take longer.
-        let Some(took) = self.run_until(limit, |world| world.leader().is_some()) else {
+        let Some(took) = self.run_until(limit, |sim| sim.leader().is_some()) else {
             let what = format!("nobody leads {limit:?} after the crash of n{leader}");
             self.report(Rule::OneLeader, &what);
             return;

@@ -17,17 +17,17 @@ pub fn run(settings: &Settings) -> Outcome {
 impl Run for Schedule {
     fn play(&self, trace: Trace) -> (Outcome, Vec<String>) {
         let process_options = ProcessOptions::of(self).expect("a sound schedule has servers");
-        let mut world = World::of(self, process_options);
-        world.system.trace = trace;
+        let mut sim = World::of(self, process_options);
+        sim.system.trace = trace;
         if self.is_scarce() {
-            world.system.count_fault(FaultKind::Memory);
+            sim.system.count_fault(FaultKind::Memory);
         }
-        world.start_all();
-        world.run(self.time());
-        if world.system.checks.findings.violations.is_empty() {
-            world.recover(self);
+        sim.start_all();
+        sim.run(self.time());
+        if sim.system.checks.findings.violations.is_empty() {
+            sim.recover(self);
         }
-        let lines = world.system.trace.take();
-        (world.finish(), lines)
+        let lines = sim.system.trace.take();
+        (sim.finish(), lines)
     }
 }

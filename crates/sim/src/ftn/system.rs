@@ -50,7 +50,7 @@ pub(super) struct FtnSystem {
     pub(super) updates: u64,
     pub(super) trace: Trace,
     /// Whether the faults have ended, so that an ended process starts again.
-    pub(super) is_calm: bool,
+    pub(super) faults_have_ended: bool,
     /// The values with which processes are started.
     pub(super) process_options: Option<ProcessOptions>,
 }
@@ -93,9 +93,9 @@ impl System for FtnSystem {
         false
     }
 
-    fn route(world: &World, to: SocketAddr) -> Route {
-        let node = node_of(to, world.system.servers);
-        Route::One(node.filter(|&node| node < world.len()))
+    fn route(sim: &World, to: SocketAddr) -> Route {
+        let node = node_of(to, sim.system.servers);
+        Route::One(node.filter(|&node| node < sim.len()))
     }
 
     fn sent(
@@ -179,35 +179,35 @@ impl System for FtnSystem {
         self.stats.count(what);
     }
 
-    fn happen(world: &mut World, event: FtnEvent) {
+    fn happen(sim: &mut World, event: FtnEvent) {
         match event {
-            FtnEvent::Done { node, token, job } => world.finish_job(node, token, job),
+            FtnEvent::Done { node, token, job } => sim.finish_job(node, token, job),
             FtnEvent::End { node } => {
-                world.kill_process(node);
-                if world.system.is_calm {
-                    world.start(node);
+                sim.kill_process(node);
+                if sim.system.faults_have_ended {
+                    sim.start(node);
                 }
             }
-            FtnEvent::Start { node } => world.start(node),
+            FtnEvent::Start { node } => sim.start(node),
         }
     }
 
-    fn act(world: &mut World, fault: &Fault) {
-        world.act(fault);
+    fn act(sim: &mut World, fault: &Fault) {
+        sim.act(fault);
     }
 
-    fn look_at(world: &mut World, at: usize) {
-        world.end_if_crashed(at);
-        if at < world.system.servers {
-            world.check_server(at);
+    fn look_at(sim: &mut World, at: usize) {
+        sim.end_if_crashed(at);
+        if at < sim.system.servers {
+            sim.check_server(at);
         } else {
-            world.check_client(at);
+            sim.check_client(at);
         }
     }
 
-    fn resumed(world: &mut World, at: usize, (): ()) {
-        if at < world.system.servers {
-            world.check_server(at);
+    fn resumed(sim: &mut World, at: usize, (): ()) {
+        if at < sim.system.servers {
+            sim.check_server(at);
         }
     }
 }

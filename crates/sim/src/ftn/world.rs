@@ -81,9 +81,9 @@ impl World {
             process_options: Some(process_options),
             ..FtnSystem::default()
         };
-        let mut world = Self::of_schedule(nodes, schedule, rng, system);
-        world.network.conditions.longest = Some(PATH_DATAGRAM_MAX);
-        world
+        let mut sim = Self::of_schedule(nodes, schedule, rng, system);
+        sim.network.conditions.longest = Some(PATH_DATAGRAM_MAX);
+        sim
     }
 
     pub(super) fn start_all(&mut self) {

@@ -44,54 +44,54 @@ fn ring(nodes: usize, seed: u64, padding: usize) -> World {
         actions: Vec::new(),
     };
     schedule.check().expect("a sound schedule");
-    let mut world = World::of(&schedule);
+    let mut sim = World::of(&schedule);
     for at in 0..nodes {
-        world.start(at);
+        sim.start(at);
     }
-    let is_formed = |world: &World| {
-        let mut owns = world.nodes.iter().map(|node| &node.own);
+    let is_formed = |sim: &World| {
+        let mut owns = sim.nodes.iter().map(|node| &node.own);
         owns.all(|own| own.led > 2 && own.list.len() == nodes)
     };
-    let formed = world.run_until(SOON, is_formed);
+    let formed = sim.run_until(SOON, is_formed);
     assert!(formed.is_some(), "seed {seed}: the nodes form no ring");
-    world
+    sim
 }
 
 /// Runs until each node has led again. Returns the time that it took.
-fn await_all_lead(world: &mut World) -> Option<Duration> {
-    let led = |world: &World| -> Vec<u64> { world.nodes.iter().map(|node| node.own.led).collect() };
-    let before = led(world);
-    world.run_until(SOON, |world| {
-        let mut pairs = led(world).into_iter().zip(&before);
+fn await_all_lead(sim: &mut World) -> Option<Duration> {
+    let led = |sim: &World| -> Vec<u64> { sim.nodes.iter().map(|node| node.own.led).collect() };
+    let before = led(sim);
+    sim.run_until(SOON, |sim| {
+        let mut pairs = led(sim).into_iter().zip(&before);
         pairs.all(|(now, before)| now > *before)
     })
 }
 
 /// Returns the number of done passes.
-fn done(world: &World) -> u64 {
-    world.system.stats.counters.passes_done
+fn done(sim: &World) -> u64 {
+    sim.system.stats.counters.passes_done
 }
 
 /// Returns the number of passes that have failed, were aborted, or have an unknown outcome.
-fn missed(world: &World) -> u64 {
-    let counters = &world.system.stats.counters;
+fn missed(sim: &World) -> u64 {
+    let counters = &sim.system.stats.counters;
     counters.passes_failed + counters.passes_unknown + counters.passes_aborted
 }
 
-fn check(world: &World, what: &str) {
-    assert_eq!(world.system.checks.findings.violations, [], "{what}");
+fn check(sim: &World, what: &str) {
+    assert_eq!(sim.system.checks.findings.violations, [], "{what}");
 }
 
 #[test]
 fn bytes_that_arrive_one_by_one_make_a_pass() {
-    let mut world = ring(3, 1, 5_000);
-    let before = (missed(&world), world.system.stats.dropped);
-    world.apply_stream_fault(&StreamFault::Dribble { rate: 1_000 });
+    let mut sim = ring(3, 1, 5_000);
+    let before = (missed(&sim), sim.system.stats.dropped);
+    sim.apply_stream_fault(&StreamFault::Dribble { rate: 1_000 });
     for _ in 0..10 {
-        assert!(await_all_lead(&mut world).is_some());
+        assert!(await_all_lead(&mut sim).is_some());
     }
-    assert_eq!((missed(&world), world.system.stats.dropped), before);
-    check(&world, "dribble");
+    assert_eq!((missed(&sim), sim.system.stats.dropped), before);
+    check(&sim, "dribble");
 }
 
 /// The reset cuts TP6, TP1, TP3 or TP5.
@@ -100,17 +100,17 @@ fn a_reset_after_any_byte_costs_a_pass_and_nothing_else() {
     const PADDING: usize = 100;
     let whole = PASS_BYTES + PADDING as u64;
     for byte in 0..whole + 8 {
-        let mut world = ring(2, byte, PADDING);
-        let before = missed(&world);
+        let mut sim = ring(2, byte, PADDING);
+        let before = missed(&sim);
         let fault = StreamFault::ResetAt { byte };
-        world.apply_stream_fault(&fault);
-        world.run(PASS / 2);
-        let costs = missed(&world) > before;
+        sim.apply_stream_fault(&fault);
+        sim.run(PASS / 2);
+        let costs = missed(&sim) > before;
         assert_eq!(costs, byte < whole, "a reset after {byte} bytes");
-        world.apply_stream_fault(&fault.end());
-        let goes_on = await_all_lead(&mut world);
+        sim.apply_stream_fault(&fault.end());
+        let goes_on = await_all_lead(&mut sim);
         assert!(goes_on.is_some(), "a reset after {byte} bytes is for good");
-        check(&world, &format!("a reset after {byte} bytes"));
+        check(&sim, &format!("a reset after {byte} bytes"));
     }
 }
 
@@ -118,21 +118,21 @@ fn a_reset_after_any_byte_costs_a_pass_and_nothing_else() {
 #[test]
 fn short_cuts_exchange_no_bytes() {
     for seed in 0..20 {
-        let mut world = ring(2, seed, 3_000);
-        world.apply_stream_fault(&StreamFault::Dribble { rate: 1_000 });
+        let mut sim = ring(2, seed, 3_000);
+        sim.apply_stream_fault(&StreamFault::Dribble { rate: 1_000 });
         let mut rng = Rng::new(seed, Stream::Plan);
-        let before = (missed(&world), world.system.stats.dropped);
+        let before = (missed(&sim), sim.system.stats.dropped);
         for _ in 0..400 {
-            world.run(Duration::from_micros(rng.below(10_000)));
+            sim.run(Duration::from_micros(rng.below(10_000)));
             let cut = NetworkFault::Part { groups: vec![0, 1] };
-            world.apply_network_fault(&cut);
-            world.run(Duration::from_micros(rng.below(20)));
-            world.apply_network_fault(&cut.end());
+            sim.apply_network_fault(&cut);
+            sim.run(Duration::from_micros(rng.below(20)));
+            sim.apply_network_fault(&cut.end());
         }
-        assert!(await_all_lead(&mut world).is_some(), "seed {seed}");
-        let after = (missed(&world), world.system.stats.dropped);
+        assert!(await_all_lead(&mut sim).is_some(), "seed {seed}");
+        let after = (missed(&sim), sim.system.stats.dropped);
         assert_eq!(after, before, "seed {seed}");
-        check(&world, &format!("seed {seed}"));
+        check(&sim, &format!("seed {seed}"));
     }
 }
 
@@ -142,15 +142,15 @@ fn short_cuts_exchange_no_bytes() {
 fn a_kernel_gives_up_what_nobody_acknowledges() {
     let missed_early = |patience: Option<Duration>| -> u64 {
         let counts = (0..20).map(|seed| {
-            let mut world = ring(2, seed, 0);
+            let mut sim = ring(2, seed, 0);
             if let Some(patience) = patience {
-                world.set_ack_timeout(nanos(patience));
+                sim.set_ack_timeout(nanos(patience));
             }
-            let before = missed(&world);
-            world.apply_stream_fault(&StreamFault::Stall { rate: 1_000 });
-            world.run(PASS / 2);
-            check(&world, &format!("seed {seed}"));
-            missed(&world) - before
+            let before = missed(&sim);
+            sim.apply_stream_fault(&StreamFault::Stall { rate: 1_000 });
+            sim.run(PASS / 2);
+            check(&sim, &format!("seed {seed}"));
+            missed(&sim) - before
         });
         counts.sum()
     };
@@ -160,31 +160,31 @@ fn a_kernel_gives_up_what_nobody_acknowledges() {
 
 #[test]
 fn a_connection_that_nobody_answers_is_given_up() {
-    let mut world = ring(2, 1, 0);
-    let before = missed(&world);
+    let mut sim = ring(2, 1, 0);
+    let before = missed(&sim);
     let fault = StreamFault::Unanswered { rate: 1_000 };
-    world.apply_stream_fault(&fault);
-    let took = world.run_until(SOON, |world| missed(world) > before);
+    sim.apply_stream_fault(&fault);
+    let took = sim.run_until(SOON, |sim| missed(sim) > before);
     let took = took.expect("the pass has an end");
     assert!(took >= PASS && took < 2 * PASS, "{took:?}");
-    let before = done(&world);
-    world.run(2 * PASS);
-    assert_eq!(done(&world), before);
-    world.apply_stream_fault(&fault.end());
-    let took = await_all_lead(&mut world).expect("it is tried again");
+    let before = done(&sim);
+    sim.run(2 * PASS);
+    assert_eq!(done(&sim), before);
+    sim.apply_stream_fault(&fault.end());
+    let took = await_all_lead(&mut sim).expect("it is tried again");
     assert!(took < 2 * PASS, "{took:?}");
-    check(&world, "no answer");
+    check(&sim, "no answer");
 }
 
 #[test]
 fn hundreds_of_strangers_keep_nobody_from_the_token_for_long() {
-    let mut world = ring(3, 1, 0);
-    for at in 0..world.len() {
+    let mut sim = ring(3, 1, 0);
+    for at in 0..sim.len() {
         for _ in 0..100 {
-            world.connect_idle_stranger(at);
+            sim.connect_idle_stranger(at);
         }
     }
-    let took = await_all_lead(&mut world).expect("the token goes on");
+    let took = await_all_lead(&mut sim).expect("the token goes on");
     assert!(took < 3 * PASS, "{took:?}");
-    check(&world, "strangers");
+    check(&sim, "strangers");
 }

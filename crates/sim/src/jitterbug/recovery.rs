@@ -53,7 +53,7 @@ impl World {
     }
 
     fn end_faults(&mut self, schedule: &Schedule) {
-        self.system.is_calm = true;
+        self.system.faults_have_ended = true;
         self.end_network_faults(None);
         self.set_stream_conditions(StreamConditions::default());
         for at in 0..self.len() {
@@ -99,9 +99,9 @@ impl World {
         let start = self.now();
         let hidden = 2 * self.system.options.renew_timeout;
         let mut last = Duration::ZERO;
-        self.run_watching(window, |world| {
-            let passed = world.now().saturating_sub(start);
-            if world.tokens().len() != 1 {
+        self.run_watching(window, |sim| {
+            let passed = sim.now().saturating_sub(start);
+            if sim.tokens().len() != 1 {
                 last = passed;
             }
             passed.saturating_sub(last) < hidden
@@ -143,9 +143,9 @@ impl World {
         let (live, dead) = (self.live().count(), self.dead_entries());
         let round = bounds.round(live, dead);
         let before: Vec<u64> = self.nodes.iter().map(|node| node.own.led).collect();
-        let all = |world: &Self| {
-            let mut live = world.live();
-            live.all(|at| world.nodes[at].own.led > before[at])
+        let all = |sim: &Self| {
+            let mut live = sim.live();
+            live.all(|at| sim.nodes[at].own.led > before[at])
         };
         if self.system.checks.exemptions.is_full {
             // A node that is in no list gets no token.
@@ -192,9 +192,9 @@ impl World {
 
     /// Checks that another node leads in time after the leader's death, and starts the dead one again.
     fn check_leader_replacement(&mut self, bounds: &Bounds) -> bool {
-        let leads = |world: &Self| world.live().find(|&at| world.nodes[at].own.uses);
-        let found = self.run_until(bounds.round(2, self.dead_entries()), |world| {
-            leads(world).is_some()
+        let leads = |sim: &Self| sim.live().find(|&at| sim.nodes[at].own.uses);
+        let found = self.run_until(bounds.round(2, self.dead_entries()), |sim| {
+            leads(sim).is_some()
         });
         let Some(leader) = leads(self).filter(|_| found.is_some()) else {
             let what = format!("nobody uses the token: {}", self.describe_nodes());
@@ -203,7 +203,7 @@ impl World {
         };
         self.kill_process(leader);
         let limit = bounds.replaced() + self.extra_time_for_ids(bounds.replaced());
-        let is_led = |world: &Self| world.live().any(|at| world.nodes[at].own.uses);
+        let is_led = |sim: &Self| sim.live().any(|at| sim.nodes[at].own.uses);
         let Some(took) = self.run_until(limit, is_led) else {
             let what = format!(
                 "not within {limit:?} of the death of n{leader}: {}",

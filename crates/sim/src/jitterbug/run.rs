@@ -15,16 +15,16 @@ pub fn run(settings: &Settings) -> Outcome {
 
 impl Run for Schedule {
     fn play(&self, trace: Trace) -> (Outcome, Vec<String>) {
-        let mut world = World::of(self);
-        world.system.trace = trace;
-        for at in 0..world.len() {
-            world.start(at);
+        let mut sim = World::of(self);
+        sim.system.trace = trace;
+        for at in 0..sim.len() {
+            sim.start(at);
         }
-        world.run(self.time());
-        if world.system.checks.findings.violations.is_empty() {
-            world.recover(self);
+        sim.run(self.time());
+        if sim.system.checks.findings.violations.is_empty() {
+            sim.recover(self);
         }
-        let lines = world.system.trace.take();
-        (world.finish(), lines)
+        let lines = sim.system.trace.take();
+        (sim.finish(), lines)
     }
 }

@@ -65,7 +65,7 @@ pub(super) struct JitterbugSystem {
     pub(super) answers: u64,
     pub(super) trace: Trace,
     /// Whether the faults have ended, so that an ended process starts again.
-    pub(super) is_calm: bool,
+    pub(super) faults_have_ended: bool,
 }
 
 impl JitterbugSystem {
@@ -81,7 +81,7 @@ impl JitterbugSystem {
             checked_datagrams: 0,
             answers: 0,
             trace: Trace::default(),
-            is_calm: false,
+            faults_have_ended: false,
         }
     }
 
@@ -160,11 +160,11 @@ impl System for JitterbugSystem {
         to == broadcast()
     }
 
-    fn route(world: &World, to: SocketAddr) -> Route {
+    fn route(sim: &World, to: SocketAddr) -> Route {
         if to == broadcast() {
             return Route::All;
         }
-        Route::One(node_of(to).filter(|&node| node < world.len()))
+        Route::One(node_of(to).filter(|&node| node < sim.len()))
     }
 
     fn sent(
@@ -214,43 +214,43 @@ impl System for JitterbugSystem {
         self.checks.exemptions.is_disturbed |= match what {
             Count::Event => false,
             Count::Overflowed => true,
-            Count::Effect(trouble) => FaultKind::of(trouble).is_some_and(disturbs),
+            Count::Effect(trouble) => FaultKind::of_effect(trouble).is_some_and(disturbs),
         };
     }
 
-    fn happen(world: &mut World, event: JitterbugEvent) {
+    fn happen(sim: &mut World, event: JitterbugEvent) {
         match event {
             JitterbugEvent::Job {
                 node,
                 serial,
                 succeeds,
-            } => world.finish_job(node, serial, succeeds),
-            JitterbugEvent::Input { node, what } => world.give_input(node, what),
+            } => sim.finish_job(node, serial, succeeds),
+            JitterbugEvent::Input { node, what } => sim.give_input(node, what),
             JitterbugEvent::End { node } => {
-                world.kill_process(node);
-                if world.system.is_calm {
-                    world.start(node);
+                sim.kill_process(node);
+                if sim.system.faults_have_ended {
+                    sim.start(node);
                 }
             }
         }
     }
 
-    fn act(world: &mut World, fault: &Fault) {
-        world.act(fault);
+    fn act(sim: &mut World, fault: &Fault) {
+        sim.act(fault);
     }
 
-    fn look_at(world: &mut World, at: usize) {
-        world.check_node(at);
-        if std::mem::take(&mut world.nodes[at].own.left) {
-            world.later_in_life(at, world.now, JitterbugEvent::End { node: at });
+    fn look_at(sim: &mut World, at: usize) {
+        sim.check_node(at);
+        if std::mem::take(&mut sim.nodes[at].own.left) {
+            sim.later_in_life(at, sim.now, JitterbugEvent::End { node: at });
         }
     }
 
-    fn resumed(world: &mut World, at: usize, missed: Vec<HostInput>) {
+    fn resumed(sim: &mut World, at: usize, missed: Vec<HostInput>) {
         for what in missed {
-            world.give_input(at, what);
+            sim.give_input(at, what);
         }
-        world.check_use(at);
-        world.check_stall(at);
+        sim.check_use(at);
+        sim.check_stall(at);
     }
 }

@@ -24,13 +24,13 @@ impl<R, E> Default for Findings<R, E> {
 
 impl<R, E: Ord> Findings<R, E> {
     /// Records a violation at a simulated time in nanoseconds, up to [`MAX_VIOLATIONS`] of them.
-    pub(crate) fn report(&mut self, at: u64, node: Option<usize>, rule: R, what: String) {
+    pub(crate) fn report(&mut self, at: u64, node: Option<usize>, rule: R, details: String) {
         if !self.is_enough() {
             self.violations.push(Violation {
                 at: Duration::from_nanos(at),
                 node,
                 rule,
-                what,
+                details,
             });
         }
     }
@@ -65,11 +65,11 @@ impl<R, E: Ord> Findings<R, E> {
         node: Option<usize>,
         excuse: Option<E>,
         rule: R,
-        what: String,
+        details: String,
     ) {
         match excuse {
             Some(excuse) => self.excuse(excuse),
-            None => self.report(at, node, rule, what),
+            None => self.report(at, node, rule, details),
         }
     }
 }

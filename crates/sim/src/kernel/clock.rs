@@ -28,19 +28,19 @@ impl Clock {
     }
 
     /// Returns both clocks at a simulated time.
-    pub fn now(&self, world: u64) -> Now {
+    pub fn now(&self, sim: u64) -> Now {
         let wall = WALL_START
-            .saturating_add_unsigned(world)
+            .saturating_add_unsigned(sim)
             .saturating_add(self.wall_off);
         Now {
-            monotonic: self.monotonic(world),
+            monotonic: self.monotonic(sim),
             wall: u64::try_from(wall).unwrap_or(0),
         }
     }
 
     /// Returns the monotonic clock at a simulated time.
-    pub fn monotonic(&self, world: u64) -> Instant {
-        let passed = world.saturating_sub(self.since.0);
+    pub fn monotonic(&self, sim: u64) -> Instant {
+        let passed = sim.saturating_sub(self.since.0);
         let passed = if self.rate == 0 {
             passed
         } else {
@@ -50,24 +50,24 @@ impl Clock {
     }
 
     /// Returns the earliest simulated time at which the monotonic clock shows `local` or more.
-    pub fn world_at(&self, local: Instant) -> u64 {
+    pub fn simulated_time_at(&self, local: Instant) -> u64 {
         let wanted = local.as_nanos().saturating_sub(self.since.1);
         if self.rate == 0 {
             return self.since.0.saturating_add(wanted);
         }
-        let mut world =
+        let mut sim =
             self.since
                 .0
                 .saturating_add(scale(wanted, MILLION, MILLION + i64::from(self.rate)));
-        while self.monotonic(world) < local && world < u64::MAX {
-            world += 1;
+        while self.monotonic(sim) < local && sim < u64::MAX {
+            sim += 1;
         }
-        world
+        sim
     }
 
     /// Changes the rate of the monotonic clock.
-    pub fn set_rate(&mut self, world: u64, millionths: i32) {
-        self.since = (world, self.monotonic(world).as_nanos());
+    pub fn set_rate(&mut self, sim: u64, millionths: i32) {
+        self.since = (sim, self.monotonic(sim).as_nanos());
         self.rate = millionths;
     }
 
@@ -95,10 +95,10 @@ mod tests {
             clock.set_rate(1_000, rate);
             for local in [12_345, 13_345, 13_346, 999_999_999, 60_000_000_000_u64] {
                 let local = Instant::from_nanos(local);
-                let world = clock.world_at(local);
-                assert!(clock.monotonic(world) >= local, "{rate}");
-                let before = clock.monotonic(world.saturating_sub(1));
-                assert!(world <= 1_000 || before < local, "{rate}");
+                let sim = clock.simulated_time_at(local);
+                assert!(clock.monotonic(sim) >= local, "{rate}");
+                let before = clock.monotonic(sim.saturating_sub(1));
+                assert!(sim <= 1_000 || before < local, "{rate}");
             }
         }
     }

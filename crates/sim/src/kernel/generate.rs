@@ -116,7 +116,7 @@ impl<W: schedule::Fault, X: GeneratorOptions<Fault = Fault<W>>> Generator<X> {
 
     /// Adds an episode of a common kind; returns `false` for another kind.
     pub(crate) fn add_common_episode(&mut self, at: u64, kind: impl Kind) -> bool {
-        let Some(trouble) = kind.trouble() else {
+        let Some(trouble) = kind.effect() else {
             return false;
         };
         match trouble {

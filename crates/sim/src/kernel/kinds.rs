@@ -62,21 +62,21 @@ pub trait Kind: Copy + Ord + 'static {
     /// Returns the spelling on the command line.
     fn name(self) -> &'static str;
     /// Returns the explanation for the help.
-    fn what(self) -> &'static str;
+    fn help(self) -> &'static str;
     /// Returns the kind that counts a kernel effect, or `None` if this system does not count it.
-    fn of(trouble: Trouble) -> Option<Self>;
+    fn of_effect(trouble: Trouble) -> Option<Self>;
     /// Returns the kernel effect that this kind counts, if there is one.
-    fn trouble(self) -> Option<Trouble>;
+    fn effect(self) -> Option<Trouble>;
 }
 
 /// Declares `FaultKind`, a system's kinds of fault: `Name "word" "What it does.",`, or `Name(Trouble) …` if the
 /// kernel causes it.
 macro_rules! kinds {
-    ($($name:ident $(($trouble:ident))? $word:literal $what:literal,)*) => {
+    ($($name:ident $(($trouble:ident))? $word:literal $help:literal,)*) => {
         /// A kind of fault or of user action that a run may contain.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
         pub enum FaultKind {
-            $(#[doc = $what] $name,)*
+            $(#[doc = $help] $name,)*
         }
 
         impl FaultKind {
@@ -97,20 +97,20 @@ macro_rules! kinds {
                 }
             }
 
-            fn what(self) -> &'static str {
+            fn help(self) -> &'static str {
                 match self {
-                    $(Self::$name => $what,)*
+                    $(Self::$name => $help,)*
                 }
             }
 
-            fn of(trouble: $crate::kernel::kinds::Trouble) -> Option<Self> {
+            fn of_effect(trouble: $crate::kernel::kinds::Trouble) -> Option<Self> {
                 match trouble {
                     $($($crate::kernel::kinds::Trouble::$trouble => Some(Self::$name),)?)*
                     _ => None,
                 }
             }
 
-            fn trouble(self) -> Option<$crate::kernel::kinds::Trouble> {
+            fn effect(self) -> Option<$crate::kernel::kinds::Trouble> {
                 match self {
                     $($(Self::$name => Some($crate::kernel::kinds::Trouble::$trouble),)?)*
                     _ => None,

@@ -64,12 +64,12 @@ impl<S: System> World<S> {
         let parts = schedule.parts();
         let (least, more) = parts.latency_us;
         let network = Network::new((least * 1_000, more * 1_000));
-        let mut world = Self::assemble(nodes, network, rng, system);
+        let mut sim = Self::assemble(nodes, network, rng, system);
         let is_replay =
             |fault: &Fault<W>| matches!(fault, Fault::Network(NetworkFault::Replay { .. }));
         let mut actions = parts.actions.iter();
-        world.network.captures = actions.any(|action| is_replay(&action.fault));
-        world.schedule(parts.actions.into());
-        world
+        sim.network.captures = actions.any(|action| is_replay(&action.fault));
+        sim.schedule(parts.actions.into());
+        sim
     }
 }

@@ -149,7 +149,7 @@ impl<K: Kind, E: Copy + Ord + Display, C: Counters> Stats<K, E, C> {
             Count::Event => self.events += 1,
             Count::Overflowed => self.overflowed += 1,
             Count::Effect(trouble) => {
-                if let Some(kind) = K::of(trouble) {
+                if let Some(kind) = K::of_effect(trouble) {
                     self.count_fault(kind);
                 }
             }

@@ -111,7 +111,7 @@ pub trait System: Sized {
     fn is_broadcast(bytes: &[u8], to: Peer<Self>) -> bool;
 
     /// Returns the receivers of an address.
-    fn route(world: &World<Self>, to: Self::Address) -> Route;
+    fn route(sim: &World<Self>, to: Self::Address) -> Route;
 
     /// Handles a message that a node's link accepts. Returns `None` if it cannot be sent.
     fn sent(
@@ -159,16 +159,16 @@ pub trait System: Sized {
     fn is_enough(&self) -> bool;
 
     /// Handles an event of the system.
-    fn happen(world: &mut World<Self>, event: Self::Event);
+    fn happen(sim: &mut World<Self>, event: Self::Event);
 
     /// Carries out an action of the schedule.
-    fn act(world: &mut World<Self>, fault: &Self::Fault);
+    fn act(sim: &mut World<Self>, fault: &Self::Fault);
 
     /// Checks a node after an input, when all its messages were sent.
-    fn look_at(world: &mut World<Self>, at: usize);
+    fn look_at(sim: &mut World<Self>, at: usize);
 
     /// Continues a stalled process, which has read its messages.
-    fn resumed(world: &mut World<Self>, at: usize, missed: Self::Missed);
+    fn resumed(sim: &mut World<Self>, at: usize, missed: Self::Missed);
 
     /// Runs after each event.
     fn after_event(&mut self) {}

@@ -46,7 +46,7 @@ pub struct Violation<R> {
     /// The rule.
     pub rule: R,
     /// The circumstances.
-    pub what: String,
+    pub details: String,
 }
 
 impl<R: fmt::Display> fmt::Display for Violation<R> {
@@ -55,14 +55,14 @@ impl<R: fmt::Display> fmt::Display for Violation<R> {
             at,
             node,
             rule,
-            what,
+            details,
         } = self;
         let (seconds, nanos) = (at.as_secs(), at.subsec_nanos());
         write!(f, "{seconds}.{nanos:09} s")?;
         if let Some(node) = node {
             write!(f, " n{node}")?;
         }
-        write!(f, ": {rule}: {what}")
+        write!(f, ": {rule}: {details}")
     }
 }
 
@@ -78,12 +78,12 @@ pub struct Outcome<R, S> {
 impl<R: Copy + Eq, S: Default> Outcome<R, S> {
     /// Returns the outcome of a run whose state machine panicked with this message; its faults last `time_us`
     /// microseconds.
-    pub fn panicked(time_us: u64, rule: R, what: String) -> Self {
+    pub fn panicked(time_us: u64, rule: R, details: String) -> Self {
         let violation = Violation {
             at: Duration::from_micros(time_us),
             node: None,
             rule,
-            what,
+            details,
         };
         Self {
             violations: vec![violation],

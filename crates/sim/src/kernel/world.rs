@@ -148,8 +148,8 @@ impl<S: System> World<S> {
             return Some(Duration::ZERO);
         }
         let mut is_so = false;
-        self.run_watching(limit, |world| {
-            is_so = so(world);
+        self.run_watching(limit, |sim| {
+            is_so = so(sim);
             !is_so
         });
         is_so.then(|| Duration::from_nanos(self.now - start))
@@ -293,7 +293,7 @@ impl<S: System> World<S> {
     fn deadline(&self, at: usize) -> u64 {
         let node = &self.nodes[at];
         let due = node.driver.as_ref().and_then(Driver::deadline);
-        due.map_or(NEVER, |due| node.clock.world_at(due))
+        due.map_or(NEVER, |due| node.clock.simulated_time_at(due))
     }
 
     /// Schedules a wake-up for the deadline. An earlier one that is scheduled already suffices, because it schedules

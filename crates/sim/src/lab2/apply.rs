@@ -30,14 +30,14 @@ const FORGET_DOWNTIME_MIN: u64 = 2_000_000_000;
 impl<M: Subject> World<M> {
     /// Creates the simulation of a schedule; its nodes are not started.
     pub fn of(schedule: &Schedule) -> Self {
-        let mut world = Self::new(schedule.nodes, schedule.constants(), schedule.seed);
+        let mut sim = Self::new(schedule.nodes, schedule.constants(), schedule.seed);
         let (least, spread) = schedule.latency_us;
-        world.network = Network::new((least * NANOS_PER_MICRO, spread * NANOS_PER_MICRO));
-        world.system.orderly = is_orderly(&schedule.actions);
+        sim.network = Network::new((least * NANOS_PER_MICRO, spread * NANOS_PER_MICRO));
+        sim.system.orderly = is_orderly(&schedule.actions);
         let is_replay = |fault: &Fault| matches!(fault, Fault::Replay { .. });
-        world.network.captures = schedule.actions.iter().any(|act| is_replay(&act.fault));
-        world.schedule(schedule.actions.as_slice().into());
-        world
+        sim.network.captures = schedule.actions.iter().any(|act| is_replay(&act.fault));
+        sim.schedule(schedule.actions.as_slice().into());
+        sim
     }
 
     /// Applies an action. Ignores one that is impossible, such as stalling a dead process, or that names an unknown
@@ -415,7 +415,7 @@ impl<M: Subject> World<M> {
         self.network.conditions = NetworkConditions::default();
         self.part(&[]);
         let alive =
-            |world: &Self, at: usize| world.nodes[at].driver.is_some() || !stay_dead.contains(&at);
+            |sim: &Self, at: usize| sim.nodes[at].driver.is_some() || !stay_dead.contains(&at);
         let anybody = (0..self.nodes.len()).any(|at| alive(self, at));
         for at in 0..self.nodes.len() {
             self.nodes[at].refuse = 0;

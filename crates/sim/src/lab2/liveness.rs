@@ -69,11 +69,11 @@ struct Tables {
 }
 
 impl Tables {
-    fn compare<M: Subject>(&mut self, world: &World<M>) {
-        let now = world.now();
+    fn compare<M: Subject>(&mut self, sim: &World<M>) {
+        let now = sim.now();
         if now >= self.next {
             self.next = now + TABLES_POLL_INTERVAL;
-            let equal = world.common_digest().is_some();
+            let equal = sim.common_digest().is_some();
             self.since = equal.then(|| self.since.unwrap_or(now));
             if equal {
                 self.seen = Some(now);
@@ -239,19 +239,19 @@ impl<M: Subject> World<M> {
         // again.
         let longer = limit + bounds.probe + bounds.one_owner;
         let mut unfit = false;
-        self.run_watching(longer + bounds.waiter_timeout, |world| {
-            tables.compare(world);
-            unfit |= world.live().any(|at| world.is_unfit(at));
-            if !unfit && world.now() >= begin + limit + bounds.waiter_timeout {
+        self.run_watching(longer + bounds.waiter_timeout, |sim| {
+            tables.compare(sim);
+            unfit |= sim.live().any(|at| sim.is_unfit(at));
+            if !unfit && sim.now() >= begin + limit + bounds.waiter_timeout {
                 return false;
             }
             since = match since {
-                _ if !world.has_one_owner() => None,
-                None => Some(world.now()),
+                _ if !sim.has_one_owner() => None,
+                None => Some(sim.now()),
                 since => since,
             };
             // In a ring of thousands a rotation takes minutes, in which nothing else would happen.
-            since.is_none_or(|at| world.now() < at + SOLE_OWNER_TIME)
+            since.is_none_or(|at| sim.now() < at + SOLE_OWNER_TIME)
         });
         let equal_after = self.system.stats.counters.tables_equal_after;
         let equal_since = tables.since.and_then(|at| at.checked_sub(begin));
@@ -321,7 +321,7 @@ impl<M: Subject> World<M> {
     fn check_diagnostics(&mut self, bounds: &Bounds) {
         let limit = bounds.waiter_timeout * IP_DISPUTE_TIMEOUTS
             + self.system.constants.heartbeat * SILENT_AFTER_HEARTBEATS;
-        let over = self.run_until(limit, |world| world.unfounded_diagnostic().is_none());
+        let over = self.run_until(limit, |sim| sim.unfounded_diagnostic().is_none());
         if let Some(what) = self
             .unfounded_diagnostic()
             .filter(|_| over.is_none() && !self.over)
@@ -391,13 +391,13 @@ impl<M: Subject> World<M> {
             .filter_map(|at| Some(self.machine(at)?.digest().size));
         let members = u64::from(members.max().unwrap_or(1));
         let members = members.min(live.len() as u64 * u64::from(1 + FAILED_HANDOVERS_MAX));
-        let served = self.run_until(limit, |world| {
-            waiting.retain(|&at| match world.nodes[at].own.job {
+        let served = self.run_until(limit, |sim| {
+            waiting.retain(|&at| match sim.nodes[at].own.job {
                 Some(job) => {
-                    let now = world.system.stats.counters.tenures;
+                    let now = sim.system.stats.counters.tenures;
                     // A member that gave up the token asks for it only when it may own again.
                     let since = fit_since.entry(at).or_insert(job.tenures);
-                    if world.is_unfit(at) {
+                    if sim.is_unfit(at) {
                         *since = now;
                     }
                     most = most.max(now - *since);
@@ -428,8 +428,8 @@ impl<M: Subject> World<M> {
         let bounds = self.bounds();
         // During a handover there is a successor already. Without IDLE_HOLD a handover is as likely as not.
         let rests = !self.system.constants.idle_hold.is_zero();
-        self.run_until(bounds.round, |world| match world.system.owners[..] {
-            [alone] => world.nodes[alone].own.may_use || !rests,
+        self.run_until(bounds.round, |sim| match sim.system.owners[..] {
+            [alone] => sim.nodes[alone].own.may_use || !rests,
             _ => false,
         });
         let owner = self.owner();
@@ -446,7 +446,7 @@ impl<M: Subject> World<M> {
             } else {
                 Duration::ZERO
             };
-        let replaced = self.run_until(limit, |world| !world.system.owners.is_empty());
+        let replaced = self.run_until(limit, |sim| !sim.system.owners.is_empty());
         self.system.stats.counters.replaced_after = replaced;
         if replaced.is_none() && !self.over {
             let what = format!("n{owner} not within {limit:?}");

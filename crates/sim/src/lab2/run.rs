@@ -17,14 +17,14 @@ pub fn run<M: Subject>(settings: &Settings) -> Outcome {
 /// Runs a schedule; `record` sees every detail. A panic of the state machine is a violation.
 pub fn replay<M: Subject>(schedule: &Schedule, record: Option<Box<dyn Recorder>>) -> Outcome {
     guarded(|| {
-        let mut world = World::<M>::of(schedule);
+        let mut sim = World::<M>::of(schedule);
         if let Some(record) = record {
-            world.record(record);
+            sim.record(record);
         }
-        world.start_all();
-        world.run(schedule.time());
-        world.recover(schedule);
-        world.finish()
+        sim.start_all();
+        sim.run(schedule.time());
+        sim.recover(schedule);
+        sim.finish()
     })
     .unwrap_or_else(|what| Outcome::panicked(schedule.time_us, Rule::Panic, what))
 }

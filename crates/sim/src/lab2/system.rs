@@ -143,13 +143,13 @@ impl<M: Subject> System for Lab2System<M> {
         bytes[..6] == MacAddr::BROADCAST.0
     }
 
-    fn route(world: &World<M>, to: MacAddr) -> Route {
+    fn route(sim: &World<M>, to: MacAddr) -> Route {
         if to == MacAddr::BROADCAST {
             return Route::All;
         }
-        let has_it = |at: usize| world.nodes.get(at).is_some_and(|node| node.own.mac == to);
+        let has_it = |at: usize| sim.nodes.get(at).is_some_and(|node| node.own.mac == to);
         let own = node_of(to).filter(|&at| has_it(at));
-        let twins = &world.system.twins;
+        let twins = &sim.system.twins;
         if twins.is_empty() {
             return Route::One(own);
         }
@@ -328,30 +328,30 @@ impl<M: Subject> System for Lab2System<M> {
         self.checks.findings.is_enough()
     }
 
-    fn happen(world: &mut World<M>, event: Lab2Event) {
+    fn happen(sim: &mut World<M>, event: Lab2Event) {
         match event {
-            Lab2Event::Ask => world.send_want_token(),
-            Lab2Event::Done(at, job) => world.finish_work(index(at), job),
-            Lab2Event::Confirm(at, job) => world.ask_members(index(at), job),
-            Lab2Event::JobRun(at, job_run) => world.step_job_run(index(at), job_run),
+            Lab2Event::Ask => sim.send_want_token(),
+            Lab2Event::Done(at, job) => sim.finish_work(index(at), job),
+            Lab2Event::Confirm(at, job) => sim.ask_members(index(at), job),
+            Lab2Event::JobRun(at, job_run) => sim.step_job_run(index(at), job_run),
         }
     }
 
-    fn act(world: &mut World<M>, fault: &Fault) {
-        world.act(fault);
+    fn act(sim: &mut World<M>, fault: &Fault) {
+        sim.act(fault);
     }
 
-    fn look_at(world: &mut World<M>, at: usize) {
-        world.look_at(at);
+    fn look_at(sim: &mut World<M>, at: usize) {
+        sim.look_at(at);
     }
 
-    fn resumed(world: &mut World<M>, at: usize, missed: MissedEvents) {
+    fn resumed(sim: &mut World<M>, at: usize, missed: MissedEvents) {
         if missed.moved {
-            world.report_link(at);
+            sim.report_link(at);
         }
         if missed.done {
-            world.nodes[at].own.job = None;
-            world.command(at, Command::WorkDone);
+            sim.nodes[at].own.job = None;
+            sim.command(at, Command::WorkDone);
         }
     }
 

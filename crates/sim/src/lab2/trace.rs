@@ -100,7 +100,7 @@ impl Recorder for Trace {
     }
 
     fn on_violation(&mut self, violation: &Violation) {
-        let (rule, what) = (violation.rule, &violation.what);
+        let (rule, what) = (violation.rule, &violation.details);
         let node = violation.node;
         self.add(violation.at, node, format_args!("!!! {rule}: {what}"));
         self.shared.borrow_mut().is_complete = true;
