@@ -31,7 +31,7 @@ impl Clock {
 
     pub(crate) fn advance_to(&mut self, to: Instant) {
         let by = to.since(self.0.monotonic);
-        self.0.wall += u64::try_from(by.as_nanos()).expect("scripts are short");
+        self.0.wall += u64::try_from(by.as_nanos()).expect("a short time");
         self.0.monotonic = self.0.monotonic.max(to);
     }
 }

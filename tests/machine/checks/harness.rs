@@ -186,7 +186,7 @@ impl Harness {
                 return;
             }
         }
-        panic!("the machine's time-outs have no end");
+        panic!("the timeouts have no end");
     }
 
     fn change_link(&mut self, change: &LinkChange) {
@@ -463,7 +463,7 @@ impl Harness {
 
     fn input_without_answer(&mut self, input: impl FnOnce(&mut Lab2, Now)) {
         let output = self.input(input);
-        assert!(output.frames.is_empty(), "it speaks on a link that is down");
+        assert!(output.frames.is_empty(), "it sends on a link that is down");
     }
 
     /// Gives the state machine an input, carries out its outputs by the contract, and asks the oracle.
@@ -497,7 +497,7 @@ impl Harness {
             if self.machine.asks_when_left() {
                 self.machine.handle_left(self.now);
             }
-            assert!(frames.len() < 16, "it never stops talking");
+            assert!(frames.len() < 16, "it sends without end");
         }
         while let Some(event) = self.machine.poll_event() {
             if let Event::StateChanged {

@@ -49,14 +49,14 @@ impl Jobs {
             return;
         };
         let asked = self.asked.filter(|asked| asked.id == id);
-        let asked = asked.expect("only what was asked for begins");
+        let asked = asked.expect("only a requested job begins");
         if self.begun == Some((id, asked.name)) {
             return;
         }
         self.begun = Some((id, asked.name));
         assert!(machine.may_use_token(), "it begins without the token");
         let is_known = stored.any(|it| it.stamp.name == asked.name && it.stamp.runner == me);
-        assert!(is_known, "it begins, and nothing of that is stored");
+        assert!(is_known, "it begins, and its stamp is not stored");
         let before = self.runs.insert(asked.name, now.monotonic);
         if let Some(before) = before.filter(|_| !asked.retry) {
             let age = now.monotonic.since(before);

@@ -142,7 +142,7 @@ impl Oracle {
     /// Checks section 2: the stored state only grows.
     pub(super) fn check_stored(&mut self, before: Durable, after: Durable) {
         if let Some(known) = before.known {
-            let now = after.known.expect("what was known stays known");
+            let now = after.known.expect("the known token stays known");
             assert!(!known.is_stronger_than(&now), "it forgot {known:?}");
         }
         let made = after.my_token_number.wrapping_sub(before.my_token_number);
@@ -161,8 +161,8 @@ impl Oracle {
         sent: Sent,
         now: Now,
     ) {
-        assert!(self.link_up, "it speaks on a link that is down");
-        let frame = Frame::decode(bytes).expect("a frame that nobody can read");
+        assert!(self.link_up, "it sends on a link that is down");
+        let frame = Frame::decode(bytes).expect("a frame that can be decoded");
         assert!(
             bytes.len() <= ETHERNET_HEADER_LEN + self.mtu,
             "{} bytes do not fit {}: {frame:?}",
@@ -177,7 +177,7 @@ impl Oracle {
         };
         self.lost_address = None;
         assert_eq!(frame.author, author);
-        assert_ne!(frame.destination, me, "it writes to itself");
+        assert_ne!(frame.destination, me, "it sends to itself");
         let told = match frame.message {
             Message::TakeToken { token, .. }
             | Message::TokenIsHere { token, .. }
@@ -185,7 +185,7 @@ impl Oracle {
             _ => None,
         };
         if let Some(token) = told {
-            let known = stored.known.expect("it tells of a token and stored none");
+            let known = stored.known.expect("a token is stored before it is sent");
             assert!(!token.is_stronger_than(&known), "{token:?} is not stored");
         }
         if sent == Sent::Failed {
@@ -234,7 +234,7 @@ impl Oracle {
                 let longest = longest.max(self.longest_sleep);
                 assert!(sleep <= longest, "it sleeps for {sleep:?}");
             }
-            None => assert!(!busy, "it sleeps for ever"),
+            None => assert!(!busy, "it has no deadline"),
         }
     }
 
@@ -280,7 +280,7 @@ impl Oracle {
         );
         assert!(
             !machine.may_use_token() || !(machine.is_paused() || machine.is_unfit()),
-            "it uses a token, and is to own nothing"
+            "it uses a token, although it must own nothing"
         );
     }
 
@@ -312,7 +312,7 @@ impl Oracle {
             assert_eq!(Some(until), machine.lease_until());
             return;
         }
-        assert!(!self.promised.is_empty(), "nobody has promised anything");
+        assert!(!self.promised.is_empty(), "no member has promised anything");
         assert!(
             until <= self.latest + self.longest_promise,
             "until {until:?} at {:?}",

@@ -13,7 +13,7 @@ use super::oracle::{Oracle, Output};
 /// The state machine before a frame.
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "five properties that know nothing of each other"
+    reason = "the flags are independent of each other"
 )]
 pub(super) struct Before {
     me: MacAddr,
@@ -63,7 +63,10 @@ impl Before {
         if output.has_lost_lease() {
             return;
         }
-        assert!(output.frames.is_empty(), "it answers what does not count");
+        assert!(
+            output.frames.is_empty(),
+            "it answers a frame that does not count"
+        );
         assert_eq!(machine.state(), self.state);
         assert_eq!(machine.members().len(), self.members);
         assert_eq!(machine.poll_timeout(), self.due);
@@ -173,7 +176,7 @@ impl Output {
 
     fn assert_answers(&self, kind: Kind, to: MacAddr) {
         let answers = self.frames.iter().any(|bytes| {
-            let frame = Frame::decode(bytes).expect("checked when it was sent");
+            let frame = Frame::decode(bytes).expect("every sent frame was decoded");
             frame.message.kind() == kind && frame.destination == to
         });
         assert!(answers, "{to} is not answered with {kind}");

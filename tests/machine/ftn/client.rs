@@ -178,8 +178,8 @@ impl ClientHarness {
         );
         for (to, bytes) in &done.sent {
             let is_server = (0..SERVERS).any(|index| server_address(index) == *to);
-            assert!(is_server, "it speaks to {to}");
-            let datagram = Datagram::decode(bytes).expect("it was seen to decode");
+            assert!(is_server, "it sends to {to}");
+            let datagram = Datagram::decode(bytes).expect("every sent datagram was decoded");
             self.id = datagram.header().from;
             if let Message::Request { msgnum, .. } | Message::Return { msgnum, .. } =
                 datagram.message()
@@ -219,7 +219,7 @@ impl ClientHarness {
         let is_live = matches!(self.client.standing(), Standing::Live { .. });
         assert_eq!(lease.is_some(), is_live, "a session is live by its lease");
         let holds = NAMES.iter().any(|name| self.client.holding(name).is_some());
-        assert!(is_live || !holds, "it holds what it has no lease for");
+        assert!(is_live || !holds, "it holds a token without a lease");
     }
 }
 

@@ -112,7 +112,7 @@ impl MessageContext {
     }
 
     /// Calls a function with the message.
-    #[expect(clippy::too_many_lines, reason = "an arm a kind of message")]
+    #[expect(clippy::too_many_lines, reason = "one arm for each kind of message")]
     pub(super) fn with<T>(&self, call: impl FnOnce(Message<'_>) -> T) -> T {
         let data = |entry: &ScriptedToken| entry.data.bytes(self.configuration);
         let name = |number: u8| NAMES[usize::from(number) % NAMES.len()];

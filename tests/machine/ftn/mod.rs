@@ -37,7 +37,7 @@ pub(crate) fn run_client(data: &[u8]) {
 }
 
 fn server_address(index: usize) -> SocketAddr {
-    let last = u8::try_from(index % SERVERS + 1).expect("there are few");
+    let last = u8::try_from(index % SERVERS + 1).expect("the index is small");
     ([10, 0, 0, last], 7000).into()
 }
 
@@ -49,7 +49,7 @@ fn servers() -> Servers {
     let lines = ["a:7000", "b:7000", "c:7000"];
     let servers = lines.iter().enumerate();
     let servers = servers.map(|(index, line)| (*line, server_address(index)));
-    Servers::new(servers).expect("there are three")
+    Servers::new(servers).expect("three servers")
 }
 
 /// Returns the bytes of a datagram; `None` if it cannot be encoded.
@@ -70,7 +70,7 @@ fn split_into_datagrams(bytes: Vec<u8>, content: u64) -> Vec<Vec<u8>> {
         return vec![bytes];
     }
     let header = Datagram::decode(&bytes).expect("it was encoded").header();
-    let parts = i32::try_from(bytes.len().div_ceil(PART)).expect("it is not so long");
+    let parts = i32::try_from(bytes.len().div_ceil(PART)).expect("a small number of parts");
     let pieces = (0..parts).zip(bytes.chunks(PART)).map(|(part, bytes)| {
         let message = Message::Part {
             content: i64::try_from(content).unwrap_or_default(),
@@ -80,7 +80,7 @@ fn split_into_datagrams(bytes: Vec<u8>, content: u64) -> Vec<Vec<u8>> {
         };
         let datagram = Datagram::new(header, message);
         let mut bytes = vec![0; datagram.encoded_len()];
-        datagram.encode(&mut bytes).expect("it is legal");
+        datagram.encode(&mut bytes).expect("a valid message");
         bytes
     });
     pieces.collect()
@@ -123,7 +123,7 @@ where
             return done;
         };
         let bytes = &buf[..transmit.len];
-        Datagram::decode(bytes).expect("what it sends decodes");
+        Datagram::decode(bytes).expect("a datagram that can be decoded");
         let sent = if refuses {
             Sent::Failed
         } else {

@@ -126,7 +126,7 @@ impl ServerHarness {
         };
         let durable = Durable::default();
         let mut this = Self {
-            server: Server::new(options, servers(), 0, durable, 7).expect("they can work"),
+            server: Server::new(options, servers(), 0, durable, 7).expect("valid options"),
             options,
             clock: Clock::new(),
             latest: 0,
@@ -151,7 +151,7 @@ impl ServerHarness {
             Step::Restart => {
                 let seed = self.clock.0.wall;
                 self.server = Server::new(self.options, servers(), 0, self.durable, seed)
-                    .expect("they worked before");
+                    .expect("the same valid options");
                 self.input(None, |server, now| server.handle_link(now, Net::Up));
             }
             Step::ShutDown => {
@@ -191,7 +191,7 @@ impl ServerHarness {
         if let Some(durable) = done.stored {
             assert!(
                 durable.configuration >= self.durable.configuration,
-                "it never goes back"
+                "the stored configuration goes back"
             );
             self.check_step(from, durable.configuration);
             self.durable = durable;
@@ -209,7 +209,7 @@ impl ServerHarness {
         // Sessions that hold a token or wait for it take more.
         assert!(
             snapshot.memory_bytes == least || sessions > 0 && snapshot.memory_bytes > least,
-            "its memory is counted: {} are {least} or more",
+            "the counted memory is wrong: {} are {least} or more",
             snapshot.memory_bytes
         );
         // Another leader's list may be longer, because its options may differ.
@@ -253,7 +253,7 @@ impl ServerHarness {
         let sessions = self.snapshot().sessions;
         let mut strange = 0;
         for (to, bytes) in sent {
-            let datagram = Datagram::decode(bytes).expect("it was seen to decode");
+            let datagram = Datagram::decode(bytes).expect("every sent datagram was decoded");
             if let Message::Config { .. } = datagram.message()
                 && datagram.header().to != 0
             {
@@ -266,7 +266,7 @@ impl ServerHarness {
                     .any(|(_, address)| address == to);
             if !is_known {
                 strange += 1;
-                assert_eq!(Some(*to), from, "it speaks to one that has not spoken");
+                assert_eq!(Some(*to), from, "it sends to a peer that has not sent");
                 assert!(
                     bytes.len() <= 26 + SERVERS,
                     "{} bytes for a stranger",

@@ -87,7 +87,7 @@ pub(super) trait TestedMachine {
             let Some(due) = self.due().filter(|due| *due <= end) else {
                 break;
             };
-            assert!(calls < 100_000, "it wants to be called without end");
+            assert!(calls < 100_000, "its timeouts have no end");
             self.clock().advance_to(due);
             self.wake();
         }

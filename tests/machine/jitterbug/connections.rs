@@ -19,7 +19,7 @@ pub(super) enum ConnectionState {
 
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "facts that know nothing of each other"
+    reason = "the flags are independent of each other"
 )]
 #[derive(Debug)]
 pub(super) struct Connection {

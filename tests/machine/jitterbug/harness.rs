@@ -26,7 +26,7 @@ const JAMMED_BYTES_MAX: usize = 12;
 
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "facts that know nothing of each other"
+    reason = "the flags are independent of each other"
 )]
 pub(super) struct Harness {
     pub node: Jitterbug,
@@ -65,7 +65,7 @@ impl Harness {
             tcp_port: 7001,
         };
         let mut this = Self {
-            node: Jitterbug::new(options, 7).expect("they can work"),
+            node: Jitterbug::new(options, 7).expect("valid options"),
             is_ipv6: choices.is_ipv6,
             clock: Clock::new(),
             network,
@@ -141,7 +141,7 @@ impl Harness {
             let Some(due) = self.node.poll_timeout().filter(|due| *due <= end) else {
                 break;
             };
-            assert!(calls < 100_000, "it wants to be called without end");
+            assert!(calls < 100_000, "its timeouts have no end");
             self.clock.advance_to(due);
             self.wake();
         }
@@ -297,7 +297,7 @@ impl Harness {
             assert_eq!(
                 connection.state,
                 ConnectionState::Open,
-                "it writes behind its end"
+                "it writes after its end"
             );
             connection.written.extend_from_slice(&buf[..count]);
         }
@@ -315,7 +315,7 @@ impl Harness {
         }
         let event = StreamEvent::Received { bytes, end };
         let used = self.node.handle_stream(self.clock.0, id, event);
-        assert!(used <= bytes.len(), "it uses more than there is");
+        assert!(used <= bytes.len(), "it uses more bytes than it got");
         connection.used += used;
     }
 
@@ -330,7 +330,7 @@ impl Harness {
     }
 
     pub(super) fn own_id(&self) -> TokenId {
-        TokenId::new(self.node.standing().token_id, true).expect("it is legal")
+        TokenId::new(self.node.standing().token_id, true).expect("a valid message")
     }
 }
 

@@ -138,7 +138,7 @@ impl Harness {
         let dropped = dropped.filter(|event| matches!(event, Event::Dropped { .. }));
         let dropped = u64::try_from(dropped.count()).expect("it is small");
         let counted = datagrams_heard(self.node.counters()) - before + dropped - done.reset;
-        assert_eq!(counted, u64::from(is_heard), "how often it is counted");
+        assert_eq!(counted, u64::from(is_heard), "it is counted once");
     }
 
     fn accept(&mut self, from: u8) -> StreamId {

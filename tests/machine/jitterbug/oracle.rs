@@ -55,8 +55,8 @@ pub(super) struct Oracle {
 
 impl Oracle {
     pub(super) fn on_sent(&mut self, node: &Jitterbug, to: IpAddr, bytes: &[u8]) {
-        assert!(node.address().is_some(), "it speaks without a network");
-        assert!(!node.is_finished(), "it speaks after its end");
+        assert!(node.address().is_some(), "it sends without a network");
+        assert!(!node.is_finished(), "it sends after its end");
         if !is_tr1(bytes) {
             return self.event_counts.count("tr2_sent");
         }
@@ -207,7 +207,7 @@ impl Oracle {
             };
             assert!(
                 !self.lost.contains(&token_id),
-                "a token that is not its own"
+                "it passes a token that another node may have"
             );
             let is_given = connection.state == ConnectionState::Finished;
             self.offered.insert(id, (token_id, is_given));
@@ -223,9 +223,12 @@ impl Oracle {
             "it uses a token that another may have"
         );
         let passing = connections.open().any(|(_, it)| !it.is_inbound);
-        assert!(!passing || !node.may_use_token(), "it gives what it uses");
+        assert!(
+            !passing || !node.may_use_token(),
+            "it passes a token that it uses"
+        );
         let takes = connections.inbound().any(|it| !it.written.is_empty());
-        assert!(!passing || !takes, "it gives and takes");
+        assert!(!passing || !takes, "it passes and accepts at the same time");
     }
 
     fn check_connections(node: &Jitterbug, connections: &Connections, done: &Outputs) {
@@ -295,5 +298,5 @@ pub(super) fn acknowledged_id(connection: &Connection) -> u32 {
     let whole = wire::whole(&connection.brought, answer.unwrap_or_default());
     whole
         .filter(|_| connection.has_ended)
-        .expect("it acknowledges a token that did not come whole")
+        .expect("it acknowledges only a complete token")
 }

@@ -81,7 +81,9 @@ pub(super) fn is_apart(terms: &Terms) -> bool {
 pub(super) fn tp6(terms: Terms) -> Vec<u8> {
     let message = Message::Tp6 { terms };
     let mut bytes = vec![0; message.encoded_len()];
-    message.encode(&mut bytes).expect("there is room");
+    message
+        .encode(&mut bytes)
+        .expect("the buffer is long enough");
     bytes
 }
 
@@ -115,7 +117,9 @@ pub(super) fn tp4(nodes: &[Node]) -> Vec<u8> {
     let node_list = nodes.into();
     let message = Message::Tp4 { node_list };
     let mut bytes = vec![0; message.encoded_len()];
-    message.encode(&mut bytes).expect("there is room");
+    message
+        .encode(&mut bytes)
+        .expect("the buffer is long enough");
     bytes
 }
 

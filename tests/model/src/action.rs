@@ -7,7 +7,7 @@ use crate::state::{FlyingFrame, Ring};
 
 /// An event. Nodes and frames are given by their indexes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs, reason = "fields that say themselves what they are")]
+#[allow(missing_docs, reason = "the names of the fields explain them")]
 pub enum Action {
     /// Delivers a frame; the link may refuse the answers.
     Deliver { frame: usize, refused: bool },

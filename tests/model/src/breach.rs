@@ -9,7 +9,7 @@ use crate::notation;
 
 /// A broken rule. Nodes are given by their indexes, from 0.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Error)]
-#[allow(missing_docs, reason = "fields that say themselves what they are")]
+#[allow(missing_docs, reason = "the names of the fields explain them")]
 pub enum Breach {
     /// Section 5, 1: two nodes hold equal tokens.
     #[error("{} both hold {}", both(.nodes), show(.token))]

@@ -8,7 +8,7 @@ use ring_codec::lab2::{Frame, Message, Token};
 /// # Panics
 /// If there are more than 254 nodes.
 pub(crate) fn mac(at: usize) -> MacAddr {
-    let last = u8::try_from(at + 1).expect("a handful of nodes");
+    let last = u8::try_from(at + 1).expect("at most 254 nodes");
     MacAddr([2, 0, 0, 0, 0, last])
 }
 

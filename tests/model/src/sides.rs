@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn three_nodes_can_be_parted_in_five_ways() {
+    fn three_nodes_have_five_splits() {
         let all = all(3);
         let shown: Vec<String> = all.iter().map(|sides| show(sides)).collect();
         assert_eq!(

@@ -95,7 +95,7 @@ impl World {
         let now = self.now;
         let place = usize::try_from(request).unwrap_or(usize::MAX);
         let Some(asked) = self.system.clients.asked.get_mut(place) else {
-            let what = format!("it answers {request}, which nobody has asked for");
+            let what = format!("it answers {request}, which is not a request");
             return self.report_at(at, Rule::Answered, what);
         };
         let before = asked.answer.replace(answer);

@@ -254,7 +254,7 @@ impl World {
         let holds = self.holds(at) && passed.is_none() && sequence == highest;
         // A token that was held may have been overtaken in the same loop iteration.
         if !holds && !own.process.input.has_lost {
-            let what = format!("it uses {sequence}, had {highest}, and has passed {passed:?} on");
+            let what = format!("it uses {sequence}, had {highest}, and has passed on {passed:?}");
             self.system.findings.report(now, Some(at), Rule::Use, what);
         }
     }

@@ -186,14 +186,14 @@ impl Schedule {
         }
         let ids: BTreeSet<u32> = self.ids.iter().copied().collect();
         let list = self.list(None).filter(|_| ids.len() == nodes);
-        let list = list.ok_or("ids are more than 0, and each is there once")?;
+        let list = list.ok_or("ids must be positive and different")?;
         let options = self.options(0);
         options.check(&list).map_err(|error| error.to_string())?;
         for action in &self.actions {
             if let Fault::System(SystemFault::List { node, lacks }) = action.fault
                 && lacks == Some(node)
             {
-                return Err("a node is in its own list".into());
+                return Err("a list must contain its own node".into());
             }
         }
         faults::check(self, MAX_RATE)

@@ -188,7 +188,7 @@ impl System for AndrewsSystem {
 
     fn observed(&mut self, moment: Moment, own: &mut NodeData, event: &Event) {
         let Moment { at, node } = moment;
-        self.trace.note(at, || format!("n{node} tells {event:?}"));
+        self.trace.note(at, || format!("n{node} reports {event:?}"));
         self.on_event(at, own, node, event);
     }
 

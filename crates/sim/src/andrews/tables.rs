@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_not_seen_the_row_writes_nothing() {
+    fn a_node_that_has_not_read_the_row_writes_nothing() {
         let mut tables = two();
         let before = format!("{tables:?}");
         for (own, stale) in [
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_that_is_older_or_of_another_holder_writes_no_post() {
+    fn an_older_token_or_one_of_another_holder_writes_no_post() {
         let mut tables = two();
         let (first, next) = (1 << 32, (1 << 32) + 1);
         assert_eq!(post(&mut tables, 2, first, None), Outcome::Refused);

@@ -80,7 +80,7 @@ impl World {
         }
         self.system
             .trace
-            .note(now, || format!("n{at} is told {what:?}"));
+            .note(now, || format!("n{at} gets {what:?}"));
         self.input(at, |driver, now, environment| match what {
             HostInput::Command(command) => driver.command(now, command, environment),
             HostInput::Bound => driver.link_changed(now, Listening, environment),

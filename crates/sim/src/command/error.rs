@@ -8,7 +8,7 @@ use thiserror::Error;
 /// An error that ends `ring-sim`.
 #[derive(Debug, Error)]
 #[non_exhaustive]
-#[allow(missing_docs, reason = "fields that say themselves what they are")]
+#[allow(missing_docs, reason = "the names of the fields explain them")]
 pub enum Error {
     /// A file or directory cannot be written.
     #[error("cannot write {}: {source}; give a directory that can be written", path.display())]

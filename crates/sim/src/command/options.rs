@@ -203,7 +203,7 @@ impl Options {
         let is_ftn = self.system == SimulatedSystem::Ftn;
         let most = self.system.most_nodes();
         if self.nodes.is_some_and(|nodes| nodes > most as u64) {
-            let what = format!("a run of that system has at most {most} nodes");
+            let what = format!("a run of this system has at most {most} nodes");
             return Err(Error::Usage(what));
         }
         if !is_ftn && (self.servers.is_some() || self.clients.is_some()) {
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn the_declaration_is_sound() {
+    fn the_declaration_is_valid() {
         Options::command().debug_assert();
     }
 
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_is_taken() {
+    fn given_options_are_used() {
         let given = [
             "--seeds",
             "3..9",
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused_with_a_reason() {
+    fn invalid_options_are_refused_with_a_reason() {
         let cases = [
             (["--seed", "x"], "not a seed: give a whole number"),
             (["--seed", "-1"], "not a seed: give a whole number"),

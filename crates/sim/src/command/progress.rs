@@ -69,7 +69,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn what_is_left_is_taken_to_go_on_as_before() {
+    fn the_rest_is_estimated_from_the_elapsed_time() {
         assert_eq!(in_all(Duration::from_secs(3), 10, 200), 60);
         assert_eq!(in_all(Duration::from_secs(3), 200, 200), 3);
         assert_eq!(in_all(Duration::ZERO, 0, 200), 0);

@@ -53,22 +53,22 @@ impl SystemCommand for Spoilt {
 /// Returns whether no rule was broken, and the output.
 fn sim<S: SystemCommand>(arguments: &str) -> Result<(bool, String), Error> {
     let given = ["sim"].into_iter().chain(arguments.split(' '));
-    let options = Options::try_parse_from(given).expect("a command line that can be read");
+    let options = Options::try_parse_from(given).expect("a valid command line");
     let mut printed = Vec::new();
     let whole = system::run::<S>(&options, &mut printed)?;
-    let printed = String::from_utf8(printed).expect("people can read it");
+    let printed = String::from_utf8(printed).expect("UTF-8 output");
     Ok((whole, printed))
 }
 
 fn read(path: &Path) -> Schedule {
-    super::files::read_schedule(path).expect("a schedule that was kept")
+    super::files::read_schedule(path).expect("a kept schedule")
 }
 
 /// A seed that changes nodes' addresses, with other faults.
 const SEED: &str = "--seed 4 --nodes 3 --time 60s --faults crash,drop,address";
 
 #[test]
-fn what_fails_is_shrunk_printed_and_kept_and_still_fails() {
+fn a_failing_schedule_is_shrunk_printed_and_kept_and_still_fails() {
     let directory = tempfile::tempdir().unwrap();
     let keep = directory.path().display();
     let (whole, printed) = sim::<Spoilt>(&format!("{SEED} --record {keep}")).unwrap();
@@ -106,7 +106,7 @@ fn equal_seeds_have_equal_fingerprints() {
 }
 
 #[test]
-fn of_many_seeds_each_that_fails_is_named() {
+fn each_failing_seed_of_many_is_named() {
     let directory = tempfile::tempdir().unwrap();
     let keep = directory.path().display();
     let many = SEED.replace("--seed 4", "--seeds 3..6");
@@ -125,7 +125,7 @@ fn of_many_seeds_each_that_fails_is_named() {
 }
 
 #[test]
-fn a_file_that_is_no_schedule_is_refused_with_a_reason() {
+fn an_invalid_schedule_is_refused_with_a_reason() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.json");
     let refused = || sim::<Lab2>(&format!("--schedule {}", path.display())).unwrap_err();
@@ -174,7 +174,7 @@ fn a_file_that_is_no_schedule_is_refused_with_a_reason() {
 }
 
 #[test]
-fn reports_name_only_counters_that_there_are() {
+fn reports_name_only_existing_counters() {
     fn filled<S: SystemCommand>() -> String {
         <S::Schedule as kernel::Schedule>::Stats::default().fill(S::REPORT)
     }
@@ -192,7 +192,7 @@ fn reports_name_only_counters_that_there_are() {
 }
 
 #[test]
-fn seeds_that_have_no_end_are_refused() {
+fn ranges_of_seeds_without_an_end_are_refused() {
     let refused = |seeds: &str| Options::try_parse_from(["sim", "--seeds", seeds]).is_err();
     assert!(refused("18446744073709551605..18446744073709551615") && refused("3..3"));
     assert!(!refused("0..1000000"));

@@ -60,7 +60,7 @@ impl Checks {
         match data_error {
             None => {}
             Some(DataError::Unknown) => {
-                let what = format!("t{token} has data that nobody wrote: '{shown}'");
+                let what = format!("t{token} has data that no client wrote: '{shown}'");
                 self.findings.report(at, Some(node), Rule::Update, what);
             }
             Some(DataError::Lost {

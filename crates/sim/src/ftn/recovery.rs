@@ -298,7 +298,7 @@ impl World {
         let crashed = self.now;
         // A split vote may take longer.
         let Some(took) = self.run_until(limit, |sim| sim.leader().is_some()) else {
-            let what = format!("nobody leads {limit:?} after the crash of n{leader}");
+            let what = format!("no server leads {limit:?} after the crash of n{leader}");
             self.report(Rule::OneLeader, &what);
             return;
         };

@@ -16,7 +16,7 @@ pub fn run(settings: &Settings) -> Outcome {
 
 impl Run for Schedule {
     fn play(&self, trace: Trace) -> (Outcome, Vec<String>) {
-        let process_options = ProcessOptions::of(self).expect("a sound schedule has servers");
+        let process_options = ProcessOptions::of(self).expect("a valid schedule has servers");
         let mut sim = World::of(self, process_options);
         sim.system.trace = trace;
         if self.is_scarce() {

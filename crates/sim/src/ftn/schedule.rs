@@ -181,7 +181,9 @@ impl Schedule {
             ));
         }
         if !self.stay_dead.is_empty() {
-            return Err("all servers and clients are started again".into());
+            return Err(
+                "stay_dead must be empty: all servers and clients are started again".into(),
+            );
         }
         for server in 0..self.servers {
             let options = self.options_of(server).check(self.servers);
@@ -190,7 +192,7 @@ impl Schedule {
         for action in &self.actions {
             match action.fault {
                 Fault::System(SystemFault::Doom { us, .. }) if us > MAX_TIME_US => {
-                    return Err("nothing lasts more than a year".into());
+                    return Err("a time of more than a year".into());
                 }
                 Fault::System(
                     SystemFault::Run { token, .. }
@@ -199,7 +201,7 @@ impl Schedule {
                     | SystemFault::Update { token, .. }
                     | SystemFault::Cancel { token, .. },
                 ) if token >= TOKENS => {
-                    return Err(format!("tokens are numbered below {TOKENS}"));
+                    return Err(format!("token numbers must be below {TOKENS}"));
                 }
                 _ => {}
             }

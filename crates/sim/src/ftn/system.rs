@@ -154,8 +154,8 @@ impl System for FtnSystem {
             return;
         }
         self.trace.note(at, || match event {
-            Event::Server(event) => format!("n{node} tells {event:?}"),
-            Event::Client(event) => format!("n{node} tells {event:?}"),
+            Event::Server(event) => format!("n{node} reports {event:?}"),
+            Event::Client(event) => format!("n{node} reports {event:?}"),
         });
         match (event, &mut own.kind) {
             (Event::Server(event), Kind::Server(_)) => self.on_server_event(moment, own, event),

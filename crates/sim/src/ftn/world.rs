@@ -192,7 +192,7 @@ impl World {
         let now = self.now;
         self.system
             .trace
-            .note(now, || format!("n{at} is told {command:?}"));
+            .note(now, || format!("n{at} gets {command:?}"));
         self.input(at, |driver, now, environment| {
             driver.command(now, command, environment);
         });

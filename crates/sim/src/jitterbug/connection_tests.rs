@@ -43,7 +43,7 @@ fn ring(nodes: usize, seed: u64, padding: usize) -> World {
         stay_dead: Vec::new(),
         actions: Vec::new(),
     };
-    schedule.check().expect("a sound schedule");
+    schedule.check().expect("a valid schedule");
     let mut sim = World::of(&schedule);
     for at in 0..nodes {
         sim.start(at);
@@ -109,7 +109,7 @@ fn a_reset_after_any_byte_costs_a_pass_and_nothing_else() {
         assert_eq!(costs, byte < whole, "a reset after {byte} bytes");
         sim.apply_stream_fault(&fault.end());
         let goes_on = await_all_lead(&mut sim);
-        assert!(goes_on.is_some(), "a reset after {byte} bytes is for good");
+        assert!(goes_on.is_some(), "a reset after {byte} bytes lasts");
         check(&sim, &format!("a reset after {byte} bytes"));
     }
 }
@@ -139,7 +139,7 @@ fn short_cuts_exchange_no_bytes() {
 /// Each connection stalls after some bytes. If its kernel gives up, the giver learns of it before the end of the
 /// pass.
 #[test]
-fn a_kernel_gives_up_what_nobody_acknowledges() {
+fn a_kernel_gives_up_a_connection_without_acknowledgements() {
     let missed_early = |patience: Option<Duration>| -> u64 {
         let counts = (0..20).map(|seed| {
             let mut sim = ring(2, seed, 0);
@@ -159,7 +159,7 @@ fn a_kernel_gives_up_what_nobody_acknowledges() {
 }
 
 #[test]
-fn a_connection_that_nobody_answers_is_given_up() {
+fn an_unanswered_connection_is_given_up() {
     let mut sim = ring(2, 1, 0);
     let before = missed(&sim);
     let fault = StreamFault::Unanswered { rate: 1_000 };
@@ -171,13 +171,13 @@ fn a_connection_that_nobody_answers_is_given_up() {
     sim.run(2 * PASS);
     assert_eq!(done(&sim), before);
     sim.apply_stream_fault(&fault.end());
-    let took = await_all_lead(&mut sim).expect("it is tried again");
+    let took = await_all_lead(&mut sim).expect("the pass is repeated");
     assert!(took < 2 * PASS, "{took:?}");
     check(&sim, "no answer");
 }
 
 #[test]
-fn hundreds_of_strangers_keep_nobody_from_the_token_for_long() {
+fn hundreds_of_strangers_delay_the_token_only_for_a_short_time() {
     let mut sim = ring(3, 1, 0);
     for at in 0..sim.len() {
         for _ in 0..100 {

@@ -69,7 +69,8 @@ impl JitterbugSystem {
             Event::Passed { to } => {
                 counters.passes_done += 1;
                 if !self.has_taken(own.id, node, to.ip) {
-                    let what = format!("it gave {} to {}, who has not taken it", own.id, to.ip);
+                    let what =
+                        format!("it gave {} to {}, which has not accepted it", own.id, to.ip);
                     self.checks
                         .findings
                         .report(at, Some(node), Rule::Chain, what);
@@ -112,7 +113,10 @@ impl JitterbugSystem {
             .received
             .is_some_and(|since| at.saturating_sub(since) < 2 * renew_timeout);
         if is_followed && self.checks.tokens.is_lone(rival) {
-            let what = format!("it gives {} to {rival}, which one node has had", own.id);
+            let what = format!(
+                "it gives {} to {rival}, which only one node has had",
+                own.id
+            );
             let checks = &mut self.checks;
             let excuse = checks.tokens.excuse(rival).or(checks.tokens.excuse(own.id));
             checks

@@ -5,7 +5,7 @@ use super::outcome::Excuse;
 /// The facts that void promises.
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "facts that know nothing of each other"
+    reason = "the flags are independent of each other"
 )]
 #[derive(Debug, Default)]
 pub(super) struct Exemptions {

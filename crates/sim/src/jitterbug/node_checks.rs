@@ -155,7 +155,7 @@ impl World {
         };
         let stood = node.clock.monotonic(now).since(since);
         if stood >= self.system.options_of(at).stall() && node.own.stalls == stalls {
-            let what = format!("it stood still for {stood:?}");
+            let what = format!("it was stalled for {stood:?}");
             let checks = &mut self.system.checks;
             checks.findings.report(now, Some(at), Rule::Stall, what);
         }

@@ -197,7 +197,7 @@ impl World {
             leads(sim).is_some()
         });
         let Some(leader) = leads(self).filter(|_| found.is_some()) else {
-            let what = format!("nobody uses the token: {}", self.describe_nodes());
+            let what = format!("no node uses the token: {}", self.describe_nodes());
             self.report(Rule::Settled, what);
             return false;
         };

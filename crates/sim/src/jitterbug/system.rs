@@ -201,7 +201,7 @@ impl System for JitterbugSystem {
 
     fn observed(&mut self, moment: Moment, own: &mut NodeData, event: &Event) {
         let Moment { at, node } = moment;
-        self.trace.note(at, || format!("n{node} tells {event:?}"));
+        self.trace.note(at, || format!("n{node} reports {event:?}"));
         self.on_event(at, own, node, event);
     }
 

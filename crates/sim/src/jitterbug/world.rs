@@ -93,7 +93,7 @@ impl World {
         }
         self.system
             .trace
-            .note(now, || format!("n{at} is told {what:?}"));
+            .note(now, || format!("n{at} gets {what:?}"));
         self.input(at, |driver, now, environment| match what {
             HostInput::Command(command) => driver.command(now, command, environment),
             HostInput::Network(net) => driver.link_changed(now, net, environment),

@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_deadline_is_met_at_the_first_moment_that_the_clock_shows_it() {
+    fn a_deadline_comes_at_the_first_time_at_which_the_clock_shows_it() {
         for rate in [0, 1, -1, 137, -9_999, 10_000] {
             let mut clock = Clock::new(12_345);
             clock.set_rate(1_000, rate);

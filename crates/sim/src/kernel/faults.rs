@@ -19,10 +19,7 @@ const MS: u64 = 1_000_000;
 
 /// A fault or an action, either common or of one system.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(
-    untagged,
-    expecting = "there is no such fault, or a field of it is missing or wrong"
-)]
+#[serde(untagged, expecting = "unknown fault, or a field is missing or wrong")]
 pub enum Fault<W> {
     /// A fault of one system.
     System(W),
@@ -246,11 +243,11 @@ where
         time_us, actions, ..
     } = schedule.parts();
     if time_us > MAX_TIME_US {
-        return Err("a run lasts a year at most".into());
+        return Err("a time of more than a year".into());
     }
     for Action { fault, .. } in actions {
         if !fault.is_among(schedule.nodes()) {
-            return Err(format!("there is no such node: {fault:?}"));
+            return Err(format!("unknown node: {fault:?}"));
         }
         if let Fault::Process(ProcessFault::Rate { millionths, .. }) = fault
             && millionths.unsigned_abs() > max_rate.unsigned_abs()

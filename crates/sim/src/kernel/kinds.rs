@@ -232,7 +232,10 @@ impl<K: Kind> fmt::Display for Faults<K> {
 }
 
 #[cfg(test)]
-#[expect(unreachable_pub, reason = "the macro makes what worlds export")]
+#[expect(
+    unreachable_pub,
+    reason = "the macro declares items that systems export"
+)]
 mod tests {
     kinds! {
         Drop(Drop) "drop" "Messages are lost.",
@@ -253,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_that_is_none_of_them_is_answered_with_all_of_them() {
+    fn an_unknown_kind_is_refused_with_a_list_of_all() {
         let error = "drop,gremlins".parse::<Faults>().unwrap_err();
         let all = "no fault 'gremlins': give all, none or some of drop, pause, run,";
         assert!(error.contains(all), "{error}");

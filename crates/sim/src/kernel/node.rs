@@ -31,7 +31,7 @@ pub type NodeEnvironment<'a, 'b, S> =
 /// A process, its state machine, and its place in the network.
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "facts that know nothing of each other"
+    reason = "the flags are independent of each other"
 )]
 pub struct Node<S: System> {
     /// The system's data of the node.

@@ -41,7 +41,7 @@ impl<P, A> Message<P, A> {
 
 /// An event; `E` are the events of one system.
 #[derive(Debug)]
-#[allow(missing_docs, reason = "fields that say themselves what they are")]
+#[allow(missing_docs, reason = "the names of the fields explain them")]
 pub enum Event<E, P, A> {
     /// A broadcast arrives at every node except its sender and `except`. Those are not reached, or by a separate event.
     All {

@@ -67,7 +67,7 @@ macro_rules! declare_faults {
     ) => {
         #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
         $(#[$meta])*
-        #[allow(missing_docs, reason = "fields that say themselves what they are")]
+        #[allow(missing_docs, reason = "the names of the fields explain them")]
         pub enum $name {
             $($(#[$doc])* $variant {
                 $($node: $crate::kernel::schedule::declare_faults!(@node $($node_ty)?),)*

@@ -36,7 +36,7 @@ macro_rules! counters {
     ) => {
         /// The counters of this system.
         #[derive(Debug, Clone, Default, PartialEq, Eq)]
-        #[allow(missing_docs, reason = "most names say all")]
+        #[allow(missing_docs, reason = "most names explain the counters")]
         pub struct Counters {
             $($(#[$sum_doc])* pub $sum: u64,)*
             $($(#[$most_doc])* pub $most: u64,)*
@@ -238,7 +238,10 @@ fn listed<'a>(counts: impl IntoIterator<Item = (impl Display, &'a u64)>) -> Stri
 }
 
 #[cfg(test)]
-#[expect(unreachable_pub, reason = "the macro makes what worlds export")]
+#[expect(
+    unreachable_pub,
+    reason = "the macro declares items that systems export"
+)]
 mod tests {
     use std::time::Duration;
 
@@ -251,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_grow_and_of_the_others_the_largest_counts() {
+    fn sums_are_added_and_the_largest_of_the_others_is_kept() {
         let mut all = Counters::default();
         assert_eq!(all.value("ready_after").unwrap(), "-");
         for ms in [700, 1_500, 3] {

@@ -123,7 +123,7 @@ impl Step {
 
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "facts that know nothing of each other"
+    reason = "the flags are independent of each other"
 )]
 #[derive(Debug, Default)]
 pub(super) struct End {

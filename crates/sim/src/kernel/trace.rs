@@ -60,7 +60,7 @@ mod tests {
         let lines = ["     2.500000 two", "     0.000003 three"];
         assert_eq!(trace.take(), lines.map(ToOwned::to_owned));
         let mut nobody_reads = Trace::default();
-        nobody_reads.note(1, || panic!("this is never put into words"));
+        nobody_reads.note(1, || panic!("no line is kept, so none is formatted"));
         assert!(nobody_reads.take().is_empty());
     }
 }

@@ -122,7 +122,7 @@ impl<M: Subject> World<M> {
         }
     }
 
-    #[expect(clippy::too_many_lines, reason = "an arm for each fault")]
+    #[expect(clippy::too_many_lines, reason = "one arm for each fault")]
     fn apply_node_fault(&mut self, fault: &Fault) {
         match *fault {
             Fault::Rate { node, millionths } => {

@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_excused_without_a_fault() {
+    fn without_a_fault_there_is_no_excuse() {
         let exemptions = Exemptions::default();
         assert!(
             !exemptions.may_repeat_identity(&token(A, 1))

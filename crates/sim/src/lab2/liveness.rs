@@ -152,7 +152,7 @@ impl<M: Subject> World<M> {
     fn await_promises(&mut self) {
         let usual = self.system.constants.waiter_timeout();
         if self.system.slowest > usual {
-            self.begin_phase("who was just started may promise again");
+            self.begin_phase("restarted members may promise again");
             self.run(self.system.slowest.min(usual * NO_PROMISE_TIMEOUTS_MAX));
         }
     }
@@ -169,7 +169,7 @@ impl<M: Subject> World<M> {
         if self.system.has_unresponsive_station || !self.live().any(|at| at == node) {
             return None;
         }
-        self.begin_phase("one node does not hear all");
+        self.begin_phase("one node misses frames or is slow");
         self.act(fault);
         self.run(self.bounds().waiter_timeout);
         Some(node)
@@ -214,7 +214,7 @@ impl<M: Subject> World<M> {
 
     /// Checks invariant 2. Returns the last time at which all tables were equal.
     fn await_one_owner(&mut self, bounds: &Bounds) -> Option<Duration> {
-        self.begin_phase("one owner is to remain");
+        self.begin_phase("one owner must remain");
         let begin = self.now();
         let mut limit = bounds.one_owner;
         // A handover to a station that never takes the token fails, re-creates the token and starts again.
@@ -284,8 +284,8 @@ impl<M: Subject> World<M> {
         };
         let owners: Vec<_> = self.system.owners.iter().filter_map(owner).collect();
         match owners.as_slice() {
-            [] => "nobody is owner".into(),
-            [one] => format!("{one} alone only lately, not"),
+            [] => "there is no owner".into(),
+            [one] => format!("{one} alone, but not long enough, not"),
             _ => owners.join(", "),
         }
     }
@@ -298,7 +298,7 @@ impl<M: Subject> World<M> {
         seen_equal: Option<Duration>,
         bounds: &Bounds,
     ) {
-        self.begin_phase("all tables are to be equal");
+        self.begin_phase("all tables must become equal");
         let from = seen_equal.unwrap_or(calm);
         while !self.over {
             if self.common_digest().is_some() {
@@ -346,7 +346,7 @@ impl<M: Subject> World<M> {
         self.live().find_map(|at| {
             let told = self.machine(at)?.lasting_troubles();
             let told = told.into_iter().find(is_over)?;
-            Some(format!("n{at} tells of {told:?}"))
+            Some(format!("n{at} reports {told:?}"))
         })
     }
 

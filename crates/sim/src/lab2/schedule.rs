@@ -113,7 +113,7 @@ impl Schedule {
                 Fault::Cut { .. } | Fault::Broadcast { .. } | Fault::Slow { .. }
             )
         {
-            return Err("what lasts is to be 'cut', 'broadcast' or 'slow'".into());
+            return Err("the lasting fault must be 'cut', 'broadcast' or 'slow'".into());
         }
         let bad = |action: &&Action| !action.fault.is_possible();
         if let Some(action) = self.actions.iter().find(bad) {
@@ -297,7 +297,7 @@ mod tests {
     #[test]
     fn a_schedule_is_read_as_it_was_written() {
         let schedule = Schedule {
-            about: "a made-up one".into(),
+            about: "an example".into(),
             seed: 7,
             nodes: 2,
             time_us: 1_000_000,

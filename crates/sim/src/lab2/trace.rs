@@ -57,12 +57,12 @@ impl Trace {
 
 impl Recorder for Trace {
     fn on_sent(&mut self, at: Duration, from: Option<usize>, frame: &[u8]) {
-        self.add(at, from, format_args!("says  {}", line(frame)));
+        self.add(at, from, format_args!("sends {}", line(frame)));
     }
 
     fn on_read(&mut self, at: Duration, node: usize, frame: &[u8], age: Duration) {
         let late = Late(age);
-        self.add(at, Some(node), format_args!("hears {}{late}", line(frame)));
+        self.add(at, Some(node), format_args!("reads {}{late}", line(frame)));
     }
 
     fn on_event(&mut self, at: Duration, node: usize, event: &Event) {

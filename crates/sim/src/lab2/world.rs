@@ -25,7 +25,7 @@ impl<M: Subject> World<M> {
     /// # Panics
     /// If there are more than 65,536, or the constants cannot work.
     pub fn new(nodes: usize, constants: Constants, seed: u64) -> Self {
-        assert!(nodes <= 1 << 16, "the world has room for 65,536 nodes");
+        assert!(nodes <= 1 << 16, "a simulation has at most 65,536 nodes");
         if let Err(error) = constants.check() {
             panic!("{error}");
         }

@@ -11,7 +11,7 @@ use ring_codec::lab2::Frame;
 fn sim(arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ring-sim"));
     command.args(arguments);
-    command.output().expect("it is built")
+    command.output().expect("ring-sim is built")
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -75,7 +75,7 @@ fn times_in_the_capture_are_nanoseconds_since_1970() {
 }
 
 #[test]
-fn the_capture_is_read_back_in_order_with_every_frame_that_was_sent() {
+fn the_capture_contains_every_sent_frame_in_order() {
     let directory = tempfile::tempdir().unwrap();
     let left = recorded(directory.path());
     let mut reader = PcapNgReader::new(left[0].as_slice()).unwrap();
@@ -102,7 +102,7 @@ fn the_capture_is_read_back_in_order_with_every_frame_that_was_sent() {
 }
 
 #[test]
-fn a_run_without_violations_ends_with_0_and_says_what_happened() {
+fn a_run_without_violations_ends_with_0_and_a_report() {
     let output = sim(&["--seed", "5", "--time", "20s", "--faults", "drop,pause"]);
     let printed = text(&output.stdout);
     assert_eq!(output.status.code(), Some(0), "{printed}");
@@ -119,7 +119,7 @@ fn a_run_without_violations_ends_with_0_and_says_what_happened() {
 }
 
 #[test]
-fn wrong_usage_ends_with_2_and_files_that_are_not_there_with_3() {
+fn wrong_usage_ends_with_2_and_missing_files_with_3() {
     let cases = [
         (&["--faults", "gremlins"][..], 2, "no fault 'gremlins'"),
         (&["--seeds", "5..5"], 2, "B must be more than A"),

@@ -9,7 +9,7 @@ macro_rules! schedules {
     ($schedule:ty; $($name:ident,)*) => {
         fn holds(text: &str) {
             let schedule: $schedule = serde_json::from_str(text).expect("a schedule");
-            schedule.check().expect("a sound one");
+            schedule.check().expect("a valid schedule");
             let outcome = replay(&schedule);
             assert_eq!(outcome.violations, [], "{}", schedule.about);
         }
@@ -22,7 +22,7 @@ macro_rules! schedules {
         )*
 
         #[test]
-        fn every_schedule_that_is_kept_is_run() {
+        fn every_kept_schedule_is_run() {
             crate::kept::all_are_run(file!(), &[$(stringify!($name)),*]);
         }
     };
@@ -33,10 +33,11 @@ pub(crate) use schedules;
 /// workspace.
 pub(crate) fn all_are_run(source: &str, names: &[&str]) {
     let source = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join(source);
-    let files = fs::read_dir(source.with_file_name("schedules")).expect("the schedules are there");
+    let files =
+        fs::read_dir(source.with_file_name("schedules")).expect("the directory of schedules");
     let kept: BTreeSet<String> = files
         .map(|file| {
-            let name = file.expect("it can be listed").file_name();
+            let name = file.expect("a directory entry").file_name();
             let name = name.to_string_lossy().into_owned();
             name.trim_end_matches(".json").to_owned()
         })

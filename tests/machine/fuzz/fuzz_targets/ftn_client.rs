@@ -3,7 +3,7 @@
 #![no_main]
 
 #[path = "../../ftn/mod.rs"]
-#[expect(dead_code, reason = "each of the two targets uses a half")]
+#[expect(dead_code, reason = "each of the two targets uses one half")]
 mod ftn;
 #[path = "../../script.rs"]
 mod script;

@@ -5,7 +5,7 @@ use super::node::ProgramAction;
 
 /// An event. Processes and datagrams are given by their indexes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs, reason = "fields that say themselves what they are")]
+#[allow(missing_docs, reason = "the names of the fields explain them")]
 pub enum Action {
     /// Delivers a datagram.
     Deliver { frame: usize },

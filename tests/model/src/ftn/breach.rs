@@ -6,7 +6,7 @@ use thiserror::Error;
 
 /// A broken promise. Nodes are given by their indexes, servers first.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Error)]
-#[allow(missing_docs, reason = "fields that say themselves what they are")]
+#[allow(missing_docs, reason = "the names of the fields explain them")]
 pub enum Breach {
     /// 1: a session that has ended has power over the token.
     #[error("at s{node} {session} holds the token, which is no session")]

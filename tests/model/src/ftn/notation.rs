@@ -10,7 +10,7 @@ use ring_proto::ftn::Servers;
 /// # Panics
 /// If there are more than 254 nodes.
 pub(super) fn address(node: usize, is_server: bool, life: u16) -> SocketAddr {
-    let last = u8::try_from(node + 1).expect("a handful of nodes");
+    let last = u8::try_from(node + 1).expect("at most 254 nodes");
     let port = if is_server { 7_000 } else { 20_000 + life };
     SocketAddr::from(([10, 0, 0, last], port))
 }

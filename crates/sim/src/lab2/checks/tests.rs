@@ -46,7 +46,7 @@ fn tenures_that_grow_break_nothing() {
 }
 
 #[test]
-fn an_identity_that_comes_again_is_found_even_after_other_chains() {
+fn a_repeated_identity_is_found_even_after_other_chains() {
     let again = [
         (0, token(5, 0, 1)),
         (1, token(6, 1, 1)),
@@ -59,13 +59,13 @@ fn an_identity_that_comes_again_is_found_even_after_other_chains() {
 }
 
 #[test]
-fn a_node_that_goes_back_is_found() {
+fn tenures_of_a_node_that_go_back_are_found() {
     let back = [(0, token(5, 0, 1)), (0, token(4, 1, 1))];
     assert_eq!(tenures(&back, None), [Rule::Growth]);
 }
 
 #[test]
-fn what_is_exempt_is_counted_and_not_reported() {
+fn exemptions_are_counted_and_not_reported() {
     let mut checks = Checks::default();
     checks.exemptions.on_address_shared(mac(0));
     let shared = token(5, 0, 1);
@@ -87,7 +87,7 @@ fn a_resource_refuses_weaker_tokens_and_equal_ones_of_two_nodes_are_found() {
 }
 
 #[test]
-fn what_is_told_before_it_is_stored_is_found() {
+fn a_token_that_is_sent_before_it_is_stored_is_found() {
     let digest = Digest { size: 1, hash: 2 };
     let told = |token: Token, durable: Durable| {
         let mut checks = Checks::default();
@@ -162,7 +162,7 @@ fn elected(knew: u64, after: u64, progress: u64) -> Vec<Rule> {
 }
 
 #[test]
-fn a_clock_takes_a_token_thirty_days_further_than_any_was_if_its_node_knows_of_one() {
+fn a_clock_takes_a_token_at_most_30_days_beyond_the_strongest_known_one() {
     let (strongest, days) = (CLOCK_PROGRESS_MIN + 7, 30 * 24 * 60 * 60 * 1_000_000_000);
     assert_eq!(elected(CLOCK_PROGRESS_MIN, strongest, strongest + days), []);
     let far = strongest + days + 2 * ELECTION_STEP_MAX;

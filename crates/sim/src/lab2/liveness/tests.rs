@@ -55,7 +55,7 @@ fn tables_that_stay_different_are_found() {
 }
 
 #[test]
-fn tables_that_were_equal_have_their_time_again() {
+fn tables_that_were_equal_get_the_same_time_again() {
     let (mut sim, bounds) = ring();
     sim.run(bounds.equal_tables);
     let seen = sim.now();

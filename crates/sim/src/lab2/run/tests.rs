@@ -32,7 +32,7 @@ fn shrunk(schedule: &Schedule, fails: impl FnMut(&Schedule) -> bool) -> Schedule
 }
 
 #[test]
-fn only_the_actions_nodes_and_time_that_it_takes_are_left() {
+fn only_the_necessary_actions_nodes_and_time_are_left() {
     let actions = (0..40).map(|n| {
         let node = usize::try_from(n % 6).unwrap();
         pause(1_000_000 * (n + 1), node)
@@ -50,13 +50,13 @@ fn only_the_actions_nodes_and_time_that_it_takes_are_left() {
 }
 
 #[test]
-fn what_does_not_fail_stays_as_it_is() {
+fn a_schedule_that_does_not_fail_is_unchanged() {
     let whole = schedule(vec![pause(7, 3)]);
     assert_eq!(shrunk(&whole, |_| false), whole);
 }
 
 #[test]
-fn nodes_above_one_that_goes_are_numbered_anew() {
+fn nodes_above_a_removed_one_are_renumbered() {
     let groups = Fault::Part {
         groups: vec![0, 1, 2, 3],
     };

@@ -34,7 +34,7 @@ fn the_promises_hold_under_all_faults() {
 common_tests! { run, 0..6, [] }
 
 #[test]
-fn without_faults_nothing_is_excused_and_every_request_is_done() {
+fn without_faults_there_is_no_excuse_and_every_request_is_done() {
     let life = [FaultKind::Post, FaultKind::Listen].into_iter().collect();
     for seed in 0..20 {
         let outcome = run(&settings(seed, life));

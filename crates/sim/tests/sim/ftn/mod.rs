@@ -33,7 +33,7 @@ fn the_promises_hold_under_all_faults() {
 common_tests! { run, 0..4, [Run, Hold] }
 
 #[test]
-fn without_faults_nothing_is_excused_but_updates_of_the_server_that_is_killed() {
+fn without_faults_only_updates_of_the_killed_server_are_excused() {
     for seed in 0..20 {
         let outcome = run(&settings(seed, Faults::NONE));
         assert_eq!(outcome.violations, [], "seed {seed}");

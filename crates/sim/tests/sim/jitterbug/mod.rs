@@ -29,7 +29,7 @@ fn the_promises_hold_under_all_faults() {
 common_tests! { run, 0..6, [] }
 
 #[test]
-fn without_faults_nothing_is_excused_and_no_pass_fails() {
+fn without_faults_there_is_no_excuse_and_no_pass_fails() {
     for seed in 0..20 {
         let outcome = run(&Settings {
             time: Duration::from_secs(5),

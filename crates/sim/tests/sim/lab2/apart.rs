@@ -53,7 +53,7 @@ fn work(sim: &mut World<Lab2>, time: Duration) -> u64 {
 }
 
 #[test]
-fn whatever_times_one_member_says_the_others_do_half_of_the_work_of_a_ring_of_equals() {
+fn with_any_times_of_one_member_the_others_do_half_the_work_of_equals() {
     let equal = critical_sections(100);
     assert!(equal > 600, "{equal}");
     for percent in [1, 2, 5, 9, 10, 30, 300, 1_000, 1_100, 3_000, 10_000] {
@@ -63,7 +63,7 @@ fn whatever_times_one_member_says_the_others_do_half_of_the_work_of_a_ring_of_eq
 }
 
 #[test]
-fn a_station_that_begs_and_takes_nothing_starves_no_work_that_needs_a_quorum() {
+fn a_station_that_never_takes_the_token_does_not_stop_work_that_needs_a_quorum() {
     let mut sim = three();
     sim.start_all();
     sim.run(2_000 * MS);

@@ -26,7 +26,7 @@ fn comes_with(kind: FaultKind) -> &'static [FaultKind] {
 }
 
 #[test]
-fn every_kind_of_fault_is_met_alone_and_survived() {
+fn every_kind_of_fault_takes_effect_alone_and_breaks_nothing() {
     for &kind in FaultKind::ALL {
         let runs: Vec<_> = (0..3)
             .map(|seed| run::<Lab2>(&settings(seed, Faults::only(kind))))
@@ -51,7 +51,7 @@ fn every_kind_of_fault_is_met_alone_and_survived() {
 }
 
 #[test]
-fn without_faults_there_is_one_election_and_no_other_trouble() {
+fn without_faults_there_is_one_election_and_no_other_event() {
     let outcome = run::<Lab2>(&settings(1, Faults::NONE));
     assert_eq!(outcome.violations, []);
     let stats = outcome.stats;

@@ -50,7 +50,7 @@ fn is_quiet(sim: &World<Lab2>) -> bool {
 }
 
 #[test]
-fn a_deaf_member_is_told_of_by_all_that_hear_it() {
+fn all_members_report_a_deaf_one() {
     let mut sim = ring(4);
     assert!(is_quiet(&sim));
     let deaf = |deaf| Fault::Deaf { node: 2, deaf };
@@ -63,7 +63,7 @@ fn a_deaf_member_is_told_of_by_all_that_hear_it() {
 }
 
 #[test]
-fn an_owner_that_one_member_does_not_hear_is_told_of_by_that_one() {
+fn a_member_reports_an_owner_that_it_does_not_hear() {
     let mut sim = ring(4);
     want(&mut sim, 60_000_000);
     sim.run(1_000 * MS);
@@ -76,7 +76,7 @@ fn an_owner_that_one_member_does_not_hear_is_told_of_by_that_one() {
 }
 
 #[test]
-fn answers_that_take_longer_than_offers_last_are_told_of() {
+fn answers_that_come_after_the_offer_has_ended_are_reported() {
     let mut sim = ring(3);
     let by_us = 20_000;
     let jitter_us = 0;
@@ -87,7 +87,7 @@ fn answers_that_take_longer_than_offers_last_are_told_of() {
 
 /// Its acknowledgements leave when their givers may have re-created the token.
 #[test]
-fn a_member_that_is_too_slow_to_say_in_time_that_it_took_the_token_tells_of_itself() {
+fn a_member_that_acknowledges_the_token_too_late_reports_itself() {
     let mut sim = ring(3);
     let slow = |turn_us| Fault::Slow { node: 1, turn_us };
     let such = |it: &Trouble| matches!(it, Trouble::TakenLate { .. });
@@ -100,7 +100,7 @@ fn a_member_that_is_too_slow_to_say_in_time_that_it_took_the_token_tells_of_itse
 
 /// The parts of their tables are longer than the network carries.
 #[test]
-fn tables_that_cannot_become_equal_are_told_of() {
+fn tables_that_cannot_become_equal_are_reported() {
     let mut sim = ring(4);
     sim.kill(3);
     let (first, count, spoke) = (0, 100, false);
@@ -125,7 +125,7 @@ fn tables_that_cannot_become_equal_are_told_of() {
 }
 
 #[test]
-fn a_node_that_can_send_nothing_tells_of_itself() {
+fn a_node_that_cannot_send_reports_itself() {
     let mut sim = ring(4);
     let refuse = |of_1000| Fault::Refuse { node: 2, of_1000 };
     let such = |it: &Trouble| matches!(it, Trouble::CannotSend);
@@ -140,7 +140,7 @@ fn a_node_that_can_send_nothing_tells_of_itself() {
 }
 
 #[test]
-fn a_node_that_no_broadcast_reaches_tells_of_itself_and_is_named_by_the_others() {
+fn a_node_without_broadcasts_reports_itself_and_the_others_report_it() {
     let mut sim = ring(4);
     let lose = |lost| Fault::Broadcast { node: 2, lost };
     sim.act(&lose(true));
@@ -158,7 +158,7 @@ fn a_node_that_no_broadcast_reaches_tells_of_itself_and_is_named_by_the_others()
 }
 
 #[test]
-fn a_member_whose_times_are_far_from_the_rings_is_told_of_by_all() {
+fn all_members_report_one_whose_times_are_far_from_the_rings() {
     for percent in [1, 10_000] {
         let mut sim = ring(4);
         let (node, expect) = (2, None);
@@ -175,7 +175,7 @@ fn a_member_whose_times_are_far_from_the_rings_is_told_of_by_all() {
 }
 
 #[test]
-fn a_ring_in_which_no_quorum_is_possible_says_so() {
+fn a_ring_without_a_possible_quorum_reports_it() {
     let constants = Constants {
         expect: Some(4),
         ..Constants::default()
@@ -197,7 +197,7 @@ fn a_ring_in_which_no_quorum_is_possible_says_so() {
 }
 
 #[test]
-fn an_interface_that_no_promise_fits_is_told_of_by_all() {
+fn all_members_report_an_interface_that_no_promise_fits() {
     let mut sim = ring(4);
     let set = |mtu| Fault::Mtu { node: 2, mtu };
     after(&mut sim, &set(68), 3_000);
@@ -208,7 +208,7 @@ fn an_interface_that_no_promise_fits_is_told_of_by_all() {
 
 /// It receives an answer now and then. It must not stand for election while there is an owner, even if it is late.
 #[test]
-fn a_node_that_no_broadcast_reaches_destroys_nobodys_token() {
+fn a_node_without_broadcasts_destroys_no_token() {
     let constants = Constants {
         idle_hold: ring_proto::lab2::FOREVER,
         ..Constants::default()
@@ -230,14 +230,14 @@ fn a_node_that_no_broadcast_reaches_destroys_nobodys_token() {
 
 /// The two take each other's frames for their own. The others name them by their IPs.
 #[test]
-fn an_address_of_two_stations_is_told_of_by_both_and_by_others() {
+fn all_members_report_an_address_of_two_stations() {
     let mut sim = ring(4);
     after(&mut sim, &Fault::Twin { node: 3, of: 2 }, 3_000);
     all_tell(&sim, 0..4, |it| matches!(it, Trouble::AddressShared { .. }));
 }
 
 #[test]
-fn a_wrong_clock_is_told_of_where_it_is_and_where_its_token_comes() {
+fn a_wrong_clock_is_reported_at_its_node_and_where_its_token_arrives() {
     let mut sim = ring(3);
     let owner = sim.owner().expect("a ring has one");
     let others: Vec<usize> = (0..3).filter(|&at| at != owner).collect();
@@ -260,7 +260,7 @@ fn a_wrong_clock_is_told_of_where_it_is_and_where_its_token_comes() {
 }
 
 #[test]
-fn data_that_give_way_are_told_of() {
+fn dropped_data_are_reported() {
     let mut sim = ring(3);
     sim.act(&Fault::Data {
         node: 0,
@@ -274,7 +274,7 @@ fn data_that_give_way_are_told_of() {
 }
 
 #[test]
-fn a_mute_node_learns_from_the_others_that_they_do_not_hear_it() {
+fn a_node_learns_from_the_others_that_they_do_not_hear_it() {
     let mut sim = ring(4);
     let others = [0, 1, 3];
     for to in others {
@@ -295,35 +295,29 @@ fn a_mute_node_learns_from_the_others_that_they_do_not_hear_it() {
 /// This `match` fails to compile until a new diagnostic has a test.
 const fn broken_by(trouble: &Trouble) -> &'static str {
     match trouble {
-        Trouble::MemberDeaf { .. } => "a_deaf_member_is_told_of_by_all_that_hear_it",
-        Trouble::AnswerLate { .. } => "answers_that_take_longer_than_offers_last_are_told_of",
-        Trouble::OwnerUnheard { .. } => {
-            "an_owner_that_one_member_does_not_hear_is_told_of_by_that_one"
-        }
-        Trouble::TablesDiffer { .. } => "tables_that_cannot_become_equal_are_told_of",
-        Trouble::CannotSend => "a_node_that_can_send_nothing_tells_of_itself",
-        Trouble::AddressShared { .. } => {
-            "an_address_of_two_stations_is_told_of_by_both_and_by_others"
-        }
+        Trouble::MemberDeaf { .. } => "all_members_report_a_deaf_one",
+        Trouble::AnswerLate { .. } => "answers_that_come_after_the_offer_has_ended_are_reported",
+        Trouble::OwnerUnheard { .. } => "a_member_reports_an_owner_that_it_does_not_hear",
+        Trouble::TablesDiffer { .. } => "tables_that_cannot_become_equal_are_reported",
+        Trouble::CannotSend => "a_node_that_cannot_send_reports_itself",
+        Trouble::AddressShared { .. } => "all_members_report_an_address_of_two_stations",
         Trouble::TokenAhead { .. } | Trouble::ClockAhead { .. } => {
-            "a_wrong_clock_is_told_of_where_it_is_and_where_its_token_comes"
+            "a_wrong_clock_is_reported_at_its_node_and_where_its_token_arrives"
         }
-        Trouble::DataDropped { .. } => "data_that_give_way_are_told_of",
+        Trouble::DataDropped { .. } => "dropped_data_are_reported",
         Trouble::BroadcastsUnheard | Trouble::MemberUnreached { .. } => {
-            "a_node_that_no_broadcast_reaches_tells_of_itself_and_is_named_by_the_others"
+            "a_node_without_broadcasts_reports_itself_and_the_others_report_it"
         }
-        Trouble::MtuTooSmall { .. } => "an_interface_that_no_promise_fits_is_told_of_by_all",
-        Trouble::TakenLate { .. } => {
-            "a_member_that_is_too_slow_to_say_in_time_that_it_took_the_token_tells_of_itself"
-        }
-        Trouble::Apart { .. } => "a_member_whose_times_are_far_from_the_rings_is_told_of_by_all",
-        Trouble::NoQuorum { .. } => "a_ring_in_which_no_quorum_is_possible_says_so",
-        Trouble::Unheard { .. } => "a_mute_node_learns_from_the_others_that_they_do_not_hear_it",
+        Trouble::MtuTooSmall { .. } => "all_members_report_an_interface_that_no_promise_fits",
+        Trouble::TakenLate { .. } => "a_member_that_acknowledges_the_token_too_late_reports_itself",
+        Trouble::Apart { .. } => "all_members_report_one_whose_times_are_far_from_the_rings",
+        Trouble::NoQuorum { .. } => "a_ring_without_a_possible_quorum_reports_it",
+        Trouble::Unheard { .. } => "a_node_learns_from_the_others_that_they_do_not_hear_it",
     }
 }
 
 #[test]
-fn each_trouble_is_broken_by_a_test_of_this_file() {
+fn each_diagnostic_has_a_test_in_this_file() {
     let file = include_str!("troubles.rs");
     let (tests, list) = file.split_once("const fn broken_by").expect("the list");
     let (list, _) = list.split_once("#[test]").expect("its end");

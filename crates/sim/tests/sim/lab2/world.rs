@@ -35,7 +35,7 @@ fn a_dead_owner_is_replaced_and_joins_again() {
 }
 
 #[test]
-fn two_halves_have_an_owner_each_until_the_cut_heals() {
+fn two_halves_have_an_owner_each_until_the_split_heals() {
     let mut sim = ring(6);
     sim.part(&[0, 0, 0, 1, 1, 1]);
     sim.run(1_500 * MS);
@@ -48,7 +48,7 @@ fn two_halves_have_an_owner_each_until_the_cut_heals() {
 }
 
 #[test]
-fn a_hundred_are_joined_in_a_quarter_second_and_four_frames_each() {
+fn a_node_joins_a_hundred_in_250_ms_with_four_frames_each() {
     const RING: usize = 100;
     let all_know = |sim: &World<Lab2>, count: usize| {
         let digest = sim.common_digest();
@@ -89,7 +89,7 @@ fn frames_of_a_lossy_segment_are_counted_by_kind() {
 }
 
 #[test]
-fn a_thousand_nodes_have_room() {
+fn a_thousand_nodes_fit_into_a_simulation() {
     let mut sim = World::<Lab2>::new(1_000, Constants::default(), 1);
     for at in 0..3 {
         sim.start(at);
@@ -117,7 +117,7 @@ fn waits(sim: &mut World<Lab2>, node: usize) -> Option<Duration> {
 }
 
 #[test]
-fn thousands_of_dead_members_cost_three_live_ones_nothing() {
+fn thousands_of_dead_members_do_not_delay_three_live_ones() {
     let mut sim = ring(3);
     sim.act(&Fault::Dead {
         first: 0,
@@ -151,7 +151,7 @@ fn thousands_of_dead_members_cost_three_live_ones_nothing() {
 }
 
 #[test]
-fn a_newcomer_gets_the_token_though_the_tables_are_full() {
+fn a_new_node_gets_the_token_although_the_tables_are_full() {
     let mut sim = World::<Lab2>::new(4, Constants::default(), 1);
     for at in 0..3 {
         sim.start(at);
@@ -175,7 +175,7 @@ fn a_newcomer_gets_the_token_though_the_tables_are_full() {
 }
 
 #[test]
-fn a_deaf_member_keeps_nobody_else_from_the_token() {
+fn a_deaf_member_does_not_delay_the_others() {
     for nodes in 3..=5 {
         for deaf in 0..nodes {
             let mut sim = ring(nodes);
@@ -202,7 +202,7 @@ fn a_deaf_member_keeps_nobody_else_from_the_token() {
 }
 
 #[test]
-fn an_owner_whose_unicast_is_lost_lets_go_and_owns_again_when_it_arrives() {
+fn an_owner_without_unicast_gives_up_and_owns_again_after_it() {
     for (sent, received, refused) in [
         (true, false, false),
         (false, true, false),
