@@ -267,7 +267,7 @@ impl Harness {
         }
     }
 
-    /// Encodes a frame; returns `None` if no station_address could have sent it.
+    /// Encodes a frame; returns `None` if no station could have sent it.
     fn encode(
         &self,
         from: MacAddr,

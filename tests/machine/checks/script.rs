@@ -24,11 +24,11 @@ pub(super) enum Step {
     Garbage(Vec<u8>),
     /// Wakes the state machine this many milliseconds after its deadline.
     TimeOut(u8),
-    /// Wakes the state machine without a reason, after so many microseconds.
+    /// Wakes the state machine without a reason, after this many microseconds.
     Pass(u16),
-    /// Sets the monotonic clock back by so many milliseconds for one input.
+    /// Sets the monotonic clock back by this many milliseconds for one input.
     ClockBack(u8),
-    /// Sets the wall clock by so many hours.
+    /// Sets the wall clock by this many hours.
     WallClock(i8),
     /// Changes the interface.
     Link(LinkChange),
@@ -62,11 +62,11 @@ pub(super) enum ScriptedCommand {
     Data(u16),
     Confirm,
     Pause(bool),
-    /// Destination one of the stations, or to the next member.
+    /// To one of the stations, or to the next member.
     Yield(Option<u8>),
     ShutDown,
     Leave,
-    /// The number of the station_address.
+    /// The number of the station.
     Forget(u8),
     /// A job that runs once.
     Once(Job),
@@ -179,7 +179,7 @@ pub(super) struct ScriptedPromise {
     pub lasts: Result<u8, u64>,
 }
 
-/// A token, given by what the node knows.
+/// A token, described from the node's point of view.
 #[derive(Debug, Arbitrary)]
 pub(super) enum TokenChoice {
     /// The strongest known token.

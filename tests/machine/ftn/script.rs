@@ -19,13 +19,13 @@ pub(super) enum SharedStep {
     Garbage(Peer, Vec<u8>),
     /// Wakes the state machine this many milliseconds after its deadline.
     TimeOut(u8),
-    /// Lets so many milliseconds pass, with all timeouts at their times.
+    /// Lets this many milliseconds pass, with all timeouts at their times.
     Pass(u16),
-    /// Stalls the process for so many milliseconds.
+    /// Stalls the process for this many milliseconds.
     Stall(u16),
-    /// Sets the monotonic clock back by so many milliseconds.
+    /// Sets the monotonic clock back by this many milliseconds.
     ClockBack(u8),
-    /// Sets the wall clock by so many hours.
+    /// Sets the wall clock by this many hours.
     WallClock(i8),
     /// Sets whether the socket refuses all datagrams.
     Refuse(bool),

@@ -243,7 +243,8 @@ impl ServerHarness {
         );
     }
 
-    /// Checks that a peer without a session gets at most one datagram of 26 + n bytes for each of its own (promise 6).
+    /// Checks that a peer without a session gets at most one datagram of 26 + n bytes for each datagram that it sends
+    /// (promise 6).
     fn check_answers(
         &mut self,
         from: Option<SocketAddr>,

@@ -37,7 +37,7 @@ pub(super) enum Step {
         cut: u8,
         end: bool,
     },
-    /// Accepts connections of so many hosts at once.
+    /// Accepts connections of this many hosts at once.
     Crowd(u8),
     /// Passes a token of a host over a new connection, completely or with an error.
     Give {
@@ -54,11 +54,11 @@ pub(super) enum Step {
     Candidate(CandidateAct),
     /// Wakes the node this many milliseconds after its deadline.
     TimeOut(u8),
-    /// Lets so many milliseconds pass, with all timeouts at their times.
+    /// Lets this many milliseconds pass, with all timeouts at their times.
     Pass(u16),
-    /// Stalls the process for so many milliseconds.
+    /// Stalls the process for this many milliseconds.
     Stall(u16),
-    /// Sets the monotonic clock back by so many milliseconds.
+    /// Sets the monotonic clock back by this many milliseconds.
     ClockBack(u8),
     /// Ends a job: the last one or an earlier one, even if its end was reported before.
     Job(u8, Outcome),

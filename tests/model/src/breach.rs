@@ -14,7 +14,7 @@ pub enum Breach {
     /// Section 5, 1: two nodes hold equal tokens.
     #[error("{} both hold {}", both(.nodes), show(.token))]
     EqualTokens { nodes: [usize; 2], token: Token },
-    /// Section 2: a chain is offered to only one successor, and its giver does not use it any more.
+    /// Section 2: a chain is offered to only one successor, and its giver no longer uses it.
     #[error("{} may both use the chain of {}", both(.nodes), show(.token))]
     SharedChain { nodes: [usize; 2], token: Token },
     /// Section 5, 6: a fencing token names one tenure.

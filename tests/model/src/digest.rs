@@ -1,4 +1,4 @@
-//! Digests that tell nodes apart.
+//! Digests that distinguish nodes.
 
 use std::hash::Hasher;
 use std::sync::OnceLock;

@@ -57,7 +57,7 @@ pub enum Start {
 pub enum Timing {
     /// Any order: each clock runs at any speed, and a frame may take any time.
     Free,
-    /// All clocks run at the same speed, at most `skew` apart, and a frame takes at most `delay`.
+    /// All clocks run at the same speed with at most `skew` between them, and a frame takes at most `delay`.
     Bounded {
         /// The maximum delay of a node's clock and timeouts.
         skew: Duration,
@@ -212,8 +212,8 @@ impl Scenario {
         self.constants_of(self.nodes - 1).waiter_timeout()
     }
 
-    /// Returns the time in which one owner must be left after the end of the faults: invariant 2 of `docs/protocol.md`,
-    /// section 5, with a handover in flight to each of the others.
+    /// Returns the time in which one owner must be left after the end of the faults. It is that of invariant 2 of
+    /// `docs/protocol.md`, section 5, with a handover in flight to each of the others.
     pub fn recovery_limit(&self) -> Duration {
         // The slowest node's constants bound the recovery.
         let constants = self.constants_of(self.nodes - 1);

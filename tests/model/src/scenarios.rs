@@ -115,8 +115,8 @@ fn troubled() -> Vec<Scenario> {
     ]
 }
 
-/// Two of three nodes have a quorum, and the split changes so that the third can help either of them. The clocks
-/// are so far apart that in one promise one gains on another as much as with two rate errors of 1 %.
+/// Two of three nodes have a quorum, and the split changes so that the third can help either of them. In one
+/// promise, one clock gains on another as much as with two rate errors of 1 %.
 pub fn quorums_of_three() -> Scenario {
     let scenario = Scenario::parted("quorums of three, by clocks that drift", &[0, 0, 1]);
     let timing = Timing::Bounded {

@@ -76,7 +76,7 @@ pub struct Options {
 
     /// The kinds of fault: all, none, or a list separated by commas.
     ///
-    /// A - before a kind removes it: all,-twin.
+    /// With - before a kind, the list removes it: all,-twin.
     #[arg(
         long,
         value_name = "LIST",

@@ -127,7 +127,7 @@ impl Exemptions {
         self.note_server_lost(now, server);
     }
 
-    /// Notes that the tokens of a server are served from now on by what the clients know.
+    /// Notes that from now on a server serves its tokens only from the clients' memory.
     pub(super) fn note_server_lost(&mut self, now: u64, server: usize) {
         self.note_tokens_lost(now, self.known[server]);
     }

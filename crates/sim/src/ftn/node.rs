@@ -19,7 +19,7 @@ pub(super) struct NodeData {
 pub(super) enum CrashAfterSend {
     #[default]
     None,
-    /// It will die after a message of this type, and start again so many nanoseconds later.
+    /// It will die after a message of this type, and start again this many nanoseconds later.
     Armed(usize, u64),
     /// It died in this input; the run notices at the end of the input.
     Dead(u64),

@@ -1,8 +1,7 @@
 //! The updates of one token, to find an acknowledged update that is lost.
 //!
 //! A grant reads the data. It is stale if another update was begun after the shown one was confirmed, and was
-//! itself confirmed or shown before the token was asked for. That update came between, in every possible order of
-//! the rest.
+//! itself confirmed or shown before the token was asked for. Such an update came between in every possible order.
 
 use std::collections::BTreeMap;
 

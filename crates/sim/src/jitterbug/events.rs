@@ -105,8 +105,8 @@ impl JitterbugSystem {
         }
     }
 
-    /// Checks a leader that gives its token to another. A leader with followers must not do so for one that was always
-    /// alone.
+    /// Checks a leader that gives its token to another. A leader with followers must not do so for a token that only
+    /// one node has had.
     fn check_giving_way(&mut self, at: u64, own: &NodeData, node: usize, rival: u32) {
         let renew_timeout = nanos(self.options.renew_timeout);
         let is_followed = own

@@ -49,7 +49,7 @@ pub(super) struct NodeData {
 
 #[derive(Debug, Default)]
 pub(super) struct InputEvents {
-    /// Nodes for which the list had no room.
+    /// Nodes that a full list did not take.
     pub(super) refused: Vec<IpAddr>,
     /// Forgotten nodes that never answered.
     pub(super) forgotten: Vec<IpAddr>,

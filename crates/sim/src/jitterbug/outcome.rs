@@ -41,7 +41,7 @@ texts! {
         Forged "id forged",
         /// A decision failed, so the received data continue.
         Undecided "data went back without a decision",
-        /// A list had no room for a node.
+        /// A full list did not take a node.
         Full "list full",
         /// Ids began again at 1, because a stranger forged one near the maximum.
         Wrapped "ids began again",

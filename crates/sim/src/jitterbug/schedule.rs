@@ -130,9 +130,9 @@ declare_faults! {
         Stranger[node] { count: u16 },
         /// Opens connections of a stranger to a node, all at once.
         Flood[node] { count: u16 },
-        /// Announces a token of a stranger to all.
+        /// Announces a stranger's token to all.
         Announce[] { claim: ForgedId },
-        /// Gives a node a token of a stranger.
+        /// Gives a node a stranger's token.
         Give[node] { claim: ForgedId },
         /// Changes the behavior of the node's programs.
         Jobs[node] { #[serde(rename = "mood")] behavior: ProgramBehavior },

@@ -78,11 +78,11 @@ pub(super) struct StreamFate {
     pub(super) dribbles: bool,
     /// After this many bytes both ends are reset.
     pub(super) reset_at: Option<u64>,
-    /// Both ends are reset in place of an end of file, after this many earlier ones.
+    /// After this many ends of file, the next one resets both ends.
     pub(super) reset_end: Option<u8>,
     /// After this many bytes nothing arrives at either end, not even a reset.
     pub(super) stalls_at: Option<u64>,
-    /// After this many bytes an end of file arrives at this end in place of further bytes.
+    /// After this many bytes this end gets an end of file, and no further bytes.
     pub(super) half_at: Option<(u64, Side)>,
 }
 

@@ -434,7 +434,7 @@ impl<S: System> World<S> {
         }
     }
 
-    /// Makes a node's monotonic clock faster by so many millionths.
+    /// Makes a node's monotonic clock faster by this many millionths.
     pub fn set_rate(&mut self, at: usize, millionths: i32) {
         self.nodes[at].clock.set_rate(self.now, millionths);
         // At the new rate its deadline is at another simulated time.

@@ -244,8 +244,8 @@ impl Generator {
         self.add_until(at, end, fault);
     }
 
-    /// Makes one node work while another is behind a switch port that forwards nothing yet. That lasts about as long as
-    /// an election.
+    /// Makes one node work while another is behind a switch port that forwards nothing yet, for about the time of an
+    /// election.
     fn add_aside(&mut self, at: u64) {
         if self.nodes < 2 {
             return;

@@ -19,7 +19,7 @@ use crate::kernel::queue::id;
 
 const SECOND: u64 = 1_000_000_000;
 /// The minimum percentage of a period that has passed in simulated time when 99 % have passed by a node's clock.
-/// That is when the next run may begin.
+/// The next run may begin then.
 const PERIOD_PERCENT_MIN: u64 = 97;
 /// The kinds of fault that neither split the segment nor lose frames.
 const HARMLESS_KINDS: [FaultKind; 7] = [

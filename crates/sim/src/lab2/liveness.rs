@@ -316,7 +316,7 @@ impl<M: Subject> World<M> {
         }
     }
 
-    /// Checks that no node reports a diagnostic whose cause is over. A member that hears again says so in its next
+    /// Checks that no node reports a diagnostic whose cause is over. A member that hears again has this in its next
     /// broadcast. If the owner sends no heartbeats, that is its next sign of life.
     fn check_diagnostics(&mut self, bounds: &Bounds) {
         let limit = bounds.waiter_timeout * IP_DISPUTE_TIMEOUTS

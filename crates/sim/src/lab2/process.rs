@@ -9,8 +9,8 @@ use super::system::{Lab2Event, Node, World};
 use crate::kernel::queue::id;
 
 impl<M: Subject> World<M> {
-    /// Makes the node want the token for so many nanoseconds of work, at any grade or with a quorum. Does nothing if it
-    /// wants the token already or does not run.
+    /// Makes the node want the token for this many nanoseconds of work, at any grade or with a quorum. Does nothing if
+    /// it wants the token already or does not run.
     pub(super) fn want_token(&mut self, at: usize, work: u64, quorum: bool) {
         let node = &self.nodes[at];
         if node.own.job.is_some() || node.own.job_run.is_some() || !node.is_running() {

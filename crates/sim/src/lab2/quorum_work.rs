@@ -8,7 +8,7 @@ use super::Subject;
 use super::system::{Lab2Event, World};
 use crate::kernel::queue::id;
 
-/// The number of requests to the members in one tenure, TAKE_TIMEOUT apart.
+/// The number of requests to the members in one tenure, with TAKE_TIMEOUT between them.
 const REQUESTS_PER_TENURE_MAX: u32 = 8;
 /// The length of a PING with a promise, in bytes.
 const PROMISE_LEN: usize = 71;

@@ -48,8 +48,8 @@ where
     assert_ne!(one.stats.fingerprint, run(8).stats.fingerprint);
 }
 
-/// Declares the tests that every system has: each kind of fault alone, in a number of seeds and with the kinds of normal
-/// use, and equal runs for equal seeds. The caller has `settings(seed, faults)`.
+/// Declares the tests that every system has: equal runs for equal seeds, and each kind of fault with only the kinds
+/// of normal use. The caller has `settings(seed, faults)`.
 macro_rules! common_tests {
     ($run:expr, $seeds:expr, [$($normal_use:ident),*]) => {
         #[test]

@@ -102,7 +102,7 @@ impl Group {
         self.frames.retain(|frame| frame.to != address);
     }
 
-    /// Notes that a server may have lost what it knew of the token, except for what holders of the token know.
+    /// Notes that a server may have lost its knowledge of the token, except for the holders' part.
     pub fn lose_memory(&mut self, setup: &Setup, at: usize) {
         let server = self.nodes[at].server();
         let knows = |server: &ring_proto::ftn::server::Server| {

@@ -334,7 +334,7 @@ impl Program {
     }
 }
 
-/// What a process is told of its network.
+/// The state of a process's network.
 fn net(setup: &Setup, at: usize, life: u16) -> Net {
     if setup.scenario.is_server(at) {
         Net::Server(server::Net::Up)

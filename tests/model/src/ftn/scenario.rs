@@ -175,7 +175,7 @@ impl Scenario {
         EPOCH + Duration::from_nanos(since.div_ceil(self.speed(node)))
     }
 
-    /// Returns the duration of a stall, so long that others continue without the node.
+    /// Returns the duration of a stall in which others continue without the node.
     pub fn stop(&self, node: usize) -> Duration {
         let silence = if self.is_server(node) {
             SERVER_TIMEOUT + 2 * HEARTBEAT
@@ -185,8 +185,8 @@ impl Scenario {
         silence + Duration::from_millis(50)
     }
 
-    /// Returns the time in which every client must have got the token after the faults: after an election, a grace, a
-    /// survey that waits for the end of dead sessions, and new sessions.
+    /// Returns the time in which every client must have got the token after the faults. It includes an election, a
+    /// grace, a survey that waits for the end of dead sessions, and new sessions.
     pub fn recovery_limit(&self) -> Duration {
         2 * SERVER_TIMEOUT + 8 * HEARTBEAT + 4 * CLIENT_TIMEOUT + 8 * RETRY_MAX
     }

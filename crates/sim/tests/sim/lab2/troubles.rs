@@ -30,7 +30,7 @@ fn all_tell(sim: &World<Lab2>, nodes: impl IntoIterator<Item = usize>, such: fn(
     }
 }
 
-/// Applies a fault, and runs for so many milliseconds.
+/// Applies a fault, and runs for this many milliseconds.
 fn after(sim: &mut World<Lab2>, fault: &Fault, ms: u32) {
     sim.act(fault);
     sim.run(ms * MS);
