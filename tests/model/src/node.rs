@@ -190,6 +190,7 @@ impl Node {
         refuse: bool,
     ) -> Turn {
         let mut node = self.clone();
+        // A deadline may lie before the clock of the node, which must not go back.
         node.clock = node.clock.max(time);
         let now = Now {
             monotonic: node.clock,

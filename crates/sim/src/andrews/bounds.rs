@@ -7,7 +7,7 @@ use super::schedule::Schedule;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds {
-    /// The time until everything that was on its method to nodes and from the database has arrived.
+    /// The time until everything that was on its way to nodes and from the database has arrived.
     pub calm: Duration,
     /// R.
     pub silence: Duration,

@@ -65,7 +65,7 @@ impl Schedule {
     }
 }
 
-/// GeneratorOptions times in the proportions of the defaults, but at least five times as fast.
+/// Draws times in the proportions of the defaults, but at least five times as fast.
 fn options(rng: &mut Rng) -> NodeOptions {
     let ack = rng.pick(&[60, 100, 100, 200]) * MS;
     NodeOptions {
@@ -105,7 +105,7 @@ impl GeneratorOptions for NodeOptions {
 }
 
 impl Generator {
-    /// GeneratorOptions distinct ids in random order.
+    /// Draws distinct ids in random order.
     fn draw_ids(&mut self) -> Vec<u32> {
         let mut ids: Vec<u32> = (1..).take(self.nodes).collect();
         for at in (1..ids.len()).rev() {

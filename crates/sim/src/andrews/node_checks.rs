@@ -108,7 +108,7 @@ impl World {
         let is_cut_off = lacks_proof && !may_have_heard;
         // A restarted node needs no proof. One that waits for the database may have had its proof when it decided.
         let is_prompt = own.process.troubled_at.is_none_or(|it| it + alone <= now);
-        // A forged message counts as proof for as long as it may be on its method.
+        // A forged message counts as proof for as long as it may be on its way.
         let is_unforged = own
             .process
             .forged_at
@@ -123,7 +123,7 @@ impl World {
     }
 
     /// Checks that the coordinator of a committed claim is not alive with a beat in the last two polls and a write. A
-    /// beat that came while the claim was on its method does not count.
+    /// beat that came while the claim was on its way does not count.
     fn check_beat(&mut self, at: usize, coordinator: Option<u32>) {
         let now = self.now;
         let options = self.system.schedule.options(0);

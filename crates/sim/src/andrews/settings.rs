@@ -15,7 +15,7 @@ kinds! {
     Delay(Delay) "delay" "All datagrams take longer, with jitter.",
     Corrupt(Corrupt) "corrupt" "Bits of datagrams flip; the checksum catches all of them.",
     Oneway(OneWay) "oneway" "A node is not heard by another, but hears it.",
-    Partition(Partition) "partition" "The network is split into parts, check_recovery and is split again. All reach the database.",
+    Partition(Partition) "partition" "The network splits, heals and splits again. All nodes reach the database.",
     Deaf(Deaf) "deaf" "No datagram reaches a node.",
     Refuse(Refuse) "refuse" "A full send queue refuses datagrams.",
     Reset(Reset) "reset" "Connections are reset, at random or all after the same number of bytes.",

@@ -101,6 +101,7 @@ impl Tables {
         if !fits(term) {
             return Outcome::Failed;
         }
+        // A transaction whose guard fails is rolled back as a whole.
         let before = self.topology.clone();
         if self.topology.rewrite(own, write).is_none() {
             self.topology = before;

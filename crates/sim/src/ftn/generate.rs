@@ -140,7 +140,7 @@ impl GeneratorOptions for FaultOptions {
         rates: &[-MAX_RATE, -10_000, 0, 10_000, MAX_RATE],
     };
 
-    /// GeneratorOptions the node of a fault: more often a server.
+    /// Draws the node of a fault: more often a server.
     fn draw_node(generator: &mut Generator) -> usize {
         if generator.options.clients == 0 || generator.rng.chance(650) {
             generator.draw_server()
@@ -151,7 +151,7 @@ impl GeneratorOptions for FaultOptions {
 }
 
 impl Generator {
-    /// GeneratorOptions a server with options that differ from those of the others.
+    /// Draws a server with options that differ from those of the others.
     fn draw_deviant(&mut self, usual: (usize, u64, u64, u64)) -> DeviantServer {
         let (quorum, heartbeat_us, server_timeout_us, client_timeout_us) = usual;
         let mut deviant = DeviantServer {

@@ -124,6 +124,7 @@ impl World {
             anew: false,
             pending: None,
         };
+        // Some requests have no fencing number, because it is optional in the protocol.
         let fence = own.numbered % 8 > 0;
         own.jobs.insert(token, job);
         let name = token_name(token);
@@ -195,6 +196,7 @@ impl World {
             .entry(token)
             .or_default()
             .on_begun(update, asked, now);
+        // The length follows from the number, so it needs no random number.
         let length = usize::try_from(update).unwrap_or(0) % UPDATE_LENGTHS.len();
         Some(data(update, UPDATE_LENGTHS[length]))
     }

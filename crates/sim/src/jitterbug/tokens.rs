@@ -30,6 +30,7 @@ impl Tokens {
     /// Records a won restore.
     pub(super) fn on_created(&mut self, id: u32) {
         if !self.created.insert(id) {
+            // Two restores drew this id without hearing each other, so two such tokens may exist.
             self.void.insert(id, Excuse::EqualIds);
         }
     }

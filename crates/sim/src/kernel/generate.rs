@@ -195,7 +195,7 @@ impl<W: schedule::Fault, X: GeneratorOptions<Fault = Fault<W>>> Generator<X> {
         self.add_fault(at + lasts, resume);
     }
 
-    /// GeneratorOptions the downtime of a process.
+    /// Draws the downtime of a process.
     pub(crate) fn draw_downtime(&mut self) -> u64 {
         let most = if self.rng.chance(400) {
             X::CHOICES.soon
@@ -217,7 +217,7 @@ impl<W: schedule::Fault, X: GeneratorOptions<Fault = Fault<W>>> Generator<X> {
         }
     }
 
-    /// GeneratorOptions a process that is not started again, in some of the runs in which processes die.
+    /// Draws a process that is not started again, in some of the runs in which processes die.
     pub(crate) fn draw_stay_dead(&mut self, dies: bool) -> Vec<usize> {
         if self.nodes > 2 && dies && self.rng.chance(300) {
             vec![self.draw_node()]

@@ -90,6 +90,7 @@ impl<S: System> World<S> {
     }
 
     fn capture_some(&mut self, message: &Message<S>) {
+        // Capturing only some messages spreads the kept ones over the whole run.
         if self.rng.below(CAPTURE_ONE_OF) > 0 {
             return;
         }
@@ -112,6 +113,7 @@ impl<S: System> World<S> {
         }
         if let Some(from) = from {
             let before = &mut self.nodes[from].last_due;
+            // A network without the fault `reorder` does not change the order of one sender.
             due = due.max(*before);
             *before = due;
         }
@@ -121,6 +123,7 @@ impl<S: System> World<S> {
     fn send_to_all(&mut self, message: Message<S>, due: u64) {
         let from = message.sender();
         let mut except = Vec::new();
+        // Without faults one event delivers all copies. That keeps rings of thousands of nodes fast.
         let clear = self.network.clear && !self.nodes.iter().any(|node| node.broadcasts_lost);
         if !clear {
             for to in (0..self.nodes.len()).filter(|&to| Some(to) != from) {

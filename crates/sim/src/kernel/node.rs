@@ -218,6 +218,7 @@ impl<S: System> Link<Peer<S>> for NodeLink<'_, S> {
                 self.outgoing.push(OutgoingMessage { message, label });
             }
         }
+        // A real socket reports a full queue only if it has accepted nothing of the batch.
         if accepted == 0 && !batch.is_empty() {
             return Err(io::Error::from(io::ErrorKind::OutOfMemory).into());
         }

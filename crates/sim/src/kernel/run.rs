@@ -65,6 +65,7 @@ impl<S: System> World<S> {
         let (least, more) = parts.latency_us;
         let network = Network::new((least * 1_000, more * 1_000));
         let mut sim = Self::assemble(nodes, network, rng, system);
+        // Capturing costs time and random numbers, so only runs with replays capture.
         let is_replay =
             |fault: &Fault<W>| matches!(fault, Fault::Network(NetworkFault::Replay { .. }));
         let mut actions = parts.actions.iter();

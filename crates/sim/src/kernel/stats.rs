@@ -205,6 +205,7 @@ impl<K: Kind, E: Copy + Ord + Display, C: Counters> Tally for Stats<K, E, C> {
         self.events += other.events;
         self.counters.add(&other.counters);
         self.time += other.time;
+        // A sum does not depend on the order in which the threads finish their seeds.
         self.fingerprint = self.fingerprint.wrapping_add(other.fingerprint);
     }
 

@@ -139,6 +139,7 @@ impl<S: System> World<S> {
     /// Delivers the next step on its way to an end.
     pub(super) fn deliver_step(&mut self, pipe: usize, to: Side) {
         if self.is_cut(pipe, to) {
+            // A real kernel sends again what was not acknowledged, so the step is only delayed.
             let is_over = self.has_waited_long(pipe, to);
             let next = if is_over {
                 self.fabric.borrow_mut().pipes[pipe].ends[to].coming.clear();
@@ -155,6 +156,7 @@ impl<S: System> World<S> {
         let is_lost = {
             let pipe = &self.fabric.borrow().pipes[pipe];
             let is_after_end = pipe.halved == Some(to) && matches!(step, Step::Data(..));
+            // A reset still arrives: it is how the ends learn that the connection is broken.
             (pipe.broken || is_after_end) && !matches!(step, Step::Reset(..))
         };
         if is_lost {
@@ -162,6 +164,7 @@ impl<S: System> World<S> {
         }
         if self.is_stalled(pipe) {
             let ack_timeout = self.fabric.borrow().ack_timeout;
+            // A connection that is still asked for is left to the timeout of the driver.
             if let Some(ack_timeout) = ack_timeout.filter(|_| !matches!(step, Step::Connect(_))) {
                 self.queue
                     .push(sent + ack_timeout, Event::GiveUp(pipe, 1 - to));
@@ -218,6 +221,7 @@ impl<S: System> World<S> {
         if fate.unanswered || listens == Listens::Nowhere {
             return;
         }
+        // A dead process does not listen, but its host still answers: the connection is refused.
         let listens = at.filter(|&at| listens == Listens::Yes && self.nodes[at].driver.is_some());
         let now = self.now;
         self.send(now, Step::Answer(pipe, listens.is_some()));
@@ -263,6 +267,7 @@ impl<S: System> World<S> {
         if cut_short {
             self.reset_both_ends(pipe);
         } else if gone {
+            // A real kernel answers data for a closed socket with a reset.
             self.send(now, Step::Reset(pipe, 1 - to));
         } else if reads {
             self.send(now, Step::Room(pipe, 1 - to));

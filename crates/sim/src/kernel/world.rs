@@ -228,6 +228,7 @@ impl<S: System> World<S> {
         let now = self.now;
         let node = &mut self.nodes[to];
         let Message::<S> { from, bytes, .. } = message;
+        // An interface drops frames that are longer than its MTU.
         let fits = bytes.len() <= S::HEADER_LEN + node.mtu;
         if node.driver.is_none() || node.unplugged || !fits || !S::takes(&node.own, message.to) {
             return;
@@ -257,6 +258,7 @@ impl<S: System> World<S> {
         }
         node.armed = NEVER;
         if node.is_running() && node.busy_until <= now {
+            // The deadline may have moved, or the rate of the clock, since this wake-up was scheduled.
             if self.deadline(at) <= now {
                 self.run_iteration(at, false);
             } else {
@@ -355,6 +357,7 @@ impl<S: System> World<S> {
             observer: &mut MachineObserver(&context),
         };
         act(driver, node.clock.now(self.now), &mut environment);
+        // A slow process sends at the end of its loop iteration, because the driver sends in batches.
         let leaves = self.now + node.slow;
         if node.slow > 0 {
             node.busy_until = leaves;
@@ -367,6 +370,7 @@ impl<S: System> World<S> {
         self.outgoing = outgoing;
         self.carry_streams(leaves);
         S::look_at(self, at);
+        // A slow node looks at its connections anyway when it becomes free.
         if self.has_stream_work(at) && self.nodes[at].slow == 0 {
             self.queue.push(self.now, Event::Free(id(at)));
         }
@@ -380,6 +384,7 @@ impl<S: System> World<S> {
             TransmitBatch::of(TRANSMIT_BATCH, S::LONGEST),
         );
         let node = &mut self.nodes[at];
+        // Events that were scheduled for an earlier process of the node are dropped by this number.
         node.life += 1;
         node.up_since = self.now;
         node.streams = Some(S::listen(&self.fabric, at, &node.own));

@@ -318,6 +318,7 @@ impl<M: Subject> World<M> {
                 ..Constants::for_heartbeat(heartbeat)
             })
         };
+        // Promises of this node may last as long as its WAITER_TIMEOUT, which may be longer than the ring's.
         self.system.slowest = self.system.slowest.max(constants.waiter_timeout());
         let was_there = self.nodes[at].driver.is_some();
         self.kill(at);

@@ -95,6 +95,7 @@ impl Checks {
             }
         };
         let most = reached.map_or(token.progress, |reached| reached.max(token.progress));
+        // Most tenures belong to the same chain as the one before, so this avoids the map.
         self.latest = Some((name, most));
         if reached.is_none_or(|reached| token.progress > reached) {
             return;

@@ -42,6 +42,7 @@ impl Schedule {
             }
         }
         let stay_dead = generator.draw_nodes(250);
+        // A second sequence keeps the faults of a seed unchanged when options are added.
         let mut rng = Rng::new(settings.seed, Stream::System);
         let (take_timeout_us, take_attempts) = draw_offer_times(&mut rng);
         let forget_us = rng.pick(&[

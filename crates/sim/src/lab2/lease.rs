@@ -53,6 +53,7 @@ impl<M: Subject> World<M> {
             return;
         };
         let before = node.own.lease.filter(|before| before.token == token);
+        // A later lease may end earlier than an earlier one, on which the application may still rely.
         let until = before.map_or(until, |before| before.until.max(until));
         node.own.lease = Some(AppClaim { token, until });
         if let Some((other, claim)) = self.other_claim(at, |own| own.lease) {

@@ -376,6 +376,7 @@ impl<M: Subject> World<M> {
         self.system.repeating_member = again.filter(|_| !self.system.has_unresponsive_station);
         let repeats = self.system.has_unresponsive_station || again.is_some();
         self.system.repeated_work = repeats.then_some(each);
+        // All want the token at once: only then the bound of members + 1 tenures is tested.
         for &at in &chosen {
             self.nodes[at].own.job = None;
             self.want_token(at, each, quorum);
@@ -437,6 +438,7 @@ impl<M: Subject> World<M> {
             return;
         };
         self.begin_phase("the owner dies");
+        // Heartbeats before the death are no cost of the election.
         let before = self.system.broadcast.clone();
         self.kill(owner);
         let all_let_go = self.live().all(|at| self.is_unfit(at));

@@ -85,6 +85,7 @@ impl<M: Subject> World<M> {
         }
         let machine = M::start(Constants::clone(&node.own.constants), node.own.durable);
         let mut stamps = node.own.stamps.clone();
+        // The state file keeps the stamps by their places, not by the time of their writes.
         stamps.sort_unstable_by_key(|stored| stored.place);
         self.launch(at, machine.recall(stamps));
         self.report_link(at);

@@ -40,6 +40,7 @@ impl<M: Subject> World<M> {
         if before.is_none_or(|before| before.token != token) {
             self.system.stats.counters.quorums += 1;
         }
+        // A later promise may end earlier than an earlier one, on which the application may still rely.
         let until = before.map_or(until, |before| before.until.max(until));
         node.own.claim = Some(AppClaim { token, until });
         self.compare_quorums(at, token);

@@ -297,6 +297,7 @@ impl<M: Subject> System for Lab2System<M> {
     }
 
     fn stored(own: &mut NodeData, durable: &Durable) {
+        // The daemon does not sync its state file, so a power loss undoes the last writes.
         own.unsynced += 1;
         if own.unsynced > UNSYNCED_WRITES_MAX {
             own.unsynced = 0;

@@ -92,6 +92,7 @@ impl GroupModel {
         let first = group.frames.iter().filter(is_its).map(|flying| flying.at);
         let first = first.min();
         for (frame, flying) in group.frames.iter().enumerate() {
+            // Equal datagrams lead to equal states, so one of them is enough.
             let is_double = frame > 0 && group.frames[frame - 1] == *flying;
             if is_double || !is_its(&flying) || Some(flying.at) != first {
                 continue;
