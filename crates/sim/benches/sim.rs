@@ -27,7 +27,7 @@ fn ring(idle_hold: Duration) -> World<Lab2> {
 
 /// Measures the frames that nodes read per second of real time: in a ring at rest, and in one that rotates as fast
 /// as its segment allows.
-fn delivered(criterion: &mut Criterion) {
+fn bench_delivery(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("frames delivered, 8 nodes");
     let holds = [
         ("idle hold 10 ms", Duration::from_millis(10)),
@@ -44,7 +44,7 @@ fn delivered(criterion: &mut Criterion) {
 }
 
 /// Measures whole runs of five nodes with all faults and the recovery.
-fn runs(criterion: &mut Criterion) {
+fn bench_runs(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("runs, 5 nodes");
     group.sample_size(10);
     group.bench_function("all faults for 60 s", |bencher| {
@@ -63,5 +63,5 @@ fn runs(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, delivered, runs);
+criterion_group!(benches, bench_delivery, bench_runs);
 criterion_main!(benches);

@@ -85,7 +85,7 @@ impl TestedMachine for ClientHarness {
         &mut self.clock
     }
 
-    fn due(&self) -> Option<Instant> {
+    fn deadline(&self) -> Option<Instant> {
         self.client.poll_timeout()
     }
 

@@ -69,7 +69,7 @@ impl TestedMachine for ServerHarness {
         &mut self.clock
     }
 
-    fn due(&self) -> Option<Instant> {
+    fn deadline(&self) -> Option<Instant> {
         self.server.poll_timeout()
     }
 

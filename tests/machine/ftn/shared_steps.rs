@@ -14,7 +14,7 @@ pub(super) trait TestedMachine {
     fn clock(&mut self) -> &mut Clock;
 
     /// Returns the next deadline.
-    fn due(&self) -> Option<Instant>;
+    fn deadline(&self) -> Option<Instant>;
 
     /// Wakes the state machine.
     fn wake(&mut self);
@@ -56,7 +56,7 @@ pub(super) trait TestedMachine {
                 self.receive(self.address(from), &bytes, Duration::ZERO)
             }
             SharedStep::TimeOut(late) => {
-                if let Some(due) = self.due() {
+                if let Some(due) = self.deadline() {
                     let late = Duration::from_millis(late.into());
                     self.clock().advance_to(due + late);
                     self.wake();
@@ -84,7 +84,7 @@ pub(super) trait TestedMachine {
     fn advance(&mut self, time: Duration) {
         let end = self.clock().0.monotonic + time;
         for calls in 0.. {
-            let Some(due) = self.due().filter(|due| *due <= end) else {
+            let Some(due) = self.deadline().filter(|due| *due <= end) else {
                 break;
             };
             assert!(calls < 100_000, "its timeouts have no end");

@@ -58,7 +58,7 @@ pub(super) struct Connections {
 
 impl Connections {
     /// Returns the id of the next connection.
-    pub(super) fn vacant(&self) -> StreamId {
+    pub(super) fn next_id(&self) -> StreamId {
         StreamId {
             slot: self.made,
             generation: 1,
@@ -66,7 +66,7 @@ impl Connections {
     }
 
     pub(super) fn add(&mut self, peer: SocketAddr, is_inbound: bool, since: Instant) -> StreamId {
-        let id = self.vacant();
+        let id = self.next_id();
         self.made += 1;
         let connection = Connection {
             peer,

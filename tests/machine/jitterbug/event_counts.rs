@@ -84,6 +84,6 @@ impl EventCounts {
 }
 
 /// Returns the number of counted datagrams.
-pub(super) fn datagrams_heard(counters: &Counters) -> u64 {
+pub(super) fn received_datagrams(counters: &Counters) -> u64 {
     counters.tr1_received + counters.tr2_received
 }

@@ -223,7 +223,7 @@ impl Harness {
                 self.node.handle_sent(self.clock.0, transmit.ticket, sent);
                 continue;
             }
-            let vacant = self.connections.vacant();
+            let vacant = self.connections.next_id();
             if let Some(operation) = self.node.poll_stream((!self.is_full).then_some(vacant)) {
                 if let StreamOp::Read(id) = operation {
                     again.push(id);

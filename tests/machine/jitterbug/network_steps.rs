@@ -8,7 +8,7 @@ use ring_proto::jitterbug::{Event, State};
 use ring_proto::{Closed, Machine, StreamEvent, StreamId};
 
 use super::connections::ConnectionState;
-use super::event_counts::{Outputs, datagrams_heard};
+use super::event_counts::{Outputs, received_datagrams};
 use super::harness::Harness;
 use super::oracle::OFFER_LEN;
 use super::steps::{CandidateAct, IdChoice, ListChoice, Piece, ScriptedDatagram, Step};
@@ -112,7 +112,7 @@ impl Harness {
         self.input(|this, now| this.node.handle_lateness(now));
         let terms = wire::terms(from);
         let from = SocketAddr::new(wire::host(self.is_ipv6, from), 40_000);
-        let before = datagrams_heard(self.node.counters());
+        let before = received_datagrams(self.node.counters());
         let asked = self.node.counters().tr1_received;
         let leads = self.node.standing().state == State::Leader;
         let is_heard =
@@ -121,7 +121,7 @@ impl Harness {
             this.node.handle_message(now, from, bytes, Duration::ZERO);
         });
         let is_apart = terms.is_some_and(|terms| wire::is_apart(&terms));
-        if datagrams_heard(self.node.counters()) > before && !is_apart {
+        if received_datagrams(self.node.counters()) > before && !is_apart {
             self.on_datagram(from.ip());
         }
         let answers = done.sent.iter().filter(|to| **to == from.ip()).count();
@@ -137,7 +137,7 @@ impl Harness {
         let dropped = done.events.iter();
         let dropped = dropped.filter(|event| matches!(event, Event::Dropped { .. }));
         let dropped = u64::try_from(dropped.count()).expect("it is small");
-        let counted = datagrams_heard(self.node.counters()) - before + dropped - done.reset;
+        let counted = received_datagrams(self.node.counters()) - before + dropped - done.reset;
         assert_eq!(counted, u64::from(is_heard), "it is counted once");
     }
 

@@ -13,7 +13,7 @@ use ring_proto::time::{Instant, Now};
 use ring_proto::{Machine, StreamId};
 
 use super::connections::{Connection, ConnectionState, Connections};
-use super::event_counts::{EventCounts, Outputs, datagrams_heard};
+use super::event_counts::{EventCounts, Outputs, received_datagrams};
 use super::harness::is_tr1;
 use super::wire;
 
@@ -122,7 +122,7 @@ impl Oracle {
         done: &Outputs,
     ) {
         self.now = self.now.max(now.monotonic);
-        let counted = datagrams_heard(node.counters());
+        let counted = received_datagrams(node.counters());
         let is_sign =
             |event: &Event| matches!(event, Event::Accepted { .. } | Event::Passed { .. });
         if std::mem::replace(&mut self.counted, counted) != counted || done.has(is_sign) {
@@ -146,7 +146,7 @@ impl Oracle {
         if let Some(state) = self.state {
             assert_eq!(
                 (snapshot.state, snapshot.token_id),
-                (state, self.said(node))
+                (state, self.reported_id(node))
             );
         }
         if std::mem::replace(&mut self.is_finished, node.is_finished()) {
@@ -160,7 +160,7 @@ impl Oracle {
     }
 
     /// Returns the reported id. The second try of a restore has another id, which is not reported.
-    fn said(&self, node: &Jitterbug) -> u32 {
+    fn reported_id(&self, node: &Jitterbug) -> u32 {
         let id = node.standing().token_id;
         if self.state == Some(State::Orphan) {
             id
@@ -213,8 +213,8 @@ impl Oracle {
             self.offered.insert(id, (token_id, is_given));
             if is_given {
                 let answer = connection.brought.first().copied();
-                let whole = wire::whole(written, answer.unwrap_or_default());
-                assert_eq!(whole, Some(token_id), "half a token");
+                let exchanged = wire::exchanged_id(written, answer.unwrap_or_default());
+                assert_eq!(exchanged, Some(token_id), "half a token");
             }
         }
         let standing = node.standing();
@@ -295,8 +295,8 @@ impl Oracle {
 /// Returns the absolute id of a token that the node has acknowledged, which must be complete.
 pub(super) fn acknowledged_id(connection: &Connection) -> u32 {
     let answer = connection.written.first().copied();
-    let whole = wire::whole(&connection.brought, answer.unwrap_or_default());
-    whole
+    let exchanged = wire::exchanged_id(&connection.brought, answer.unwrap_or_default());
+    exchanged
         .filter(|_| connection.has_ended)
         .expect("it acknowledges only a complete token")
 }

@@ -144,7 +144,7 @@ pub(super) fn offer(bytes: &[u8]) -> Option<u32> {
 
 /// Returns the absolute id of a complete exchange that was answered with `answer`; `None` if bytes are missing,
 /// extra or wrong.
-pub(super) fn whole(bytes: &[u8], answer: u8) -> Option<u32> {
+pub(super) fn exchanged_id(bytes: &[u8], answer: u8) -> Option<u32> {
     let mut rest = without_terms(bytes);
     let mut next = || {
         let state = StreamState::Ended;

@@ -42,7 +42,7 @@ impl JudgedStep<'_> {
             .or_else(|| heard.and_then(|frame| self.check_frame_effect(scenario, &frame)))
     }
 
-    fn held_before(&self) -> Option<Token> {
+    fn token_before(&self) -> Option<Token> {
         self.before.machine.held()
     }
 
@@ -51,12 +51,12 @@ impl JudgedStep<'_> {
     }
 
     /// Returns the tenure that begins in this step.
-    pub(crate) fn tenure_begun(&self) -> Option<Token> {
-        self.held().filter(|_| self.held() != self.held_before())
+    pub(crate) fn new_tenure(&self) -> Option<Token> {
+        self.held().filter(|_| self.held() != self.token_before())
     }
 
     fn check_growth(&self) -> Option<Breach> {
-        let (before, after) = (self.before.last_tenure?, self.tenure_begun()?);
+        let (before, after) = (self.before.last_tenure?, self.new_tenure()?);
         let node = self.at;
         (!after.is_stronger_than(&before)).then_some(Breach::TenureWentBack {
             node,
@@ -97,7 +97,7 @@ impl JudgedStep<'_> {
 
     /// Checks that the held token survives a restart.
     fn check_held_stored(&self) -> Option<Breach> {
-        let token = self.tenure_begun()?;
+        let token = self.new_tenure()?;
         let node = self.at;
         let Durable {
             known,
@@ -113,7 +113,7 @@ impl JudgedStep<'_> {
     fn check_created_token(&self, scenario: &Scenario) -> Option<Breach> {
         let was_candidate = self.before.machine.state() == State::Generating;
         let by_itself = matches!(self.input, Input::TimeOut);
-        let token = self.tenure_begun().filter(|_| was_candidate && by_itself)?;
+        let token = self.new_tenure().filter(|_| was_candidate && by_itself)?;
         let node = self.at;
         (token.progress < scenario.wall).then_some(Breach::BelowClock { node, token })
     }
@@ -145,16 +145,16 @@ impl JudgedStep<'_> {
         let clock = self.turn.node.clock;
         let has_quorum = after.quorum_until().is_some_and(|until| until > clock);
         let lost = self
-            .held_before()
+            .token_before()
             .filter(|&held| !after.carries(held) || !has_quorum)?;
-        let for_another = after.state() == State::Waiter || self.tenure_begun().is_some();
+        let for_another = after.state() == State::Waiter || self.new_tenure().is_some();
         let counts = scenario.timing != Timing::Free && until > clock;
         let node = self.at;
         (counts && for_another).then_some(Breach::QuorumLost { node, token: lost })
     }
 
     fn check_lease(&self, scenario: &Scenario) -> Option<Breach> {
-        let held = self.held_before()?;
+        let held = self.token_before()?;
         let silent = self.turn.node.clock.since(self.before.last_heartbeat);
         let node = self.at;
         let kept = self.held() == Some(held)
@@ -179,11 +179,10 @@ impl JudgedStep<'_> {
                 };
                 let no_good = frame.destination == MacAddr::BROADCAST
                     || *age > scenario.constants.take_timeout;
-                (no_good && self.tenure_begun() == Some(token))
-                    .then_some(Breach::NotDropped { node })
+                (no_good && self.new_tenure() == Some(token)).then_some(Breach::NotDropped { node })
             }
             Message::TokenIsHere { token, .. } => {
-                let mine = self.held_before()?;
+                let mine = self.token_before()?;
                 let kept = self.held() == Some(mine);
                 // If the owner's deadline has come, it may have lost its token before it read the frame.
                 let due = self.before.deadline();

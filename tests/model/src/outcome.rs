@@ -39,7 +39,7 @@ impl Outcome {
             refused,
             turn: &turn,
         };
-        let (begun, breach) = (step.tenure_begun(), step.find_breach(scenario));
+        let (begun, breach) = (step.new_tenure(), step.find_breach(scenario));
         let Turn { node, sent } = turn;
         let sent = sent.into_iter().filter_map(|(bytes, _)| {
             let destination = Frame::decode(&bytes).ok()?.destination;

@@ -27,8 +27,8 @@ impl Recoveries {
         }
         self.count.fetch_add(1, Ordering::Relaxed);
         match recover() {
-            Ok(took) => {
-                self.slowest.fetch_max(nanos(took), Ordering::Relaxed);
+            Ok(elapsed) => {
+                self.slowest.fetch_max(nanos(elapsed), Ordering::Relaxed);
                 true
             }
             Err(_) => false,

@@ -127,7 +127,7 @@ pub struct Report {
     /// The number of events in the longest run.
     pub depth: usize,
     /// The duration of the exploration.
-    pub took: Duration,
+    pub duration: Duration,
     /// The number of states from which the system had to recover.
     pub recoveries: u64,
     /// The duration of the slowest recovery, in the system's time.
@@ -163,7 +163,7 @@ pub fn run<S: System>(system: S, threads: usize) -> Report {
         unique: checker.unique_state_count(),
         generated: checker.state_count(),
         depth: checker.max_depth().min(depth - 1) - 1,
-        took: began.elapsed(),
+        duration: began.elapsed(),
         recoveries,
         slowest,
         limit,
@@ -201,7 +201,7 @@ impl Display for Report {
             self.unique,
             self.generated,
             self.depth,
-            self.took.as_secs_f64()
+            self.duration.as_secs_f64()
         )?;
         if self.recoveries > 0 {
             let (count, slowest, limit) = (self.recoveries, self.slowest, self.limit);

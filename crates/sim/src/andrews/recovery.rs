@@ -121,7 +121,7 @@ impl World {
         counters.ring_after = counters.ring_after.max(Some(ring));
         counters.led_after = counters.led_after.max(Some(led));
         counters.token_after = counters.token_after.max(Some(token));
-        let is_late = |took: Duration, bound| took > calm + bound;
+        let is_late = |elapsed: Duration, bound| elapsed > calm + bound;
         if is_late(ring, bounds.ring) {
             self.report_late(Rule::Ring, bounds.ring)
         } else if is_late(led, bounds.led) {
@@ -155,7 +155,7 @@ impl World {
         self.nodes.iter().map(|node| node.own.visits).collect()
     }
 
-    fn had_all_token(&self, before: &[u64]) -> bool {
+    fn have_all_had_token(&self, before: &[u64]) -> bool {
         let mut live = self.live();
         live.all(|at| self.nodes[at].own.visits > before[at])
     }
@@ -167,7 +167,7 @@ impl World {
         // The current hop comes on top.
         let limit = 2 * bounds.round;
         if self
-            .run_until(limit, |sim| sim.had_all_token(&visits))
+            .run_until(limit, |sim| sim.have_all_had_token(&visits))
             .is_none()
         {
             return self.report_late(Rule::Round, limit);
@@ -236,13 +236,13 @@ impl World {
         } else {
             bounds.goes_on
         };
-        let took = self.run_until(limit, |sim| sim.had_all_token(&visits));
-        let Some(took) = took else {
+        let elapsed = self.run_until(limit, |sim| sim.have_all_had_token(&visits));
+        let Some(elapsed) = elapsed else {
             self.report_late(Rule::GoesOn, limit);
             return;
         };
         if !had_it {
-            self.system.stats.counters.went_on_after = Some(took);
+            self.system.stats.counters.went_on_after = Some(elapsed);
         }
         let bounds = Bounds::of(schedule, self.live().count());
         if self.check_recovery(&bounds, Duration::ZERO) {

@@ -20,20 +20,20 @@ impl World {
         let id = self.nodes[at].own.id;
         let (from, mut bytes) = match self.rng.below(5) {
             // Sender: a node, from a wrong address; an unknown id, from a node's address; the receiver itself.
-            0 => (stranger(), encoded(id, Message::SuccessorRequest)),
+            0 => (stranger(), encode(id, Message::SuccessorRequest)),
             1 => (
                 self.nodes[at].own.address,
-                encoded(UNKNOWN_ID, Message::Join),
+                encode(UNKNOWN_ID, Message::Join),
             ),
             2 => {
                 let own = &self.nodes[node].own;
-                (own.address, encoded(own.id, Message::SuccessorRequest))
+                (own.address, encode(own.id, Message::SuccessorRequest))
             }
             // The type belongs to connections.
             3 => {
                 let sequence = self.system.tables.topology.sequence + 1;
                 let address = self.nodes[at].own.address;
-                (address, encoded(id, Message::Token { sequence }))
+                (address, encode(id, Message::Token { sequence }))
             }
             _ => {
                 let len = self.rng.index(40);
@@ -53,10 +53,10 @@ impl World {
         let to = self.nodes[node].own.id;
         let at = self.rng.index(self.len());
         let id = self.nodes[at].own.id;
-        let hello = encoded(id, Message::Successor { successor_id: to });
+        let hello = encode(id, Message::Successor { successor_id: to });
         let mut says = match self.rng.below(4) {
             0 => Vec::new(),
-            1 => encoded(id, Message::Join),
+            1 => encode(id, Message::Join),
             2 => hello,
             _ => vec![1, 2, 0, 0, 0, 0, 0, 1, 0xff, 0xff, 0xff, 0xff],
         };
@@ -120,10 +120,10 @@ impl World {
                 }),
             };
             let to = self.nodes[node].own.address;
-            return self.inject(from, to, encoded(id, message).into());
+            return self.inject(from, to, encode(id, message).into());
         }
         let successor_id = self.nodes[node].own.id;
-        let mut says = encoded(id, Message::Successor { successor_id });
+        let mut says = encode(id, Message::Successor { successor_id });
         let ids = [U32::new(other), U32::new(id)];
         let sequence = self.draw_sequence();
         let message = match self.rng.below(6) {
@@ -137,7 +137,7 @@ impl World {
             4 => Message::TokenAck { sequence },
             _ => Message::Token { sequence },
         };
-        says.extend(encoded(id, message));
+        says.extend(encode(id, message));
         self.nodes[node].own.process.forged_at = Some(self.now);
         self.connect_from(from, node, says);
     }
@@ -161,7 +161,7 @@ const fn ballot(election: Election<'_>) -> Message<'_> {
     Message::CoordinatorElection { election }
 }
 
-fn encoded(src_id: u32, message: Message<'_>) -> Vec<u8> {
+fn encode(src_id: u32, message: Message<'_>) -> Vec<u8> {
     let frame = Frame { src_id, message };
     let mut bytes = vec![0; frame.encoded_len()];
     // The buffer has the length of the frame, and no frame here is too long.

@@ -141,7 +141,7 @@ impl Topology {
         is_newer || is_again
     }
 
-    /// Writes the row and what belongs to it; returns `None` if a guard fails.
+    /// Writes the row, then the ring and the token; returns `None` if a guard fails.
     fn rewrite(&mut self, own: u32, write: Write) -> Option<()> {
         self.write_row(own, write)?;
         match write {

@@ -44,8 +44,8 @@ fingerprint   {fingerprint}
 
     fn play(schedule: &Schedule, most: usize) -> (Outcome, Vec<String>) {
         let trace = Trace::of(most);
-        let record = (most > 0).then(|| Box::new(trace.clone()) as Box<dyn Recorder>);
-        let outcome = replay::<M>(schedule, record);
+        let recorder = (most > 0).then(|| Box::new(trace.clone()) as Box<dyn Recorder>);
+        let outcome = replay::<M>(schedule, recorder);
         (outcome, trace.take())
     }
 

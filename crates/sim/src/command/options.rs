@@ -110,7 +110,7 @@ pub enum SimulatedSystem {
 }
 
 impl SimulatedSystem {
-    const fn most_nodes(self) -> usize {
+    const fn max_nodes(self) -> usize {
         match self {
             Self::Lab2 | Self::Ftn => usize::MAX,
             Self::Jitterbug => jitterbug::MAX_NODES,
@@ -201,7 +201,7 @@ impl Options {
     /// Checks that the options fit the system.
     pub(super) fn check(&self) -> Result<(), Error> {
         let is_ftn = self.system == SimulatedSystem::Ftn;
-        let most = self.system.most_nodes();
+        let most = self.system.max_nodes();
         if self.nodes.is_some_and(|nodes| nodes > most as u64) {
             let what = format!("a run of this system has at most {most} nodes");
             return Err(Error::Usage(what));

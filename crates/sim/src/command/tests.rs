@@ -175,17 +175,17 @@ fn an_invalid_schedule_is_refused_with_a_reason() {
 
 #[test]
 fn reports_name_only_existing_counters() {
-    fn filled<S: SystemCommand>() -> String {
+    fn fill_report<S: SystemCommand>() -> String {
         <S::Schedule as kernel::Schedule>::Stats::default().fill(S::REPORT)
     }
     let options = Options::try_parse_from(["sim"]).unwrap();
     let schedule = Lab2::schedule(&options, 1);
     for report in [
-        filled::<Lab2>(),
+        fill_report::<Lab2>(),
         Lab2::report(&schedule, &Stats::default()),
-        filled::<ftn::Ftn>(),
-        filled::<jitterbug::Jitterbug>(),
-        filled::<andrews::Andrews>(),
+        fill_report::<ftn::Ftn>(),
+        fill_report::<jitterbug::Jitterbug>(),
+        fill_report::<andrews::Andrews>(),
     ] {
         assert!(!report.contains('{'), "{report}");
     }

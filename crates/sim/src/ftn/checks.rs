@@ -78,7 +78,7 @@ impl Checks {
 
     /// Reports a token that is not granted in time though nothing is wrong.
     pub(super) fn report_not_granted(&mut self, at: u64, what: String) {
-        let excuse = self.exemptions.unheld_excuse();
+        let excuse = self.exemptions.unheld_token_excuse();
         self.findings
             .report_unless_excused(at, None, excuse, Rule::Granted, what);
     }

@@ -281,7 +281,7 @@ impl Exemptions {
 
     /// Returns the excuse for a token that is held for no client. A server without its state file may survey under a
     /// number that clients have seen, and they take its survey for one that they have answered.
-    pub(super) fn unheld_excuse(&self) -> Option<Excuse> {
+    pub(super) fn unheld_token_excuse(&self) -> Option<Excuse> {
         self.file_lost.map(|_| Excuse::StateFileLost)
     }
 

@@ -192,11 +192,11 @@ impl World {
             + 3 * server_timeout
             + 10 * (heartbeat + exchange)
             + 4 * RETRY_MAX;
-        let Some(took) = self.run_until(ready, Self::is_ready) else {
+        let Some(elapsed) = self.run_until(ready, Self::is_ready) else {
             self.report(Rule::Served, "not all servers are READY");
             return false;
         };
-        self.system.stats.counters.ready_after = Some(took);
+        self.system.stats.counters.ready_after = Some(elapsed);
         // Losses just before the end of the faults may cost authority, or a leader, once more.
         self.run(2 * server_timeout);
         if self.run_until(ready, Self::is_ready).is_none() {
@@ -224,11 +224,11 @@ impl World {
                 client.is_some_and(|it| matches!(it.standing(), Standing::Live { .. }))
             })
         };
-        let took = self.run_until(limit, live);
-        if took.is_none() {
+        let elapsed = self.run_until(limit, live);
+        if elapsed.is_none() {
             self.report(Rule::Served, "not all clients have a session");
         }
-        took.is_some()
+        elapsed.is_some()
     }
 
     /// Cancels the work of all programs, and waits for the end of dead clients' sessions, whose last datagrams may be
@@ -297,12 +297,12 @@ impl World {
         self.kill_process(leader);
         let crashed = self.now;
         // A split vote may take longer.
-        let Some(took) = self.run_until(limit, |sim| sim.leader().is_some()) else {
+        let Some(elapsed) = self.run_until(limit, |sim| sim.leader().is_some()) else {
             let what = format!("no server leads {limit:?} after the crash of n{leader}");
             self.report(Rule::OneLeader, &what);
             return;
         };
-        self.system.stats.counters.replaced_after = Some(took);
+        self.system.stats.counters.replaced_after = Some(elapsed);
         if schedule.is_scarce() {
             return;
         }
@@ -315,7 +315,7 @@ impl World {
                 return;
             }
         }
-        let first = limit.saturating_sub(took) + 4 * exchange + RETRY_MAX;
+        let first = limit.saturating_sub(elapsed) + 4 * exchange + RETRY_MAX;
         for token in 0..ASKED_TOKENS {
             if !self.serve_token(token, first, exchange + RETRY_MAX) {
                 return;

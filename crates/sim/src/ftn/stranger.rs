@@ -79,7 +79,7 @@ impl World {
                 content: self.rng.pick(&[0, 7, msgnum]),
                 came: token.data,
             },
-            _ => return self.nonsense(),
+            _ => return self.draw_nonsense(),
         };
         let header = Header {
             from: session,
@@ -106,7 +106,7 @@ impl World {
     }
 
     /// Returns a captured datagram with changed bytes, or random bytes.
-    fn nonsense(&mut self) -> Bytes {
+    fn draw_nonsense(&mut self) -> Bytes {
         let at = self.rng.index(self.network.captured.len());
         let captured = self.network.captured.get(at);
         let mut bytes = captured.map_or(vec![0; 9], |message| message.bytes.to_vec());

@@ -54,7 +54,7 @@ impl Bounds {
     }
 
     /// Returns `renew_timeout` + D and the latency of the datagrams.
-    pub(super) fn replaced(&self) -> Duration {
+    pub(super) fn replacement_time(&self) -> Duration {
         self.options.renew_timeout + self.restore + 4 * self.latency
     }
 
@@ -64,7 +64,7 @@ impl Bounds {
     }
 
     /// Returns `renew_timeout` + 2 × `token_pass_timeout` and the latency.
-    pub(super) fn merged(&self) -> Duration {
+    pub(super) fn merge_time(&self) -> Duration {
         self.options.renew_timeout
             + 2 * self.options.token_pass_timeout
             + 4 * self.latency
@@ -72,7 +72,7 @@ impl Bounds {
     }
 
     /// Returns the duration of a rotation of `live` nodes, each of which fails to pass to `failing` candidates.
-    pub(super) fn round(&self, live: usize, failing: usize) -> Duration {
+    pub(super) fn rotation_time(&self, live: usize, failing: usize) -> Duration {
         let failing = u32::try_from(failing).unwrap_or(u32::MAX);
         let live = u32::try_from(live).unwrap_or(u32::MAX);
         (self.turn + self.options.token_pass_timeout * failing) * live

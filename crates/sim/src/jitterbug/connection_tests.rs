@@ -68,12 +68,12 @@ fn await_all_lead(sim: &mut World) -> Option<Duration> {
 }
 
 /// Returns the number of done passes.
-fn done(sim: &World) -> u64 {
+fn done_passes(sim: &World) -> u64 {
     sim.system.stats.counters.passes_done
 }
 
 /// Returns the number of passes that have failed, were aborted, or have an unknown outcome.
-fn missed(sim: &World) -> u64 {
+fn failed_passes(sim: &World) -> u64 {
     let counters = &sim.system.stats.counters;
     counters.passes_failed + counters.passes_unknown + counters.passes_aborted
 }
@@ -85,12 +85,12 @@ fn check(sim: &World, what: &str) {
 #[test]
 fn bytes_that_arrive_one_by_one_make_a_pass() {
     let mut sim = ring(3, 1, 5_000);
-    let before = (missed(&sim), sim.system.stats.dropped);
+    let before = (failed_passes(&sim), sim.system.stats.dropped);
     sim.apply_stream_fault(&StreamFault::Dribble { rate: 1_000 });
     for _ in 0..10 {
         assert!(await_all_lead(&mut sim).is_some());
     }
-    assert_eq!((missed(&sim), sim.system.stats.dropped), before);
+    assert_eq!((failed_passes(&sim), sim.system.stats.dropped), before);
     check(&sim, "dribble");
 }
 
@@ -101,11 +101,11 @@ fn a_reset_after_any_byte_costs_a_pass_and_nothing_else() {
     let whole = PASS_BYTES + PADDING as u64;
     for byte in 0..whole + 8 {
         let mut sim = ring(2, byte, PADDING);
-        let before = missed(&sim);
+        let before = failed_passes(&sim);
         let fault = StreamFault::ResetAt { byte };
         sim.apply_stream_fault(&fault);
         sim.run(PASS / 2);
-        let costs = missed(&sim) > before;
+        let costs = failed_passes(&sim) > before;
         assert_eq!(costs, byte < whole, "a reset after {byte} bytes");
         sim.apply_stream_fault(&fault.end());
         let goes_on = await_all_lead(&mut sim);
@@ -121,7 +121,7 @@ fn short_cuts_exchange_no_bytes() {
         let mut sim = ring(2, seed, 3_000);
         sim.apply_stream_fault(&StreamFault::Dribble { rate: 1_000 });
         let mut rng = Rng::new(seed, Stream::Plan);
-        let before = (missed(&sim), sim.system.stats.dropped);
+        let before = (failed_passes(&sim), sim.system.stats.dropped);
         for _ in 0..400 {
             sim.run(Duration::from_micros(rng.below(10_000)));
             let cut = NetworkFault::Part { groups: vec![0, 1] };
@@ -130,7 +130,7 @@ fn short_cuts_exchange_no_bytes() {
             sim.apply_network_fault(&cut.end());
         }
         assert!(await_all_lead(&mut sim).is_some(), "seed {seed}");
-        let after = (missed(&sim), sim.system.stats.dropped);
+        let after = (failed_passes(&sim), sim.system.stats.dropped);
         assert_eq!(after, before, "seed {seed}");
         check(&sim, &format!("seed {seed}"));
     }
@@ -146,11 +146,11 @@ fn a_kernel_gives_up_a_connection_without_acknowledgements() {
             if let Some(patience) = patience {
                 sim.set_ack_timeout(nanos(patience));
             }
-            let before = missed(&sim);
+            let before = failed_passes(&sim);
             sim.apply_stream_fault(&StreamFault::Stall { rate: 1_000 });
             sim.run(PASS / 2);
             check(&sim, &format!("seed {seed}"));
-            missed(&sim) - before
+            failed_passes(&sim) - before
         });
         counts.sum()
     };
@@ -161,18 +161,18 @@ fn a_kernel_gives_up_a_connection_without_acknowledgements() {
 #[test]
 fn an_unanswered_connection_is_given_up() {
     let mut sim = ring(2, 1, 0);
-    let before = missed(&sim);
+    let before = failed_passes(&sim);
     let fault = StreamFault::Unanswered { rate: 1_000 };
     sim.apply_stream_fault(&fault);
-    let took = sim.run_until(SOON, |sim| missed(sim) > before);
-    let took = took.expect("the pass has an end");
-    assert!(took >= PASS && took < 2 * PASS, "{took:?}");
-    let before = done(&sim);
+    let elapsed = sim.run_until(SOON, |sim| failed_passes(sim) > before);
+    let elapsed = elapsed.expect("the pass has an end");
+    assert!(elapsed >= PASS && elapsed < 2 * PASS, "{elapsed:?}");
+    let before = done_passes(&sim);
     sim.run(2 * PASS);
-    assert_eq!(done(&sim), before);
+    assert_eq!(done_passes(&sim), before);
     sim.apply_stream_fault(&fault.end());
-    let took = await_all_lead(&mut sim).expect("the pass is repeated");
-    assert!(took < 2 * PASS, "{took:?}");
+    let elapsed = await_all_lead(&mut sim).expect("the pass is repeated");
+    assert!(elapsed < 2 * PASS, "{elapsed:?}");
     check(&sim, "no answer");
 }
 
@@ -184,7 +184,7 @@ fn hundreds_of_strangers_delay_the_token_only_for_a_short_time() {
             sim.connect_idle_stranger(at);
         }
     }
-    let took = await_all_lead(&mut sim).expect("the token goes on");
-    assert!(took < 3 * PASS, "{took:?}");
+    let elapsed = await_all_lead(&mut sim).expect("the token goes on");
+    assert!(elapsed < 3 * PASS, "{elapsed:?}");
     check(&sim, "strangers");
 }

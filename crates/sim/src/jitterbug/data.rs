@@ -39,7 +39,7 @@ pub(super) fn is_whole(data: &[u8], plan: &DataPlan) -> bool {
 }
 
 /// Formats the beginning and the length of data.
-pub(super) fn shown(data: &[u8]) -> String {
+pub(super) fn describe(data: &[u8]) -> String {
     let first = &data[..data.len().min(1 + DIGITS)];
     let first = String::from_utf8_lossy(first);
     format!("'{first}' ({} bytes)", data.len())

@@ -111,14 +111,14 @@ impl World {
         }
         let checks = &mut self.system.checks;
         if !data::is_whole(own, plan) {
-            let what = format!("it has {}", data::shown(own));
+            let what = format!("it has {}", data::describe(own));
             checks.findings.report(now, Some(at), Rule::Torn, what);
         }
-        if goes_back(own, &node.own.data, plan) {
+        if is_behind(own, &node.own.data, plan) {
             let what = format!(
                 "{} became {}",
-                data::shown(&node.own.data),
-                data::shown(own)
+                data::describe(&node.own.data),
+                data::describe(own)
             );
             let excuse = input.is_undecided.then_some(Excuse::Undecided);
             checks
@@ -208,7 +208,7 @@ fn is_prefix(before: &[Node], list: &[Node]) -> bool {
 }
 
 /// Whether data are behind other data in the order of the decisions.
-fn goes_back(data: &[u8], before: &[u8], plan: &DataPlan) -> bool {
+fn is_behind(data: &[u8], before: &[u8], plan: &DataPlan) -> bool {
     match plan.decides {
         Decider::Longer => data.len() < before.len(),
         Decider::Greater | Decider::Program => (data.len(), data) < (before.len(), before),

@@ -112,20 +112,20 @@ impl World {
     fn check_one_token(&mut self, schedule: &Schedule, bounds: &Bounds) -> bool {
         let options = schedule.options();
         let dead = u32::try_from(self.dead_entries()).unwrap_or(u32::MAX);
-        let replaced = bounds.replaced();
+        let replaced = bounds.replacement_time();
         let mut limit = schedule.latest()
             + options.compute_timeout
             + 2 * (replaced + bounds.first())
-            + MERGES_MAX * bounds.merged()
+            + MERGES_MAX * bounds.merge_time()
             + dead * options.token_pass_timeout;
         limit += self.extra_time_for_ids(replaced);
-        let took = self.one_token_after(limit + options.renew_timeout);
-        self.system.stats.counters.settled_after = Some(took);
-        if took > limit {
+        let elapsed = self.one_token_after(limit + options.renew_timeout);
+        self.system.stats.counters.settled_after = Some(elapsed);
+        if elapsed > limit {
             let what = format!("not within {limit:?}: {}", self.describe_nodes());
             self.report(Rule::Settled, what);
         }
-        took <= limit
+        elapsed <= limit
     }
 
     /// Returns the additional time if ids began again at 1. Each node has to draw a new id before it no longer blocks
@@ -141,7 +141,7 @@ impl World {
     /// Waits until every live node has led and all lists are equal.
     fn await_all_lead(&mut self, bounds: &Bounds, rule: Rule) -> bool {
         let (live, dead) = (self.live().count(), self.dead_entries());
-        let round = bounds.round(live, dead);
+        let round = bounds.rotation_time(live, dead);
         let before: Vec<u64> = self.nodes.iter().map(|node| node.own.led).collect();
         let all = |sim: &Self| {
             let mut live = sim.live();
@@ -153,21 +153,21 @@ impl World {
             self.run(2 * round);
             return false;
         }
-        let replaced = bounds.replaced();
+        let replaced = bounds.replacement_time();
         let limit = replaced + 2 * round + self.extra_time_for_ids(replaced);
-        let Some(took) = self.run_until(limit, all) else {
+        let Some(elapsed) = self.run_until(limit, all) else {
             let what = format!("not within {limit:?}: {}", self.describe_nodes());
             self.report(rule, what);
             return false;
         };
         let counters = &mut self.system.stats.counters;
-        counters.led_after = counters.led_after.max(Some(took));
-        self.await_equal_lists(2 * round, took)
+        counters.led_after = counters.led_after.max(Some(elapsed));
+        self.await_equal_lists(2 * round, elapsed)
     }
 
     fn await_equal_lists(&mut self, limit: Duration, before: Duration) -> bool {
         self.system.checks.exemptions.doubled = None;
-        let Some(took) = self.run_until(limit, Self::has_equal_lists) else {
+        let Some(elapsed) = self.run_until(limit, Self::has_equal_lists) else {
             let exemptions = &self.system.checks.exemptions;
             let forgotten = exemptions.has_forgotten.then_some(Excuse::Forgotten);
             if let Some(excuse) = exemptions.doubled.or(forgotten) {
@@ -179,7 +179,7 @@ impl World {
             return false;
         };
         let counters = &mut self.system.stats.counters;
-        counters.equal_after = counters.equal_after.max(Some(before + took));
+        counters.equal_after = counters.equal_after.max(Some(before + elapsed));
         true
     }
 
@@ -193,7 +193,7 @@ impl World {
     /// Checks that another node leads in time after the leader's death, and starts the dead one again.
     fn check_leader_replacement(&mut self, bounds: &Bounds) -> bool {
         let leads = |sim: &Self| sim.live().find(|&at| sim.nodes[at].own.uses);
-        let found = self.run_until(bounds.round(2, self.dead_entries()), |sim| {
+        let found = self.run_until(bounds.rotation_time(2, self.dead_entries()), |sim| {
             leads(sim).is_some()
         });
         let Some(leader) = leads(self).filter(|_| found.is_some()) else {
@@ -202,9 +202,9 @@ impl World {
             return false;
         };
         self.kill_process(leader);
-        let limit = bounds.replaced() + self.extra_time_for_ids(bounds.replaced());
+        let limit = bounds.replacement_time() + self.extra_time_for_ids(bounds.replacement_time());
         let is_led = |sim: &Self| sim.live().any(|at| sim.nodes[at].own.uses);
-        let Some(took) = self.run_until(limit, is_led) else {
+        let Some(elapsed) = self.run_until(limit, is_led) else {
             let what = format!(
                 "not within {limit:?} of the death of n{leader}: {}",
                 self.describe_nodes()
@@ -212,7 +212,7 @@ impl World {
             self.report(Rule::Replaced, what);
             return false;
         };
-        self.system.stats.counters.replaced_after = Some(took);
+        self.system.stats.counters.replaced_after = Some(elapsed);
         self.start(leader);
         true
     }
@@ -229,28 +229,28 @@ impl World {
             (groups[first], groups[last]) = (0, 1);
         }
         self.part(&groups);
-        self.run(2 * (bounds.replaced() + bounds.first()) + options.token_pass_timeout);
+        self.run(2 * (bounds.replacement_time() + bounds.first()) + options.token_pass_timeout);
         self.part(&[]);
         let healed = self.now();
         let unknown = self.system.stats.counters.passes_unknown;
-        let mut limit = bounds.merged();
-        let window = limit + bounds.replaced() + options.renew_timeout;
-        let took = self.one_token_after(window);
-        if took > limit && self.system.stats.counters.passes_unknown > unknown {
+        let mut limit = bounds.merge_time();
+        let window = limit + bounds.replacement_time() + options.renew_timeout;
+        let elapsed = self.one_token_after(window);
+        if elapsed > limit && self.system.stats.counters.passes_unknown > unknown {
             self.system.checks.findings.excuse(Excuse::Lost);
-            limit += bounds.replaced();
+            limit += bounds.replacement_time();
         }
-        let waited = self.now().saturating_sub(healed + took);
-        self.system.stats.counters.merged_after = Some(took);
-        if took > limit {
+        let waited = self.now().saturating_sub(healed + elapsed);
+        self.system.stats.counters.merged_after = Some(elapsed);
+        if elapsed > limit {
             let what = format!("not within {limit:?}: {}", self.describe_nodes());
             return self.report(Rule::Merged, what);
         }
-        let round = bounds.round(live.len(), self.dead_entries());
+        let round = bounds.rotation_time(live.len(), self.dead_entries());
         let mut limit = (2 * round).saturating_sub(waited);
         if self.skips_live_node() {
             self.system.checks.findings.excuse(Excuse::Skipped);
-            limit += bounds.replaced() + 2 * round;
+            limit += bounds.replacement_time() + 2 * round;
         }
         if self.await_equal_lists(limit + RESEND_INTERVAL, Duration::ZERO) {
             self.await_all_lead(bounds, Rule::Leads);

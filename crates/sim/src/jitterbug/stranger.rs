@@ -25,8 +25,8 @@ impl World {
         let mut bytes = match self.rng.below(8) {
             0 => self.tr1(STRANGE_PORT, false),
             1 => self.tr1(0, false),
-            2 => encoded(&Message::Tp2),
-            3 => encoded(&Message::Tp1 {
+            2 => encode(&Message::Tp2),
+            3 => encode(&Message::Tp1 {
                 token_id: token(self.draw_id(), true),
                 node_list_hash: 1,
             }),
@@ -77,7 +77,7 @@ impl World {
     /// Returns a TP6, or nothing.
     fn offered_terms(&mut self, id: u32) -> Vec<u8> {
         let terms = self.terms(id);
-        terms.map_or_else(Vec::new, |terms| encoded(&Message::Tp6 { terms }))
+        terms.map_or_else(Vec::new, |terms| encode(&Message::Tp6 { terms }))
     }
 
     /// Returns invented terms of a node that has the token of this id, or none.
@@ -165,7 +165,7 @@ impl World {
             (from, STRANGE_PORT)
         };
         let bytes = if self.rng.chance(200) {
-            encoded(&Message::Tr2 {
+            encode(&Message::Tr2 {
                 token_id: token(id, true),
                 terms,
             })
@@ -189,11 +189,11 @@ impl World {
         };
         let token_id = token(id, true);
         let mut says = self.offered_terms(id);
-        says.extend(encoded(&Message::Tp1 {
+        says.extend(encode(&Message::Tp1 {
             token_id,
             node_list_hash: hash,
         }));
-        says.extend(encoded(&Message::Tp5 {
+        says.extend(encode(&Message::Tp5 {
             token_id,
             data: &data,
         }));
@@ -204,7 +204,7 @@ impl World {
     pub(super) fn connect_stranger(&mut self, node: usize) {
         let id = self.draw_id();
         let leads = !self.rng.chance(200);
-        let offer = encoded(&Message::Tp1 {
+        let offer = encode(&Message::Tp1 {
             token_id: token(id, leads),
             node_list_hash: i32::from(self.rng.draw().to_be_bytes()[0]),
         });
@@ -214,7 +214,7 @@ impl World {
         }
         says.extend(match self.rng.below(6) {
             0 => Vec::new(),
-            1 => encoded(&Message::Tp5 {
+            1 => encode(&Message::Tp5 {
                 token_id: token(id, true),
                 data: b"1",
             }),
@@ -244,7 +244,7 @@ impl World {
         let port = self.rng.pick(&[0, 7]);
         let first = self.rng.pick(&[0, 10, 127, 224]);
         let nodes = [entry([10, 0, 0, 1], 7), entry([first, 0, 0, last], port)];
-        encoded(&Message::Tp4 {
+        encode(&Message::Tp4 {
             node_list: nodes[..].into(),
         })
     }
@@ -252,7 +252,7 @@ impl World {
     /// Connects a stranger that sends little or nothing, and stays.
     pub(super) fn connect_idle_stranger(&mut self, node: usize) {
         let says = if self.rng.chance(500) {
-            encoded(&Message::Tp1 {
+            encode(&Message::Tp1 {
                 token_id: token(self.draw_id(), true),
                 node_list_hash: 7,
             })
@@ -286,14 +286,14 @@ fn micros(time: std::time::Duration) -> u32 {
 }
 
 fn tr1(id: u32, port: u16, leads: bool, terms: Option<Terms>) -> Vec<u8> {
-    encoded(&Message::Tr1 {
+    encode(&Message::Tr1 {
         token_id: token(id, leads),
         node_tcp_port: port,
         terms,
     })
 }
 
-fn encoded(message: &Message<'_>) -> Vec<u8> {
+fn encode(message: &Message<'_>) -> Vec<u8> {
     let mut bytes = vec![0; message.encoded_len()];
     // The buffer has the length of the message, and no list is too long.
     let _ = message.encode(&mut bytes);

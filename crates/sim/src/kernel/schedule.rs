@@ -36,7 +36,7 @@ pub trait Fault: Clone {
             groups.remove(gone);
         }
         let mut named = self.nodes_mut().into_iter();
-        named.all(|node| stays(node, gone))
+        named.all(|node| renumber(node, gone))
     }
 
     /// Whether all nodes that it names exist among `nodes` nodes.
@@ -127,7 +127,7 @@ impl NamesNode for Option<usize> {
     }
 }
 
-fn stays(node: &mut usize, gone: usize) -> bool {
+fn renumber(node: &mut usize, gone: usize) -> bool {
     let stays = *node != gone;
     *node -= usize::from(*node > gone);
     stays
@@ -176,7 +176,7 @@ pub trait Schedule: Clone + PartialEq + Nodes {
         let mut fewer = self.clone();
         if fewer.nodes() > 1 && fewer.take_node(node) {
             let parts = fewer.parts_mut();
-            parts.stay_dead.retain_mut(|dead| stays(dead, node));
+            parts.stay_dead.retain_mut(|dead| renumber(dead, node));
             let actions = parts.actions;
             actions.retain_mut(|action| action.fault.take_out(node));
         }

@@ -66,7 +66,7 @@ impl<S: Schedule, F: FnMut(&S) -> bool, T: FnMut(usize, usize)> Shrinker<S, F, T
     fn end_earlier(&mut self) {
         let mut time = self.best.parts().time_us / 2;
         while self.best.parts().time_us - time > self.best.parts().time_us / 64 {
-            if self.try_out(ending(&self.best, time)) {
+            if self.try_out(with_end(&self.best, time)) {
                 time = self.best.parts().time_us / 2;
             } else {
                 time += (self.best.parts().time_us - time) / 2;
@@ -74,7 +74,7 @@ impl<S: Schedule, F: FnMut(&S) -> bool, T: FnMut(usize, usize)> Shrinker<S, F, T
         }
         if let Some(last) = self.best.parts().actions.last() {
             let time = last.at_us + 1;
-            self.try_out(ending(&self.best, time));
+            self.try_out(with_end(&self.best, time));
         }
     }
 
@@ -129,7 +129,7 @@ impl<S: Schedule, F: FnMut(&S) -> bool, T: FnMut(usize, usize)> Shrinker<S, F, T
     }
 }
 
-fn ending<S: Schedule>(schedule: &S, time_us: u64) -> S {
+fn with_end<S: Schedule>(schedule: &S, time_us: u64) -> S {
     let mut shorter = schedule.clone();
     let parts = shorter.parts_mut();
     *parts.time_us = time_us;

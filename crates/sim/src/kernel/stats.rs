@@ -54,7 +54,7 @@ macro_rules! counters {
                 match name {
                     $(stringify!($sum) => Some(self.$sum.to_string()),)*
                     $(stringify!($most) => Some(self.$most.to_string()),)*
-                    $(stringify!($time) => Some($crate::kernel::stats::took(self.$time)),)*
+                    $(stringify!($time) => Some($crate::kernel::stats::format_seconds(self.$time)),)*
                     _ => None,
                 }
             }
@@ -64,7 +64,7 @@ macro_rules! counters {
 pub(crate) use counters;
 
 /// Formats a duration for a report.
-pub(crate) fn took(time: Option<Duration>) -> String {
+pub(crate) fn format_seconds(time: Option<Duration>) -> String {
     time.map_or("-".into(), |time| format!("{:.3} s", time.as_secs_f64()))
 }
 
@@ -171,12 +171,12 @@ impl<K: Kind, E: Copy + Ord + Display, C: Counters> Stats<K, E, C> {
             "delivered" => self.delivered.to_string(),
             "dropped" => self.dropped.to_string(),
             "overflowed" => self.overflowed.to_string(),
-            "met" => listed(
+            "met" => format_counts(
                 self.fault_counts
                     .iter()
                     .map(|(kind, count)| (kind.name(), count)),
             ),
-            "excused" => listed(&self.excused),
+            "excused" => format_counts(&self.excused),
             "time" => format!("{:?}", self.time),
             "fingerprint" => format!("{:016x}", self.fingerprint),
             _ => return self.counters.value(name),
@@ -226,7 +226,7 @@ fn add<N: Copy + Ord>(sums: &mut BTreeMap<N, u64>, others: &BTreeMap<N, u64>) {
     }
 }
 
-fn listed<'a>(counts: impl IntoIterator<Item = (impl Display, &'a u64)>) -> String {
+fn format_counts<'a>(counts: impl IntoIterator<Item = (impl Display, &'a u64)>) -> String {
     let counts = counts.into_iter();
     let counts: Vec<_> = counts
         .map(|(name, count)| format!("{name} {count}"))

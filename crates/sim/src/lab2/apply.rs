@@ -46,8 +46,8 @@ impl<M: Subject> World<M> {
         if !fault.is_among(self.nodes.len()) {
             return;
         }
-        if let Some(record) = &mut self.system.record {
-            record.on_action(Duration::from_nanos(self.now), fault);
+        if let Some(recorder) = &mut self.system.recorder {
+            recorder.on_action(Duration::from_nanos(self.now), fault);
         }
         match *fault {
             Fault::Drop { .. }

@@ -73,7 +73,7 @@ impl Exemptions {
     /// the offer before. So this token, and one re-created from it, may exist twice.
     pub(super) fn on_offer_replayed(&mut self, to: MacAddr, token: &Token) {
         if self.stateless.contains_key(&to) {
-            self.double_chain(token);
+            self.add_doubled_chain(token);
             self.replayed_to.insert(to);
         }
     }
@@ -84,7 +84,7 @@ impl Exemptions {
     pub(super) fn on_token_corrupted(&mut self, token: &Token) {
         self.floor_is_void = true;
         self.has_flipped_bits = true;
-        self.double_chain(token);
+        self.add_doubled_chain(token);
     }
 
     /// Voids all promises until a time. Bits of a promise, or of a heartbeat that asks for one, have flipped. Or two
@@ -151,11 +151,11 @@ impl Exemptions {
     /// Notes the holder of a token, for holders that share an address.
     pub(super) fn on_token_held(&mut self, holder: MacAddr, token: &Token) {
         if !self.shared_addresses.is_empty() && self.shared_addresses.contains(&holder) {
-            self.double_chain(token);
+            self.add_doubled_chain(token);
         }
     }
 
-    fn double_chain(&mut self, token: &Token) {
+    fn add_doubled_chain(&mut self, token: &Token) {
         self.doubled_chains.insert(chain(token));
     }
 

@@ -177,8 +177,8 @@ impl<M: Subject> World<M> {
 
     fn begin_phase(&mut self, name: &'static str) {
         let at = self.now();
-        if let Some(record) = &mut self.system.record {
-            record.on_phase(at, name);
+        if let Some(recorder) = &mut self.system.recorder {
+            recorder.on_phase(at, name);
         }
     }
 
@@ -321,9 +321,9 @@ impl<M: Subject> World<M> {
     fn check_diagnostics(&mut self, bounds: &Bounds) {
         let limit = bounds.waiter_timeout * IP_DISPUTE_TIMEOUTS
             + self.system.constants.heartbeat * SILENT_AFTER_HEARTBEATS;
-        let over = self.run_until(limit, |sim| sim.unfounded_diagnostic().is_none());
+        let over = self.run_until(limit, |sim| sim.find_unfounded_diagnostic().is_none());
         if let Some(what) = self
-            .unfounded_diagnostic()
+            .find_unfounded_diagnostic()
             .filter(|_| over.is_none() && !self.over)
         {
             self.report(Rule::Trouble, what);
@@ -331,7 +331,7 @@ impl<M: Subject> World<M> {
     }
 
     /// Returns a diagnostic that is reported without a cause. The last report of a dead member still has one.
-    fn unfounded_diagnostic(&self) -> Option<String> {
+    fn find_unfounded_diagnostic(&self) -> Option<String> {
         let present = |mac| self.live().any(|at| self.nodes[at].own.mac == mac);
         // If an MTU is too small for a PING with a profile, members may never learn another's new times.
         let learns = || {

@@ -14,12 +14,12 @@ pub fn run<M: Subject>(settings: &Settings) -> Outcome {
     replay::<M>(&Schedule::of(settings), None)
 }
 
-/// Runs a schedule; `record` sees every detail. A panic of the state machine is a violation.
-pub fn replay<M: Subject>(schedule: &Schedule, record: Option<Box<dyn Recorder>>) -> Outcome {
+/// Runs a schedule; `recorder` sees every detail. A panic of the state machine is a violation.
+pub fn replay<M: Subject>(schedule: &Schedule, recorder: Option<Box<dyn Recorder>>) -> Outcome {
     guarded(|| {
         let mut sim = World::<M>::of(schedule);
-        if let Some(record) = record {
-            sim.record(record);
+        if let Some(recorder) = recorder {
+            sim.set_recorder(recorder);
         }
         sim.start_all();
         sim.run(schedule.time());

@@ -56,7 +56,7 @@ pub struct Lab2System<M> {
     pub(super) stats: Stats,
     /// Broadcasts that nodes have sent, by the names of their kinds.
     pub(super) broadcast: BTreeMap<&'static str, u64>,
-    pub(super) record: Option<Box<dyn Recorder>>,
+    pub(super) recorder: Option<Box<dyn Recorder>>,
     pub(super) constants: Rc<Constants>,
     /// The longest WAITER_TIMEOUT of any node.
     pub(super) slowest: Duration,
@@ -82,7 +82,7 @@ impl<M> Lab2System<M> {
             checks: Checks::default(),
             stats: Stats::default(),
             broadcast: BTreeMap::new(),
-            record: None,
+            recorder: None,
             constants,
             slowest: Duration::ZERO,
             owners: Vec::new(),
@@ -102,9 +102,9 @@ impl<M> Lab2System<M> {
 
     /// Passes new violations to the recorder.
     pub(super) fn report_new_violations(&mut self) {
-        if let Some(record) = &mut self.record {
+        if let Some(recorder) = &mut self.recorder {
             for violation in self.checks.take_unreported() {
-                record.on_violation(violation);
+                recorder.on_violation(violation);
             }
         }
     }
@@ -202,15 +202,15 @@ impl<M: Subject> System for Lab2System<M> {
             *self.broadcast.entry(kind).or_default() += 1;
         }
         self.stats.mix(leaves, bytes);
-        if let Some(record) = &mut self.record {
-            record.on_sent(Duration::from_nanos(leaves), from, bytes);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.on_sent(Duration::from_nanos(leaves), from, bytes);
         }
     }
 
     fn heard(&mut self, moment: Moment, bytes: &[u8], age: Duration) {
         self.stats.delivered += 1;
-        if let Some(record) = &mut self.record {
-            record.on_read(moment.time(), moment.node, bytes, age);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.on_read(moment.time(), moment.node, bytes, age);
         }
     }
 
@@ -291,8 +291,8 @@ impl<M: Subject> System for Lab2System<M> {
             Event::MemberAdded { members, .. } => seen.grown = members,
             _ => {}
         }
-        if let Some(record) = &mut self.record {
-            record.on_event(moment.time(), moment.node, event);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.on_event(moment.time(), moment.node, event);
         }
     }
 

@@ -43,8 +43,8 @@ impl<M: Subject> World<M> {
     }
 
     /// Sets the recorder of every detail from now on.
-    pub fn record(&mut self, record: Box<dyn Recorder>) {
-        self.system.record = Some(record);
+    pub fn set_recorder(&mut self, recorder: Box<dyn Recorder>) {
+        self.system.recorder = Some(recorder);
     }
 
     /// Checks a node after an input.

@@ -19,7 +19,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 /// Returns the files of a run, and its output.
-fn recorded(directory: &Path) -> Vec<Vec<u8>> {
+fn record_run(directory: &Path) -> Vec<Vec<u8>> {
     let path = directory.to_str().expect("a readable path");
     let given = [
         "--seed", "3", "--time", "4s", "--nodes", "4", "--record", path,
@@ -38,14 +38,14 @@ fn recorded(directory: &Path) -> Vec<Vec<u8>> {
 #[test]
 fn two_processes_record_the_same_bytes() {
     let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let (one, other) = (recorded(one.path()), recorded(other.path()));
+    let (one, other) = (record_run(one.path()), record_run(other.path()));
     assert!(one == other, "the runs differ");
     assert!(one.iter().all(|bytes| bytes.len() > 500));
 }
 
 /// Returns the times of a capture's packets. It reads the raw blocks, so that the library that wrote them is not
 /// used.
-fn raw_times(capture: &[u8]) -> Vec<u64> {
+fn capture_times(capture: &[u8]) -> Vec<u64> {
     let word = |at: usize| {
         let bytes = capture[at..at + 4].try_into().expect("four bytes");
         u32::from_le_bytes(bytes)
@@ -67,7 +67,7 @@ fn raw_times(capture: &[u8]) -> Vec<u64> {
 #[test]
 fn times_in_the_capture_are_nanoseconds_since_1970() {
     let directory = tempfile::tempdir().unwrap();
-    let times = raw_times(&recorded(directory.path())[0]);
+    let times = capture_times(&record_run(directory.path())[0]);
     let start = 1_700_000_000_000_000_000;
     let end = start + 20_000_000_000;
     assert!(times.iter().all(|time| (start..end).contains(time)));
@@ -77,7 +77,7 @@ fn times_in_the_capture_are_nanoseconds_since_1970() {
 #[test]
 fn the_capture_contains_every_sent_frame_in_order() {
     let directory = tempfile::tempdir().unwrap();
-    let left = recorded(directory.path());
+    let left = record_run(directory.path());
     let mut reader = PcapNgReader::new(left[0].as_slice()).unwrap();
     let mut frames = 0;
     let mut last = None;

@@ -125,7 +125,7 @@ impl GroupModel {
     fn time_actions(&self, group: &Group, actions: &mut Vec<Action>) {
         let nodes = group.nodes.iter().enumerate();
         let due = nodes.filter_map(|(at, node)| {
-            let due = node.due(&self.setup, at)?.max(group.now);
+            let due = node.deadline(&self.setup, at)?.max(group.now);
             Some((at, due))
         });
         let due: Vec<(usize, Instant)> = due.collect();
@@ -293,7 +293,7 @@ impl System for GroupModel {
                 group.late.push(late);
             }
             Action::TimeOut { node } => {
-                let due = group.nodes[node].due(setup, node).unwrap_or(group.now);
+                let due = group.nodes[node].deadline(setup, node).unwrap_or(group.now);
                 group.now = group.now.max(due);
                 self.give_input(group, node, Input::TimeOut);
             }
@@ -327,7 +327,7 @@ impl System for GroupModel {
                 } else {
                     group.left.client_stops -= 1;
                 }
-                let until = group.now + setup.scenario.stop(node);
+                let until = group.now + setup.scenario.stall_duration(node);
                 group.nodes[node] = Arc::new(group.nodes[node].with_stall(until));
             }
             Action::ProgramAction { node, wish } => self.wish(group, node, wish),

@@ -75,11 +75,11 @@ impl<'a> Fair<'a> {
                 let node = &group.nodes[at];
                 node.is_live() && !node.program.is_busy
             })
-            .map_err(|breach| breach.unwrap_or(fair.unserved(at)))?;
+            .map_err(|breach| breach.unwrap_or(fair.not_served_breach(at)))?;
             let access = setup.scenario.access(at);
             fair.give_input(at, &Input::ProgramAction(ProgramAction::Ask(access)))?;
             fair.run(|_, group| !group.nodes[at].program.is_busy)
-                .map_err(|breach| breach.unwrap_or(fair.unserved(at)))?;
+                .map_err(|breach| breach.unwrap_or(fair.not_served_breach(at)))?;
             waiting.remove(0);
         }
         Ok(fair.elapsed())
@@ -89,7 +89,7 @@ impl<'a> Fair<'a> {
         self.group.now.since(self.began)
     }
 
-    fn unserved(&self, node: usize) -> Breach {
+    fn not_served_breach(&self, node: usize) -> Breach {
         let after = self.elapsed();
         Breach::NotServed { node, after }
     }
@@ -102,7 +102,7 @@ impl<'a> Fair<'a> {
                 return Ok(());
             }
             let nodes = self.group.nodes.iter().enumerate();
-            let next = nodes.filter_map(|(at, node)| Some((node.due(self.setup, at)?, at)));
+            let next = nodes.filter_map(|(at, node)| Some((node.deadline(self.setup, at)?, at)));
             let (due, at) = next.min().ok_or(None)?;
             if due > self.began + self.setup.scenario.recovery_limit() {
                 return Err(None);

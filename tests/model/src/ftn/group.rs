@@ -111,7 +111,7 @@ impl Group {
         if server.is_some_and(knows) {
             let holders = self.nodes.iter().enumerate();
             let holders = holders.filter(|(at, node)| node.holding(setup, *at, self.now).is_some());
-            let data = holders.filter_map(|(_, node)| judge::shown(node.client()?, setup));
+            let data = holders.filter_map(|(_, node)| judge::shown_update(node.client()?, setup));
             self.seen.limit_certain(data.min().unwrap_or_default());
             let address = setup.address(at, self.nodes[at].life);
             let under_way = self.frames.iter_mut().chain(&mut self.late);
@@ -125,7 +125,7 @@ impl Group {
     /// holds the token.
     pub fn revoke_certainty(&mut self, setup: &Setup, at: usize, before: Observations) {
         let client = self.nodes[at].client();
-        let known = client.and_then(|client| judge::shown(client, setup));
+        let known = client.and_then(|client| judge::shown_update(client, setup));
         self.seen
             .limit_certain(before.certain().max(known.unwrap_or_default()));
     }

@@ -82,7 +82,7 @@ fn update_of(data: &[u8]) -> u8 {
 }
 
 /// Returns the update that a holder of the token was shown or has made.
-pub(super) fn shown(client: &Client, setup: &Setup) -> Option<u8> {
+pub(super) fn shown_update(client: &Client, setup: &Setup) -> Option<u8> {
     let holding = client.holding(&setup.token)?;
     Some(update_of(holding.data))
 }

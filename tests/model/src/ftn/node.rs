@@ -134,7 +134,7 @@ impl Node {
     }
 
     /// Returns the time of the next event of the process, by the group's time.
-    pub fn due(&self, setup: &Setup, at: usize) -> Option<Instant> {
+    pub fn deadline(&self, setup: &Setup, at: usize) -> Option<Instant> {
         let deadline = self.station.as_ref()?.poll_timeout();
         let deadline = deadline.map(|local| setup.scenario.time(at, local));
         self.stopped.or(deadline)

@@ -30,7 +30,7 @@ impl Outcome {
         let Turn { node, sent, told } = before.turn(setup, at, input, time);
         let was_ready = before.server().is_some_and(is_ready);
         let is_ready = node.server().is_some_and(is_ready);
-        let early = sent.iter().any(grants) && !was_ready && !is_ready;
+        let early = sent.iter().any(is_grant) && !was_ready && !is_ready;
         let breach = if early {
             Some(Breach::GrantedEarly { node: at })
         } else if sent.len() > ANSWERS_MAX {
@@ -42,7 +42,7 @@ impl Outcome {
         } else {
             let local = setup.scenario.local(at, time);
             let server = node.server();
-            let session = server.and_then(|server| ended_holder(server, local));
+            let session = server.and_then(|server| holder_without_session(server, local));
             session.map(|session| Breach::Sessions { node: at, session })
         };
         Self {
@@ -59,7 +59,7 @@ fn is_ready(server: &Server) -> bool {
 }
 
 /// Whether a datagram grants a token.
-fn grants(sent: &SentDatagram) -> bool {
+fn is_grant(sent: &SentDatagram) -> bool {
     let datagram = Datagram::decode(&sent.bytes);
     datagram.is_ok_and(|datagram| {
         matches!(datagram.message(), Message::Grant { token, .. } if !token.name.is_empty())
@@ -67,7 +67,7 @@ fn grants(sent: &SentDatagram) -> bool {
 }
 
 /// Returns a holder of a token that the server does not list as a session.
-fn ended_holder(server: &Server, now: Instant) -> Option<i32> {
+fn holder_without_session(server: &Server, now: Instant) -> Option<i32> {
     let mut holders = server
         .tokens()
         .flat_map(|token| token.holders().collect::<Vec<_>>())

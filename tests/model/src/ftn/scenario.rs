@@ -176,7 +176,7 @@ impl Scenario {
     }
 
     /// Returns the duration of a stall in which others continue without the node.
-    pub fn stop(&self, node: usize) -> Duration {
+    pub fn stall_duration(&self, node: usize) -> Duration {
         let silence = if self.is_server(node) {
             SERVER_TIMEOUT + 2 * HEARTBEAT
         } else {

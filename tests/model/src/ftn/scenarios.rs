@@ -90,12 +90,12 @@ pub fn large() -> Vec<Scenario> {
                 .with_duration(2_500, 256),
         );
     }
-    all.extend(one_by_one());
+    all.extend(single_fault_scenarios());
     all
 }
 
 /// Returns those with one kind of fault, for a longer time or more nodes.
-fn one_by_one() -> Vec<Scenario> {
+fn single_fault_scenarios() -> Vec<Scenario> {
     vec![
         Scenario {
             clients: ONE_SHARES,

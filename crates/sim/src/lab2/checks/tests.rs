@@ -145,7 +145,7 @@ fn tables_out_of_order_or_too_large_are_found() {
 }
 
 /// Returns the rules that are broken if a node that `knew` this progress is elected, after another tenure.
-fn elected(knew: u64, after: u64, progress: u64) -> Vec<Rule> {
+fn rules_broken_by_election(knew: u64, after: u64, progress: u64) -> Vec<Rule> {
     let mut checks = Checks::default();
     checks.check_tenure(7, 1, &token(after, 1, 1), None, || None);
     let durable = Durable {
@@ -164,12 +164,18 @@ fn elected(knew: u64, after: u64, progress: u64) -> Vec<Rule> {
 #[test]
 fn a_clock_takes_a_token_at_most_30_days_beyond_the_strongest_known_one() {
     let (strongest, days) = (CLOCK_PROGRESS_MIN + 7, 30 * 24 * 60 * 60 * 1_000_000_000);
-    assert_eq!(elected(CLOCK_PROGRESS_MIN, strongest, strongest + days), []);
-    let far = strongest + days + 2 * ELECTION_STEP_MAX;
-    assert_eq!(elected(CLOCK_PROGRESS_MIN, strongest, far), [Rule::Clock]);
-    assert_eq!(elected(1, strongest, far), []);
     assert_eq!(
-        elected(1, strongest, CLOCK_PROGRESS_MAX + 2 * ELECTION_STEP_MAX),
+        rules_broken_by_election(CLOCK_PROGRESS_MIN, strongest, strongest + days),
+        []
+    );
+    let far = strongest + days + 2 * ELECTION_STEP_MAX;
+    assert_eq!(
+        rules_broken_by_election(CLOCK_PROGRESS_MIN, strongest, far),
+        [Rule::Clock]
+    );
+    assert_eq!(rules_broken_by_election(1, strongest, far), []);
+    assert_eq!(
+        rules_broken_by_election(1, strongest, CLOCK_PROGRESS_MAX + 2 * ELECTION_STEP_MAX),
         [Rule::Clock]
     );
 }

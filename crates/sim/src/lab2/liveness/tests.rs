@@ -17,7 +17,7 @@ fn ring() -> (World<Lab2>, Bounds) {
     (sim, bounds)
 }
 
-fn broken(sim: &World<Lab2>) -> Vec<Rule> {
+fn broken_rules(sim: &World<Lab2>) -> Vec<Rule> {
     sim.violations().iter().map(|broken| broken.rule).collect()
 }
 
@@ -29,7 +29,7 @@ fn an_undisturbed_ring_keeps_all_promises() {
     sim.await_equal_tables(now, seen_equal, &bounds);
     sim.check_service(None, 1, None, false);
     sim.check_replacement();
-    assert_eq!(broken(&sim), []);
+    assert_eq!(broken_rules(&sim), []);
     let stats = sim.stats();
     assert!(
         stats.counters.tenures_waited > 0 && stats.counters.replaced_after > Some(Duration::ZERO)
@@ -41,7 +41,7 @@ fn a_second_owner_is_found() {
     let (mut sim, bounds) = ring();
     sim.part(&[0, 0, 1]);
     sim.await_one_owner(&bounds);
-    assert_eq!(broken(&sim), [Rule::OneOwner]);
+    assert_eq!(broken_rules(&sim), [Rule::OneOwner]);
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn tables_that_stay_different_are_found() {
     sim.start_all();
     let bounds = sim.bounds();
     sim.await_equal_tables(Duration::ZERO, None, &bounds);
-    assert_eq!(broken(&sim), [Rule::EqualTables]);
+    assert_eq!(broken_rules(&sim), [Rule::EqualTables]);
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn tables_that_were_equal_get_the_same_time_again() {
     sim.kill(2);
     sim.start(2);
     sim.await_equal_tables(Duration::ZERO, Some(seen), &bounds);
-    assert_eq!(broken(&sim), [Rule::EqualTables]);
+    assert_eq!(broken_rules(&sim), [Rule::EqualTables]);
     assert!(sim.now() > seen + bounds.equal_tables);
 }
 
@@ -75,7 +75,7 @@ fn a_member_that_is_not_served_is_found() {
         node.refuse = 1_000;
     }
     sim.check_service(None, 1, None, false);
-    assert_eq!(broken(&sim), [Rule::Served]);
+    assert_eq!(broken_rules(&sim), [Rule::Served]);
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn an_owner_that_is_not_replaced_is_found() {
         sim.pause(at);
     }
     sim.check_replacement();
-    assert!(broken(&sim).contains(&Rule::Replaced));
+    assert!(broken_rules(&sim).contains(&Rule::Replaced));
 }
 
 #[test]
@@ -94,5 +94,5 @@ fn an_election_that_costs_too_many_broadcasts_is_found() {
     let (mut sim, _) = ring();
     // Two seconds of heartbeats cost more than an election may.
     sim.check_broadcasts(&BTreeMap::new());
-    assert!(broken(&sim).contains(&Rule::Broadcasts));
+    assert!(broken_rules(&sim).contains(&Rule::Broadcasts));
 }

@@ -27,7 +27,7 @@ fn schedule(actions: Vec<Action>) -> Schedule {
     }
 }
 
-fn shrunk(schedule: &Schedule, fails: impl FnMut(&Schedule) -> bool) -> Schedule {
+fn shrink_quietly(schedule: &Schedule, fails: impl FnMut(&Schedule) -> bool) -> Schedule {
     shrink(schedule, fails, |_, _| {})
 }
 
@@ -43,7 +43,7 @@ fn only_the_necessary_actions_nodes_and_time_are_left() {
         faults.any(|fault| *fault == Fault::Pause { node: 1 })
             && faults.any(|fault| *fault == Fault::Pause { node: 0 })
     };
-    let small = shrunk(&schedule(actions.collect()), needs);
+    let small = shrink_quietly(&schedule(actions.collect()), needs);
     assert_eq!(small.actions.len(), 2);
     assert_eq!((small.nodes, small.stay_dead), (2, vec![]));
     assert!(small.time_us < 10_000, "{}", small.time_us);
@@ -52,7 +52,7 @@ fn only_the_necessary_actions_nodes_and_time_are_left() {
 #[test]
 fn a_schedule_that_does_not_fail_is_unchanged() {
     let whole = schedule(vec![pause(7, 3)]);
-    assert_eq!(shrunk(&whole, |_| false), whole);
+    assert_eq!(shrink_quietly(&whole, |_| false), whole);
 }
 
 #[test]

@@ -18,7 +18,7 @@ fn settings(seed: u64, faults: Faults) -> Settings {
 }
 
 /// Returns the kinds that come with a kind: a node that is cut off is so in both directions, and another one works.
-fn comes_with(kind: FaultKind) -> &'static [FaultKind] {
+fn companions(kind: FaultKind) -> &'static [FaultKind] {
     match kind {
         FaultKind::Aside => &[FaultKind::Oneway, FaultKind::Link, FaultKind::Work],
         _ => &[],
@@ -33,7 +33,7 @@ fn every_kind_of_fault_takes_effect_alone_and_breaks_nothing() {
             .collect();
         for (seed, outcome) in runs.iter().enumerate() {
             assert_eq!(outcome.violations, [], "{kind:?}, seed {seed}");
-            let is_other = |it: &&FaultKind| **it != kind && !comes_with(kind).contains(it);
+            let is_other = |it: &&FaultKind| **it != kind && !companions(kind).contains(it);
             for other in FaultKind::ALL.iter().filter(is_other) {
                 assert_eq!(
                     outcome.stats.fault_count(*other),

@@ -19,14 +19,18 @@ fn ring_with(nodes: usize, constants: Constants) -> World<Lab2> {
 }
 
 /// Whether a node reports such a diagnostic.
-fn tells(sim: &World<Lab2>, at: usize, such: fn(&Trouble) -> bool) -> bool {
+fn has_diagnostic(sim: &World<Lab2>, at: usize, such: fn(&Trouble) -> bool) -> bool {
     let machine = sim.machine(at).expect("it runs");
     machine.troubles().any(|trouble| such(&trouble))
 }
 
-fn all_tell(sim: &World<Lab2>, nodes: impl IntoIterator<Item = usize>, such: fn(&Trouble) -> bool) {
+fn assert_all_report(
+    sim: &World<Lab2>,
+    nodes: impl IntoIterator<Item = usize>,
+    such: fn(&Trouble) -> bool,
+) {
     for at in nodes {
-        assert!(tells(sim, at, such), "n{at}");
+        assert!(has_diagnostic(sim, at, such), "n{at}");
     }
 }
 
@@ -46,7 +50,7 @@ fn want(sim: &mut World<Lab2>, work_us: u64) {
 }
 
 fn is_quiet(sim: &World<Lab2>) -> bool {
-    sim.live().all(|at| !tells(sim, at, |_| true))
+    sim.live().all(|at| !has_diagnostic(sim, at, |_| true))
 }
 
 #[test]
@@ -55,7 +59,7 @@ fn all_members_report_a_deaf_one() {
     assert!(is_quiet(&sim));
     let deaf = |deaf| Fault::Deaf { node: 2, deaf };
     after(&mut sim, &deaf(true), 3_000);
-    all_tell(&sim, [0, 1, 3], |it| {
+    assert_all_report(&sim, [0, 1, 3], |it| {
         matches!(it, Trouble::MemberDeaf { .. })
     });
     after(&mut sim, &deaf(false), 2_000);
@@ -69,7 +73,9 @@ fn a_member_reports_an_owner_that_it_does_not_hear() {
     sim.run(1_000 * MS);
     after(&mut sim, &Fault::Cut { from: 0, to: 2 }, 5_000);
     let such = |it: &Trouble| matches!(it, Trouble::OwnerUnheard { .. });
-    let told: Vec<_> = (0..4).filter(|&at| tells(&sim, at, such)).collect();
+    let told: Vec<_> = (0..4)
+        .filter(|&at| has_diagnostic(&sim, at, such))
+        .collect();
     assert_eq!((told, sim.owner()), (vec![2], Some(0)));
     after(&mut sim, &Fault::Mend { from: 0, to: 2 }, 1_000);
     assert!(is_quiet(&sim));
@@ -82,7 +88,7 @@ fn answers_that_come_after_the_offer_has_ended_are_reported() {
     let jitter_us = 0;
     after(&mut sim, &Fault::Delay { by_us, jitter_us }, 2_000);
     let such = |it: &Trouble| matches!(it, Trouble::AnswerLate { .. });
-    assert!(sim.live().any(|at| tells(&sim, at, such)));
+    assert!(sim.live().any(|at| has_diagnostic(&sim, at, such)));
 }
 
 /// Its acknowledgements leave when their givers may have re-created the token.
@@ -94,8 +100,8 @@ fn a_member_that_acknowledges_the_token_too_late_reports_itself() {
     after(&mut sim, &slow(2_000), 2_000);
     assert!(is_quiet(&sim), "slow, and in time");
     after(&mut sim, &slow(8_000), 2_000);
-    assert!(tells(&sim, 1, such));
-    assert!(![0, 2].iter().any(|&at| tells(&sim, at, such)));
+    assert!(has_diagnostic(&sim, 1, such));
+    assert!(![0, 2].iter().any(|&at| has_diagnostic(&sim, at, such)));
 }
 
 /// The parts of their tables are longer than the network carries.
@@ -113,14 +119,14 @@ fn tables_that_cannot_become_equal_are_reported() {
     sim.act(&Fault::Narrow { mtu: 300 });
     sim.start(3);
     sim.run(30_000 * MS);
-    assert!(tells(&sim, 3, |it| matches!(
+    assert!(has_diagnostic(&sim, 3, |it| matches!(
         it,
         Trouble::TablesDiffer { .. }
     )));
     after(&mut sim, &Fault::Narrow { mtu: 1_500 }, 5_000);
     // The dead stations are still members.
     let mends = |it: &Trouble| !matches!(it, Trouble::NoQuorum { .. });
-    assert!(!sim.live().any(|at| tells(&sim, at, mends)));
+    assert!(!sim.live().any(|at| has_diagnostic(&sim, at, mends)));
     assert!(sim.common_digest().is_some());
 }
 
@@ -130,13 +136,13 @@ fn a_node_that_cannot_send_reports_itself() {
     let refuse = |of_1000| Fault::Refuse { node: 2, of_1000 };
     let such = |it: &Trouble| matches!(it, Trouble::CannotSend);
     after(&mut sim, &refuse(500), 2_000);
-    assert!(!tells(&sim, 2, such), "some frames leave");
+    assert!(!has_diagnostic(&sim, 2, such), "some frames leave");
     after(&mut sim, &refuse(1_000), 2_000);
-    assert!(tells(&sim, 2, such));
+    assert!(has_diagnostic(&sim, 2, such));
     after(&mut sim, &refuse(0), 2_000);
     // Diagnostics of a moment are remembered.
     let lasts = |it: &Trouble| !matches!(it, Trouble::TakenLate { .. });
-    assert!(sim.live().all(|at| !tells(&sim, at, lasts)));
+    assert!(sim.live().all(|at| !has_diagnostic(&sim, at, lasts)));
 }
 
 #[test]
@@ -146,11 +152,11 @@ fn a_node_without_broadcasts_reports_itself_and_the_others_report_it() {
     sim.act(&lose(true));
     // Its own tenures do not count. In this time each member broadcasts something.
     sim.run(16_000 * MS);
-    assert!(tells(&sim, 2, |it| matches!(
+    assert!(has_diagnostic(&sim, 2, |it| matches!(
         it,
         Trouble::BroadcastsUnheard
     )));
-    all_tell(&sim, [0, 1, 3], |it| {
+    assert_all_report(&sim, [0, 1, 3], |it| {
         matches!(it, Trouble::MemberUnreached { .. })
     });
     after(&mut sim, &lose(false), 2_000);
@@ -168,7 +174,7 @@ fn all_members_report_one_whose_times_are_far_from_the_rings() {
             expect,
         };
         after(&mut sim, &start(percent), 3_000);
-        all_tell(&sim, 0..4, |it| matches!(it, Trouble::Apart { .. }));
+        assert_all_report(&sim, 0..4, |it| matches!(it, Trouble::Apart { .. }));
         after(&mut sim, &start(100), 2_000);
         assert!(is_quiet(&sim));
     }
@@ -185,7 +191,7 @@ fn a_ring_without_a_possible_quorum_reports_it() {
     sim.kill(2);
     sim.kill(3);
     sim.run(15_000 * MS);
-    all_tell(
+    assert_all_report(
         &sim,
         [0, 1],
         |it| matches!(it, Trouble::NoQuorum { present: 2, silent, .. } if silent.count() == 2),
@@ -193,7 +199,7 @@ fn a_ring_without_a_possible_quorum_reports_it() {
     sim.start(3);
     sim.run(2_000 * MS);
     let such = |it: &Trouble| matches!(it, Trouble::NoQuorum { .. });
-    assert!(!sim.live().any(|at| tells(&sim, at, such)));
+    assert!(!sim.live().any(|at| has_diagnostic(&sim, at, such)));
 }
 
 #[test]
@@ -201,7 +207,7 @@ fn all_members_report_an_interface_that_no_promise_fits() {
     let mut sim = ring(4);
     let set = |mtu| Fault::Mtu { node: 2, mtu };
     after(&mut sim, &set(68), 3_000);
-    all_tell(&sim, 0..4, |it| matches!(it, Trouble::MtuTooSmall { .. }));
+    assert_all_report(&sim, 0..4, |it| matches!(it, Trouble::MtuTooSmall { .. }));
     after(&mut sim, &set(1_500), 3_000);
     assert!(is_quiet(&sim));
 }
@@ -233,7 +239,7 @@ fn a_node_without_broadcasts_destroys_no_token() {
 fn all_members_report_an_address_of_two_stations() {
     let mut sim = ring(4);
     after(&mut sim, &Fault::Twin { node: 3, of: 2 }, 3_000);
-    all_tell(&sim, 0..4, |it| matches!(it, Trouble::AddressShared { .. }));
+    assert_all_report(&sim, 0..4, |it| matches!(it, Trouble::AddressShared { .. }));
 }
 
 #[test]
@@ -252,11 +258,11 @@ fn a_wrong_clock_is_reported_at_its_node_and_where_its_token_arrives() {
     sim.run(3_000 * MS);
     assert_eq!(sim.owner(), Some(wrong));
     let such = |it: &Trouble| matches!(it, Trouble::ClockAhead { .. });
-    assert!(tells(&sim, wrong, such));
+    assert!(has_diagnostic(&sim, wrong, such));
     sim.start(right);
     sim.run(2_000 * MS);
     let such = |it: &Trouble| matches!(it, Trouble::TokenAhead { .. });
-    assert!(tells(&sim, right, such) && !tells(&sim, wrong, such));
+    assert!(has_diagnostic(&sim, right, such) && !has_diagnostic(&sim, wrong, such));
 }
 
 #[test]
@@ -270,7 +276,7 @@ fn dropped_data_are_reported() {
     sim.run(1_000 * MS);
     after(&mut sim, &Fault::Mtu { node: 2, mtu: 576 }, 2_000);
     let such = |it: &Trouble| matches!(it, Trouble::DataDropped { .. });
-    assert!(sim.live().any(|at| tells(&sim, at, such)));
+    assert!(sim.live().any(|at| has_diagnostic(&sim, at, such)));
 }
 
 #[test]
@@ -283,8 +289,8 @@ fn a_node_learns_from_the_others_that_they_do_not_hear_it() {
     sim.run(20_000 * MS);
     let by_all = |it: &Trouble| matches!(it, Trouble::Unheard { by } if by.count() == 3);
     let by_any = |it: &Trouble| matches!(it, Trouble::Unheard { .. });
-    assert!(tells(&sim, 2, by_all));
-    assert!(!others.iter().any(|&at| tells(&sim, at, by_any)));
+    assert!(has_diagnostic(&sim, 2, by_all));
+    assert!(!others.iter().any(|&at| has_diagnostic(&sim, at, by_any)));
     for to in others {
         sim.act(&Fault::Mend { from: 2, to });
     }
@@ -293,7 +299,7 @@ fn a_node_learns_from_the_others_that_they_do_not_hear_it() {
 }
 
 /// This `match` fails to compile until a new diagnostic has a test.
-const fn broken_by(trouble: &Trouble) -> &'static str {
+const fn test_of(trouble: &Trouble) -> &'static str {
     match trouble {
         Trouble::MemberDeaf { .. } => "all_members_report_a_deaf_one",
         Trouble::AnswerLate { .. } => "answers_that_come_after_the_offer_has_ended_are_reported",
@@ -319,9 +325,9 @@ const fn broken_by(trouble: &Trouble) -> &'static str {
 #[test]
 fn each_diagnostic_has_a_test_in_this_file() {
     let file = include_str!("troubles.rs");
-    let (tests, list) = file.split_once("const fn broken_by").expect("the list");
+    let (tests, list) = file.split_once("const fn test_of").expect("the list");
     let (list, _) = list.split_once("#[test]").expect("its end");
-    assert!(list.contains(broken_by(&Trouble::CannotSend)));
+    assert!(list.contains(test_of(&Trouble::CannotSend)));
     for name in list.split('"').skip(1).step_by(2) {
         let declared = format!("#[test]\nfn {name}()");
         assert!(tests.contains(&declared), "{name} is gone");

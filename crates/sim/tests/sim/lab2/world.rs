@@ -108,7 +108,7 @@ fn want(sim: &mut World<Lab2>, node: usize) {
 }
 
 /// Returns the simulated time for which a node waits for the token.
-fn waits(sim: &mut World<Lab2>, node: usize) -> Option<Duration> {
+fn wait_for_token(sim: &mut World<Lab2>, node: usize) -> Option<Duration> {
     want(sim, node);
     let may_use = |sim: &World<Lab2>| sim.machine(node).is_some_and(Subject::may_use);
     let waited = sim.run_until(1_000 * MS, may_use);
@@ -132,7 +132,7 @@ fn thousands_of_dead_members_do_not_delay_three_live_ones() {
     // The station that listed the others was heard.
     sim.run(60_000 * MS);
     for at in 0..60 {
-        let waited = waits(&mut sim, at % 3);
+        let waited = wait_for_token(&mut sim, at % 3);
         assert!(waited <= Some(5 * MS), "{waited:?}");
     }
     // Restart one node, so that it knows nothing of the past.
@@ -143,7 +143,7 @@ fn thousands_of_dead_members_do_not_delay_three_live_ones() {
     assert!(sim.common_digest().is_some());
     let before = sim.stats().counters.failed_hand_overs;
     for at in 0..60 {
-        let waited = waits(&mut sim, at % 3);
+        let waited = wait_for_token(&mut sim, at % 3);
         assert!(waited <= Some(5 * MS), "{waited:?}");
     }
     assert_eq!(sim.stats().counters.failed_hand_overs, before);
@@ -168,7 +168,7 @@ fn a_new_node_gets_the_token_although_the_tables_are_full() {
     sim.start(3);
     sim.run(2_000 * MS);
     for _ in 0..5 {
-        let waited = waits(&mut sim, 3);
+        let waited = wait_for_token(&mut sim, 3);
         assert!(waited.is_some(), "{waited:?}");
     }
     assert_eq!(sim.violations(), []);
@@ -187,14 +187,14 @@ fn a_deaf_member_does_not_delay_the_others() {
             // Its last claims have expired by then.
             sim.run(3_000 * MS);
             for at in (0..nodes).filter(|&at| at != deaf).cycle().take(3 * nodes) {
-                let waited = waits(&mut sim, at);
+                let waited = wait_for_token(&mut sim, at);
                 assert!(waited <= Some(100 * MS), "n{deaf} of {nodes}: {waited:?}");
             }
             sim.act(&deafness.end());
             let merged = sim.run_until(1_200 * MS, World::has_one_owner);
             assert!(merged.is_some(), "n{deaf} of {nodes}");
             sim.run(500 * MS);
-            let waited = waits(&mut sim, deaf);
+            let waited = wait_for_token(&mut sim, deaf);
             assert!(waited <= Some(100 * MS), "n{deaf} of {nodes}: {waited:?}");
             assert_eq!(sim.violations(), []);
         }
@@ -230,12 +230,12 @@ fn an_owner_without_unicast_gives_up_and_owns_again_after_it() {
         }
         sim.run(3_000 * MS);
         for at in [0, 2, 3, 0, 2, 3] {
-            let waited = waits(&mut sim, at);
+            let waited = wait_for_token(&mut sim, at);
             assert!(waited <= Some(200 * MS), "{loss:?}: {waited:?}");
         }
         sim.act(&loss.end());
         sim.run(4_000 * MS);
-        let waited = waits(&mut sim, 1);
+        let waited = wait_for_token(&mut sim, 1);
         assert!(waited <= Some(100 * MS), "{loss:?}: {waited:?}");
         assert_eq!(sim.violations(), []);
     }
