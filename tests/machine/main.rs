@@ -1,4 +1,4 @@
-//! One machine through anything that can happen to it, against a small oracle.
+//! Feeds random scripts to one state machine of each system, and checks it with a small oracle.
 
 mod checks;
 mod ftn;
@@ -11,8 +11,8 @@ use std::path::Path;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed};
 
-/// Runs what fuzzing has found worth keeping, and every input that it ever tripped over.
-fn passes(target: &str, run: fn(&[u8])) {
+/// Runs the kept inputs of fuzzing, with every input that ever failed.
+fn run_corpus(target: &str, run: fn(&[u8])) {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/machine/fuzz/corpus");
     let mut count = 0;
     for entry in fs::read_dir(corpus.join(target)).expect("a corpus") {
@@ -26,25 +26,25 @@ fn passes(target: &str, run: fn(&[u8])) {
 
 #[test]
 fn the_corpus_passes() {
-    passes("machine", checks::run);
+    run_corpus("machine", checks::run);
 }
 
 #[test]
 fn the_corpus_of_servers_of_the_token_service_passes() {
-    passes("ftn_server", ftn::run_server);
+    run_corpus("ftn_server", ftn::run_server);
 }
 
 #[test]
 fn the_corpus_of_clients_of_the_token_service_passes() {
-    passes("ftn_client", ftn::run_client);
+    run_corpus("ftn_client", ftn::run_client);
 }
 
 #[test]
 fn the_corpus_of_nodes_of_jitterbug_passes() {
-    passes("jitterbug_node", jitterbug::run);
+    run_corpus("jitterbug_node", jitterbug::run);
 }
 
-/// The same few scripts each time, unless more are asked for in the environment.
+/// Returns a configuration that runs the same scripts every time, unless the environment asks for more.
 fn config() -> Config {
     let given = Config {
         failure_persistence: None,

@@ -1,9 +1,9 @@
-//! What happens to one machine, as any bytes can be read; and the time in which it happens.
+//! Scripts for one state machine that any bytes can be read as, and their clock.
 
 use arbitrary::{Arbitrary, Unstructured};
 use ring_proto::time::{Instant, Now};
 
-/// Steps in the life of a machine, after what kind it is. Bytes that run out in the middle of a step end it there.
+/// Reads the options of a state machine and the steps of its script. Ends where the bytes run out in a step.
 pub(crate) fn read<'a, N, S>(data: &'a [u8]) -> Option<(N, impl Iterator<Item = S>)>
 where
     N: Arbitrary<'a>,
@@ -18,7 +18,7 @@ where
     Some((nature, steps))
 }
 
-/// The time of a process.
+/// The clocks of a process.
 pub(crate) struct Clock(pub Now);
 
 impl Clock {
@@ -31,7 +31,7 @@ impl Clock {
 
     pub(crate) fn advance_to(&mut self, to: Instant) {
         let by = to.since(self.0.monotonic);
-        self.0.wall += u64::try_from(by.as_nanos()).expect("scripts are short");
+        self.0.wall += u64::try_from(by.as_nanos()).expect("a short time");
         self.0.monotonic = self.0.monotonic.max(to);
     }
 }

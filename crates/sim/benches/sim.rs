@@ -1,4 +1,4 @@
-//! How much of a ring's life the simulator gets through on one core.
+//! Measures the simulator's speed on one core.
 //!
 //! `cargo bench --bench sim [FILTER]`
 
@@ -10,41 +10,41 @@ use ring_proto::lab2::{Constants, Lab2};
 use ring_sim::lab2::{Faults, Settings, World, run};
 
 const NODES: usize = 8;
-/// How much of the world's time one measurement takes.
+/// The simulated time of one measurement.
 const TIME: Duration = Duration::from_secs(1);
 
-/// A ring of eight that has found itself.
+/// Returns a formed ring of eight.
 fn ring(idle_hold: Duration) -> World<Lab2> {
     let constants = Constants {
         idle_hold,
         ..Constants::default()
     };
-    let mut world = World::new(NODES, constants, 1);
-    world.start_all();
-    world.run(2 * TIME);
-    world
+    let mut sim = World::new(NODES, constants, 1);
+    sim.start_all();
+    sim.run(2 * TIME);
+    sim
 }
 
-/// Frames read by nodes, a second of real time: of a ring at rest, and of one that rotates as fast
+/// Measures the frames that nodes read per second of real time: in a ring at rest, and in one that rotates as fast
 /// as its segment allows.
-fn delivered(criterion: &mut Criterion) {
+fn bench_delivery(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("frames delivered, 8 nodes");
     let holds = [
         ("idle hold 10 ms", Duration::from_millis(10)),
         ("idle hold 0", Duration::ZERO),
     ];
     for (name, idle_hold) in holds {
-        let mut world = ring(idle_hold);
-        let before = world.stats().delivered;
-        world.run(TIME);
-        group.throughput(Throughput::Elements(world.stats().delivered - before));
-        group.bench_function(name, |bencher| bencher.iter(|| world.run(TIME)));
+        let mut sim = ring(idle_hold);
+        let before = sim.stats().delivered;
+        sim.run(TIME);
+        group.throughput(Throughput::Elements(sim.stats().delivered - before));
+        group.bench_function(name, |bencher| bencher.iter(|| sim.run(TIME)));
     }
     group.finish();
 }
 
-/// A whole run of five nodes with everything that can go wrong, and the recovery from it.
-fn runs(criterion: &mut Criterion) {
+/// Measures whole runs of five nodes with all faults and the recovery.
+fn bench_runs(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("runs, 5 nodes");
     group.sample_size(10);
     group.bench_function("all faults for 60 s", |bencher| {
@@ -63,5 +63,5 @@ fn runs(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, delivered, runs);
+criterion_group!(benches, bench_delivery, bench_runs);
 criterion_main!(benches);

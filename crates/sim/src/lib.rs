@@ -1,10 +1,10 @@
-//! Deterministic worlds: virtual time, networks with faults, and the machines that ship.
+//! Deterministic simulations of the four systems: virtual time, networks with faults, and the real state machines.
 //!
-//! Nothing here reads a clock, draws randomness that does not come from the seed, or starts a
-//! thread: the same seed makes the same run, to the byte. (`command` does, around the world.)
+//! A simulation reads no clock, starts no thread and draws all chance from the seed. So the same seed makes the
+//! same run, to the byte. Only `command` does input and output.
 //!
-//! [`kernel`] runs any machine on any network and knows no protocol. Each system has a room of its
-//! own beside it, with what it adds: its scenarios, what must hold in them, and what is excused.
+//! [`kernel`] runs any state machine on any network and knows no protocol. Each system has a module with its
+//! schedules, rules and exemptions. Start with `kernel::world`, then `lab2::run`.
 
 #![forbid(unsafe_code)]
 #![deny(clippy::float_arithmetic)]

@@ -1,9 +1,9 @@
-//! The manual page says what `--help` says: both are made from the same declarations.
+//! The manual page agrees with `--help`: both are made from the same declarations.
 
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,
-    reason = "tests are around the worlds"
+    reason = "tests run outside the simulations"
 )]
 
 #[path = "../../../tests/man/pages.rs"]
@@ -15,7 +15,7 @@ use ring_sim::command::Options;
 use pages::{check, check_lines, pages};
 
 #[test]
-fn the_manual_page_says_what_help_says() {
+fn the_manual_page_agrees_with_the_help() {
     let made = pages(Options::command());
     let is_own = |name: &str| name.starts_with("ring-sim");
     check(&made, is_own, "cargo test -p ring-sim --test man");

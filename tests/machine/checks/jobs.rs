@@ -1,4 +1,4 @@
-//! What must hold of jobs that run once in a period (`docs/once.md`), kept from the machine's public face.
+//! Checks of jobs that run once in a period (`docs/once.md`), through the public interface.
 
 use std::collections::BTreeMap;
 
@@ -9,36 +9,36 @@ use ring_proto::time::{Instant, Now};
 
 #[derive(Default)]
 pub(super) struct Jobs {
-    /// What was asked for last.
+    /// The last request.
     pub asked: Option<OnceRequest>,
-    /// The number of the one that was last seen to begin, and its name.
+    /// The number and the name of the last run that has begun.
     begun: Option<(u64, JobName)>,
-    /// When jobs began, as far as nobody has said anything else of them.
+    /// The starts of runs, unless another node has announced runs since.
     runs: BTreeMap<JobName, Instant>,
 }
 
 impl Jobs {
-    /// Whoever speaks of jobs may know of other runs, or make them up.
-    pub(super) fn hears(&mut self, frame: &Frame<'_>) {
+    /// Handles a received frame. Its author may know of other runs, or invent them.
+    pub(super) fn on_frame(&mut self, frame: &Frame<'_>) {
         if let Message::Stamps { .. } = frame.message {
             self.runs.clear();
         }
     }
 
-    /// Whether one has begun, and has not ended.
+    /// Whether a run has begun and not ended.
     pub(super) fn is_at_work(machine: &Lab2) -> bool {
         matches!(machine.once(), Some((_, OnceStanding::Begun)))
     }
 
-    /// The one that has begun last has ended so.
-    pub(super) fn ends(&mut self, end: RunEnd) {
+    /// Handles the end of the last run.
+    pub(super) fn on_run_ended(&mut self, end: RunEnd) {
         if let (RunEnd::NotRun, Some((_, name))) = (end, &self.begun) {
             self.runs.remove(name);
         }
     }
 
-    /// The machine after an input.
-    pub(super) fn look<'a>(
+    /// Checks the state machine after an input.
+    pub(super) fn check<'a>(
         &mut self,
         machine: &Lab2,
         mut stored: impl Iterator<Item = &'a StoredStamp>,
@@ -49,14 +49,14 @@ impl Jobs {
             return;
         };
         let asked = self.asked.filter(|asked| asked.id == id);
-        let asked = asked.expect("only what was asked for begins");
+        let asked = asked.expect("only a requested job begins");
         if self.begun == Some((id, asked.name)) {
             return;
         }
         self.begun = Some((id, asked.name));
         assert!(machine.may_use_token(), "it begins without the token");
         let is_known = stored.any(|it| it.stamp.name == asked.name && it.stamp.runner == me);
-        assert!(is_known, "it begins, and nothing of that is stored");
+        assert!(is_known, "it begins, and its stamp is not stored");
         let before = self.runs.insert(asked.name, now.monotonic);
         if let Some(before) = before.filter(|_| !asked.retry) {
             let age = now.monotonic.since(before);

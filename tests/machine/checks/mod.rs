@@ -1,26 +1,26 @@
-//! A machine led through whatever a sequence of bytes says, against a small oracle: the fuzz
-//! target and the tests share it.
+//! Runs a Lab2 state machine through a script that any bytes can be read as, and checks it with a small oracle. The
+//! fuzz target and the tests share it.
 
+mod harness;
 mod jobs;
 mod oracle;
 mod predict;
 mod script;
-mod station;
 
 use crate::script::read;
-use script::{Nature, Step};
-use station::Station;
+use harness::Harness;
+use script::{MachineOptions, Step};
 
-/// Leads a machine through the script that `data` is read as.
+/// Runs the script in `data`.
 ///
 /// # Panics
-/// The machine did what it must not.
+/// If a check of the oracle fails.
 pub(crate) fn run(data: &[u8]) {
-    let Some((nature, steps)) = read::<Nature, Step>(data) else {
+    let Some((options, steps)) = read::<MachineOptions, Step>(data) else {
         return;
     };
-    let mut station = Station::new(&nature);
+    let mut harness = Harness::new(&options);
     for step in steps {
-        station.step(&step);
+        harness.step(&step);
     }
 }

@@ -1,5 +1,5 @@
-//! What must hold of one machine at every time, whatever it has been through
-//! (`docs/protocol.md`): kept from its frames and its public face alone.
+//! The oracle: the rules of one state machine at every time (`docs/protocol.md`). It knows only the frames and the
+//! public interface.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -12,10 +12,9 @@ use ring_proto::{Machine, Sent};
 use xxhash_rust::xxh3::xxh3_64;
 use zerocopy::IntoBytes;
 
-/// More hand-overs than a script has.
-const FEW: u64 = 1 << 32;
+/// More handovers than a script contains.
+const SCRIPT_HANDOVERS_MAX: u64 = 1 << 32;
 
-/// What came of one input.
 #[derive(Debug, Default)]
 pub(super) struct Output {
     pub frames: Vec<Vec<u8>>,
@@ -23,16 +22,15 @@ pub(super) struct Output {
 }
 
 impl Output {
-    /// Whether the input found an OWNER that had been silent for too long: what it says then is
-    /// no answer.
-    pub(super) fn lost_lease(&self) -> bool {
+    /// Whether the input found an OWNER that had been silent for too long. Its frames are then no answers.
+    pub(super) fn has_lost_lease(&self) -> bool {
         self.events.iter().any(|event| {
             matches!(event, Event::StateChanged { reason, .. } if *reason == Reason::LeaseExpired)
         })
     }
 
-    /// Whether a member did not take the token, or could not be offered it.
-    pub(super) fn failed_to_hand_over(&self) -> bool {
+    /// Whether a member did not accept the token, or could not get the offer.
+    pub(super) fn has_failed_handover(&self) -> bool {
         let failed = |event: &Event| matches!(event, Event::HandOverFailed { .. });
         self.events.iter().any(failed)
     }
@@ -40,32 +38,30 @@ impl Output {
 
 pub(super) struct Oracle {
     pub link_up: bool,
-    /// The address that the interface has just lost: it may say LEAVING once more, before it says anything else.
+    /// The address that the interface has just lost. The node may send one more LEAVING from it, before any other
+    /// frame.
     pub lost_address: Option<MacAddr>,
     pub shutting_down: bool,
-    /// The strongest token that the machine was told of or has made.
+    /// The strongest token that the node has received or created.
     pub known: Option<Token>,
-    /// The token that it holds.
     pub held: Option<Token>,
-    /// The offer that is out, and to whom.
+    /// The current offer and its receiver.
     pub offered: Option<(Token, MacAddr)>,
-    /// The number of the latest heartbeat.
+    /// The number of the last heartbeat.
     pub last_beat: u32,
-    /// Whether a member has said anything of itself: for how long it stands by an offer, for one.
+    /// Whether a member has announced a profile, with the time limit of its offers for example.
     pub told: bool,
-    /// With which number and digest it has last asked about jobs.
+    /// The number and the digest of its last question about jobs.
     pub asked: (u32, u64),
-    /// What the interface carries.
     pub mtu: usize,
-    /// Who has promised to help no holder but this one, with this token, and for how long at the most.
+    /// The members that have promised to help no other holder, for this token, and the longest of these promises.
     promised: BTreeSet<MacAddr>,
     longest_promise: Duration,
     expect: Option<usize>,
-    /// Everybody that a token was ever offered to.
+    /// The members to which each token was offered.
     successors: BTreeMap<[u8; 18], MacAddr>,
-    /// Every tenure so far.
     tenures: BTreeSet<[u8; 18]>,
-    /// When a heartbeat was last broadcast, or a tenure began.
+    /// The time of the last broadcast heartbeat, or of the start of the tenure.
     last_heartbeat: Instant,
     latest: Instant,
     members: BTreeSet<MacAddr>,
@@ -101,8 +97,8 @@ impl Oracle {
         }
     }
 
-    /// A new process knows what the old one has stored.
-    pub(super) fn restarted(&mut self, durable: Durable) {
+    /// Sets the expected state of a new process, from the stored state.
+    pub(super) fn on_restart(&mut self, durable: Durable) {
         self.known = durable.known;
         self.held = None;
         self.offered = None;
@@ -112,10 +108,10 @@ impl Oracle {
         self.shutting_down = false;
     }
 
-    /// Whether a forged frame has used up the progress: from there on tokens cannot grow, and what
-    /// follows from their order is not promised (`docs/protocol.md`, "Trust").
+    /// Whether a forged frame has used up the progress. From there on tokens cannot grow, so their order promises
+    /// nothing (`docs/protocol.md`, "Trust").
     pub(super) fn is_exhausted(&self) -> bool {
-        let last = MAX_PROGRESS - FEW;
+        let last = MAX_PROGRESS - SCRIPT_HANDOVERS_MAX;
         self.known.is_some_and(|known| known.progress > last)
     }
 
@@ -128,8 +124,8 @@ impl Oracle {
         }
     }
 
-    /// A frame that counts is heard.
-    pub(super) fn hears(&mut self, frame: &Frame<'_>) {
+    /// Records a received frame that counts.
+    pub(super) fn on_frame(&mut self, frame: &Frame<'_>) {
         if let Message::Ping {
             promise: Some(promise),
             ..
@@ -143,10 +139,10 @@ impl Oracle {
         }
     }
 
-    /// Section 2: what is stored only grows.
-    pub(super) fn stored(&mut self, before: Durable, after: Durable) {
+    /// Checks section 2: the stored state only grows.
+    pub(super) fn check_stored(&mut self, before: Durable, after: Durable) {
         if let Some(known) = before.known {
-            let now = after.known.expect("what was known stays known");
+            let now = after.known.expect("the known token stays known");
             assert!(!known.is_stronger_than(&now), "it forgot {known:?}");
         }
         let made = after.my_token_number.wrapping_sub(before.my_token_number);
@@ -156,8 +152,8 @@ impl Oracle {
         }
     }
 
-    /// A frame leaves, or the link refuses it.
-    pub(super) fn says(
+    /// Checks a frame that leaves, or that the link refuses.
+    pub(super) fn check_sent(
         &mut self,
         bytes: &[u8],
         me: MacAddr,
@@ -165,8 +161,8 @@ impl Oracle {
         sent: Sent,
         now: Now,
     ) {
-        assert!(self.link_up, "it speaks on a link that is down");
-        let frame = Frame::decode(bytes).expect("a frame that nobody can read");
+        assert!(self.link_up, "it sends on a link that is down");
+        let frame = Frame::decode(bytes).expect("a frame that can be decoded");
         assert!(
             bytes.len() <= ETHERNET_HEADER_LEN + self.mtu,
             "{} bytes do not fit {}: {frame:?}",
@@ -181,7 +177,7 @@ impl Oracle {
         };
         self.lost_address = None;
         assert_eq!(frame.author, author);
-        assert_ne!(frame.destination, me, "it writes to itself");
+        assert_ne!(frame.destination, me, "it sends to itself");
         let told = match frame.message {
             Message::TakeToken { token, .. }
             | Message::TokenIsHere { token, .. }
@@ -189,7 +185,7 @@ impl Oracle {
             _ => None,
         };
         if let Some(token) = told {
-            let known = stored.known.expect("it tells of a token and stored none");
+            let known = stored.known.expect("a token is stored before it is sent");
             assert!(!token.is_stronger_than(&known), "{token:?} is not stored");
         }
         if sent == Sent::Failed {
@@ -220,32 +216,32 @@ impl Oracle {
         }
     }
 
-    /// The machine after an input.
-    pub(super) fn look(&mut self, machine: &Lab2, events: &[Event], now: Now, me: MacAddr) {
+    /// Checks the state machine after an input.
+    pub(super) fn check(&mut self, machine: &Lab2, events: &[Event], now: Now, me: MacAddr) {
         self.latest = self.latest.max(now.monotonic);
         let owner = machine.state() == State::Owner && !machine.is_finished();
         let held = machine.token().filter(|_| owner);
-        self.look_at_token(machine, held);
-        self.look_at_grade(machine);
-        self.look_at_table(machine, events, me);
+        self.check_token(machine, held);
+        self.check_grade(machine);
+        self.check_table(machine, events, me);
         let busy = self.link_up && !machine.is_finished();
         match machine.poll_timeout() {
             Some(due) => {
                 let sleep = due.since(self.latest);
-                // A node that is apart lives by the ring's times.
+                // A node that is apart uses the ring's times.
                 let lives_by = machine.constants();
                 let longest = lives_by.waiter_timeout() + lives_by.heartbeat;
                 let longest = longest.max(self.longest_sleep);
                 assert!(sleep <= longest, "it sleeps for {sleep:?}");
             }
-            None => assert!(!busy, "it sleeps for ever"),
+            None => assert!(!busy, "it has no deadline"),
         }
     }
 
-    fn look_at_token(&mut self, machine: &Lab2, held: Option<Token>) {
+    fn check_token(&mut self, machine: &Lab2, held: Option<Token>) {
         if let Some(token) = held {
             self.learn(token);
-            // Where it outbids another owner what was promised still counts.
+            // When a tenure outbids another owner, earlier promises still count.
             let goes_on = self.held.is_some_and(|held| machine.carries(held));
             if self.held != Some(token) {
                 let new = self.tenures.insert(token.priority());
@@ -284,12 +280,12 @@ impl Oracle {
         );
         assert!(
             !machine.may_use_token() || !(machine.is_paused() || machine.is_unfit()),
-            "it uses a token, and is to own nothing"
+            "it uses a token, although it must own nothing"
         );
     }
 
-    /// A grade needs members that have promised, this very tenure, and lasts no longer than they did.
-    fn look_at_grade(&self, machine: &Lab2) {
+    /// Checks that a grade rests on promises of members for this tenure, and does not last longer than they do.
+    fn check_grade(&self, machine: &Lab2) {
         let grade = machine.grade();
         let until = machine.grade_until();
         assert_eq!(grade == Grade::Alone, until.is_none());
@@ -297,14 +293,14 @@ impl Oracle {
             return;
         };
         assert!(machine.may_use_token(), "{grade:?} of what it may not use");
-        // Who has said LEAVING counts only as one of those that are expected.
+        // A member that has sent LEAVING counts only as one of the expected ones.
         let heard = machine.members().filter(|it| {
             let is_there = it.last_seen.is_some() && it.presence != Presence::Left;
             is_there || machine.is_own(it.mac)
         });
         let roster = match self.expect {
             Some(expected) => expected.max(heard.count()),
-            // Where a member tells of a number those that have left do not count beyond it.
+            // If a member announces a number, those that have left do not count beyond it.
             None if machine.expected_members() > 0 => {
                 let left = machine.members().filter(|it| it.presence == Presence::Left);
                 let known = machine.members().len() - left.count();
@@ -316,7 +312,7 @@ impl Oracle {
             assert_eq!(Some(until), machine.lease_until());
             return;
         }
-        assert!(!self.promised.is_empty(), "nobody has promised anything");
+        assert!(!self.promised.is_empty(), "no member has promised anything");
         assert!(
             until <= self.latest + self.longest_promise,
             "until {until:?} at {:?}",
@@ -328,7 +324,7 @@ impl Oracle {
         }
     }
 
-    fn look_at_table(&mut self, machine: &Lab2, events: &[Event], me: MacAddr) {
+    fn check_table(&mut self, machine: &Lab2, events: &[Event], me: MacAddr) {
         let members: Vec<Member> = machine
             .members()
             .map(|member| Member {
@@ -337,7 +333,7 @@ impl Oracle {
             })
             .collect();
         assert!(members.is_sorted_by(|a, b| a.mac < b.mac), "out of order");
-        // Who is silent for long may be removed, but never without a word, and never the node itself.
+        // A member that is silent for long may be removed, but only with an event, and never the node itself.
         let forgotten: BTreeSet<MacAddr> = events
             .iter()
             .filter_map(|event| match event {
@@ -350,7 +346,7 @@ impl Oracle {
         for mac in self.members.difference(&macs) {
             assert!(forgotten.contains(mac), "{mac:?} was removed unsaid");
         }
-        // The node itself always has room, under each of its two addresses.
+        // The node itself always fits in, under each of its two addresses.
         assert!(members.len() <= self.max_members + 2, "too many members");
         self.members = macs;
         if self.link_up && !machine.is_finished() {

@@ -1,4 +1,4 @@
-//! Section 4 as a table: what a frame makes of a machine.
+//! Section 4 as a table: the effect of a frame on the state machine.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use ring_proto::time::Instant;
 
 use super::oracle::{Oracle, Output};
 
-/// The machine before a frame came.
+/// The state machine before a frame.
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "five properties that know nothing of each other"
+    reason = "the flags are independent of each other"
 )]
 pub(super) struct Before {
     me: MacAddr,
@@ -48,7 +48,7 @@ impl Before {
         }
     }
 
-    /// Section 1: whether a frame counts at all.
+    /// Whether a frame counts at all (section 1).
     pub(super) fn counts(&self, frame: &Frame<'_>, age: Duration, constants: &Constants) -> bool {
         let broadcast = frame.destination == MacAddr::BROADCAST;
         let offer = frame.message.kind() == Kind::TakeToken;
@@ -58,19 +58,22 @@ impl Before {
             && !(offer && (broadcast || age > constants.take_timeout))
     }
 
-    /// A frame that does not count changes nothing. Time that has passed may.
+    /// Checks that a frame that does not count changes nothing. Only a late lease may end.
     pub(super) fn assert_untouched(&self, machine: &Lab2, output: &Output) {
-        if output.lost_lease() {
+        if output.has_lost_lease() {
             return;
         }
-        assert!(output.frames.is_empty(), "it answers what does not count");
+        assert!(
+            output.frames.is_empty(),
+            "it answers a frame that does not count"
+        );
         assert_eq!(machine.state(), self.state);
         assert_eq!(machine.members().len(), self.members);
         assert_eq!(machine.poll_timeout(), self.due);
     }
 
-    /// Whether a frame is dropped for what its author has said of itself: nobody counts on who hears nobody, or
-    /// takes an offer that its giver no longer stands by.
+    /// Whether a frame is dropped because of its author's profile. Members ignore an author that hears nobody, and do
+    /// not accept an offer that its giver has given up.
     fn is_dropped(&self, output: &Output) -> bool {
         let is_reason =
             |reason: &DropReason| matches!(reason, DropReason::AuthorDeaf | DropReason::StaleOffer);
@@ -79,11 +82,14 @@ impl Before {
         self.told && output.events.iter().any(is_so)
     }
 
-    /// What a frame that counts leads to, where that depends on nothing but the state and the
-    /// tokens.
+    /// Checks the effect of a frame that counts, where it depends only on the state and the tokens.
     pub(super) fn assert_predicted(&self, frame: &Frame<'_>, machine: &Lab2, output: &Output) {
         let unlike = self.shutting_down || self.exhausted || self.is_dropped(output);
-        if unlike || output.lost_lease() || output.was_refused() || output.found_itself_apart() {
+        if unlike
+            || output.has_lost_lease()
+            || output.has_refused_frame()
+            || output.has_found_itself_apart()
+        {
             return;
         }
         let state = machine.state();
@@ -103,7 +109,7 @@ impl Before {
                     return output.assert_answers(Kind::Ping, frame.author);
                 }
                 assert_eq!(
-                    output.took_token(),
+                    output.has_taken_token(),
                     stronger,
                     "{token:?}: {:?} known",
                     self.known
@@ -120,12 +126,12 @@ impl Before {
                 let complete = self
                     .offered
                     .is_some_and(|offer| !offer.is_stronger_than(token));
-                let gives_way = output.changed(Reason::Outranked);
+                let gives_way = output.has_changed_for(Reason::Outranked);
                 let backing = frame.profile.and_then(|said| said.backing());
                 assert!(!gives_way || backing >= Some(Backing::Confirmed));
                 let outbids = beaten && !complete && state == State::Owner;
                 let to_all = frame.destination == MacAddr::BROADCAST;
-                assert!(!outbids || !to_all || output.changed(Reason::StrongerToken));
+                assert!(!outbids || !to_all || output.has_changed_for(Reason::StrongerToken));
                 let loses = beaten && !outbids || complete || gives_way;
                 assert_eq!(state == State::Waiter, loses);
             }
@@ -146,39 +152,39 @@ impl Before {
 }
 
 impl Output {
-    fn took_token(&self) -> bool {
-        self.changed(Reason::TokenTaken)
+    fn has_taken_token(&self) -> bool {
+        self.has_changed_for(Reason::TokenTaken)
     }
 
     /// Whether the state has changed for this reason.
-    fn changed(&self, why: Reason) -> bool {
+    fn has_changed_for(&self, why: Reason) -> bool {
         self.events
             .iter()
             .any(|event| matches!(event, Event::StateChanged { reason, .. } if *reason == why))
     }
 
-    fn found_itself_apart(&self) -> bool {
+    fn has_found_itself_apart(&self) -> bool {
         self.events.iter().any(
             |event| matches!(event, Event::StateChanged { reason, .. } if *reason == Reason::Apart),
         )
     }
 
-    fn was_refused(&self) -> bool {
+    fn has_refused_frame(&self) -> bool {
         let refused = |event: &Event| matches!(event, Event::TransmitFailed { .. });
         self.events.iter().any(refused)
     }
 
     fn assert_answers(&self, kind: Kind, to: MacAddr) {
         let answers = self.frames.iter().any(|bytes| {
-            let frame = Frame::decode(bytes).expect("checked when it was sent");
+            let frame = Frame::decode(bytes).expect("every sent frame was decoded");
             frame.message.kind() == kind && frame.destination == to
         });
         assert!(answers, "{to} is not answered with {kind}");
     }
 }
 
-/// The arrows of the state diagram, each with its reasons.
-pub(super) fn assert_arrow(from: State, to: State, reason: Reason) {
+/// Checks that the state diagram has this arrow with this reason.
+pub(super) fn assert_transition(from: State, to: State, reason: Reason) {
     use State::{Generating, Looser, Owner, Waiter};
     let drawn = match (from, to) {
         (Looser | Generating, Waiter) => reason == Reason::TokenHeard,

@@ -1,42 +1,42 @@
-//! What happens to one machine, as any bytes can be read.
+//! Scripts for the Lab2 state machine that any bytes can be read as.
 
 use arbitrary::Arbitrary;
 
-/// What kind of machine it is.
+/// The options of the state machine.
 #[derive(Debug, Arbitrary)]
-pub(super) struct Nature {
-    /// Chooses among idle holds that make different machines: none, short, the default.
+pub(super) struct MachineOptions {
+    /// Selects an idle hold: none, short, or the default.
     pub idle_hold: u8,
-    /// TAKE_ATTEMPTS, less one.
+    /// TAKE_ATTEMPTS - 1.
     pub attempts: u8,
-    /// Whether the table holds four members only.
+    /// Whether the table holds only four members.
     pub small_table: bool,
-    /// How many members are expected; none: it does not know.
+    /// Selects the number of expected members, or none.
     pub expect: u8,
 }
 
 /// One input.
 #[derive(Debug, Arbitrary)]
 pub(super) enum Step {
-    /// A frame of a valid form.
-    Hear(Heard),
-    /// Any bytes.
+    /// Receives a frame of valid form.
+    Hear(ScriptedFrame),
+    /// Receives any bytes.
     Garbage(Vec<u8>),
-    /// The machine's time comes, and it is woken so many milliseconds late.
+    /// Wakes the state machine this many milliseconds after its deadline.
     TimeOut(u8),
-    /// So many microseconds pass and the machine is woken for nothing.
+    /// Wakes the state machine without a reason, after this many microseconds.
     Pass(u16),
-    /// The caller's clock goes back by so many milliseconds.
+    /// Sets the monotonic clock back by this many milliseconds for one input.
     ClockBack(u8),
-    /// The wall clock is set by so many hours.
+    /// Sets the wall clock by this many hours.
     WallClock(i8),
-    /// The interface changes.
+    /// Changes the interface.
     Link(LinkChange),
-    /// An application or the operator wants something.
-    Command(Order),
-    /// The link refuses so many frames, sixteen at most, from now on.
+    /// Gives a command.
+    Command(ScriptedCommand),
+    /// Refuses the next frames, at most sixteen.
     Refuse(u8),
-    /// The process dies and is started again with what it has stored.
+    /// Restarts the process with its stored state.
     Restart,
 }
 
@@ -45,152 +45,151 @@ pub(super) enum Step {
 pub(super) enum LinkChange {
     Down,
     Up,
-    /// Up with the last byte of another ip.
+    /// Brings it up with the last byte of another IP.
     Ip(u8),
-    /// Up with another address, one of two.
+    /// Brings it up with one of two addresses.
     Mac(bool),
-    /// Up with another MTU, from one that carries hardly anything to one of Ethernet and more.
+    /// Brings it up with another MTU, from a very small one to more than Ethernet's.
     Mtu(u8),
 }
 
-/// What is asked of the machine.
+/// A command.
 #[derive(Debug, Arbitrary)]
-pub(super) enum Order {
+pub(super) enum ScriptedCommand {
     Want,
     Done,
-    /// With so many bytes of data.
+    /// The length of the data.
     Data(u16),
     Confirm,
     Pause(bool),
-    /// To one of the stations, or the next.
+    /// To one of the stations, or to the next member.
     Yield(Option<u8>),
     ShutDown,
     Leave,
-    /// One of the stations.
+    /// The number of the station.
     Forget(u8),
-    /// A job that is to run once.
+    /// A job that runs once.
     Once(Job),
-    /// The job that was asked for last has ended, in one of the ways there are.
+    /// The end of the last job, in one of its forms.
     EndOnce(u8),
 }
 
-/// A job, by the number of its name.
+/// A job, with the number of its name.
 #[derive(Debug, Arbitrary)]
 pub(super) struct Job {
     pub name: u8,
-    /// Its period in minutes.
+    /// The period in minutes.
     pub minutes: u8,
     pub retry: bool,
     pub require: u8,
 }
 
-/// A frame that is heard.
+/// A received frame.
 #[derive(Debug, Arbitrary)]
-pub(super) struct Heard {
-    /// Chooses one of eight stations.
+pub(super) struct ScriptedFrame {
+    /// Selects one of eight stations.
     pub from: u8,
-    pub to: To,
-    pub what: What,
-    /// Milliseconds that it has waited in the queue.
+    pub to: Destination,
+    pub what: ScriptedMessage,
+    /// The time for which it has waited in the queue, in milliseconds.
     pub age: u8,
-    /// What its author says of itself; none: nothing.
-    pub says: Option<Says>,
+    /// The profile of its author, if any.
+    pub says: Option<ScriptedProfile>,
 }
 
-/// What a member says of itself.
+/// The profile of a member.
 #[derive(Debug, Arbitrary)]
-pub(super) struct Says {
-    /// Flags, of which one is that it hears nobody.
+pub(super) struct ScriptedProfile {
+    /// The flags; one says that the member hears nobody.
     pub flags: u8,
-    /// The MTU, an eighth of it.
+    /// An eighth of the MTU.
     pub mtu: u8,
-    /// Whether its constants are the machine's.
+    /// Whether its constants are the node's.
     pub same: bool,
-    /// Milliseconds, times four, or any time at all.
+    /// A multiple of 4 ms, or any time.
     pub patience: Result<u8, u64>,
     pub shortest: Result<u8, u64>,
     pub take: Result<u8, u64>,
     pub expect: u8,
 }
 
-/// Whom a frame is addressed to.
+/// The destination of a frame.
 #[derive(Debug, Arbitrary, Clone, Copy, PartialEq, Eq)]
-pub(super) enum To {
+pub(super) enum Destination {
     Me,
     All,
     Other,
 }
 
-/// What a frame says.
+/// The message of a frame.
 #[derive(Debug, Arbitrary)]
-pub(super) enum What {
-    TakeToken(Which),
-    /// With a number, if it is a heartbeat.
-    TokenIsHere(Which, bool, Option<u32>),
-    /// Perhaps from one that is paused.
+pub(super) enum ScriptedMessage {
+    TakeToken(TokenChoice),
+    /// With a number if it is a heartbeat.
+    TokenIsHere(TokenChoice, bool, Option<u32>),
+    /// The last field tells whether the author is paused.
     Ping(bool, u8, bool),
-    Promise(Pledge),
-    TokenWasHereRecently(Which, u8),
+    Promise(ScriptedPromise),
+    TokenWasHereRecently(TokenChoice, u8),
     WhereIsToken,
-    GeneratingToken(Which),
-    /// Whether the digest is the machine's own; members by number and ip.
+    GeneratingToken(TokenChoice),
+    /// Whether the digest is the node's own, and members by number and IP.
     RingMembers(bool, Vec<(u8, u8)>),
     WantToken,
     Leaving,
     /// Stations that the author has removed.
     Forget(Vec<u8>),
-    Stamps(Telling),
+    Stamps(ScriptedStamps),
 }
 
-/// What is said of jobs.
+/// A message about jobs.
 #[derive(Debug, Arbitrary)]
-pub(super) struct Telling {
-    pub token: Which,
+pub(super) struct ScriptedStamps {
+    pub token: TokenChoice,
     pub purpose: u8,
-    /// Whether it answers what the machine has last asked; else with this number.
+    /// Whether it answers the last question of the node; otherwise with this number.
     pub serial: Option<u8>,
-    /// Whether the digest is the one that the machine has last asked with.
+    /// Whether the digest is that of the node's last question.
     pub same: bool,
-    pub stamps: Vec<Run>,
+    pub stamps: Vec<ScriptedStamp>,
 }
 
 /// The last run of a job.
 #[derive(Debug, Arbitrary)]
-pub(super) struct Run {
+pub(super) struct ScriptedStamp {
     pub name: u8,
-    /// Of its token, from what is known.
+    /// The progress of its token, relative to the known one.
     pub more: i8,
     pub number: u8,
     pub runner: u8,
     pub outcome: u8,
     pub minutes: u8,
-    /// Seconds since it began, if that is known.
+    /// The seconds since it began, if that is known.
     pub age: Option<u16>,
     pub before: Option<u16>,
 }
 
-/// A promise, for one of the latest heartbeats mostly.
+/// A promise, mostly for one of the latest heartbeats.
 #[derive(Debug, Arbitrary)]
-pub(super) struct Pledge {
-    pub token: Which,
-    /// So many heartbeats ago.
+pub(super) struct ScriptedPromise {
+    pub token: TokenChoice,
+    /// The number of heartbeats since the confirmed one.
     pub ago: u8,
-    /// For so many milliseconds, or any time at all.
+    /// The duration in milliseconds, or any time.
     pub lasts: Result<u8, u64>,
 }
 
-/// A token, told by what the machine knows.
+/// A token, described from the node's point of view.
 #[derive(Debug, Arbitrary)]
-pub(super) enum Which {
-    /// The strongest one known.
+pub(super) enum TokenChoice {
+    /// The strongest known token.
     Known,
-    /// The one held.
+    /// The token that the node holds.
     Held,
-    /// The one last offered.
+    /// The token of the last offer.
     Offered,
-    /// Of another chain or the same, with this much more progress than is known.
+    /// A token of the same or of another chain, with this much more progress than the known one.
     Near { more: i8, author: u8, number: u8 },
-    /// Any.
     Any {
         progress: u64,
         author: u8,

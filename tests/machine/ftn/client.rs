@@ -1,4 +1,4 @@
-//! One client, and what must hold of it whatever it hears (`docs/ftn.md`, sections 5 and 6).
+//! One client, with the checks of `docs/ftn.md`, sections 5 and 6.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -9,26 +9,26 @@ use ring_proto::Machine;
 use ring_proto::ftn::client::{Client, Command, Event, Net, Options, Standing};
 use ring_proto::time::{Instant, Now};
 
-use super::life::Subject;
-use super::said::{Said, What};
-use super::script::{Common, Peer};
+use super::message::{MessageContext, ScriptedMessage};
+use super::script::{Peer, SharedStep};
+use super::shared_steps::TestedMachine;
 use super::{SERVERS, client_address, drain, encode, server_address, servers};
 use crate::script::{Clock, read};
 
-/// The tokens that are asked for.
+/// The tokens of the requests.
 const NAMES: [&[u8]; 3] = [b"a", b"b", b"swarm"];
 
 #[derive(Debug, Arbitrary)]
 enum Step {
-    Common(Common),
-    Command(Order),
+    SharedStep(SharedStep),
+    Command(ScriptedCommand),
     Down,
-    /// Another port, though it has not asked for one.
+    /// Changes the port, although the client has not asked for it.
     Port(u16),
 }
 
 #[derive(Debug, Arbitrary)]
-enum Order {
+enum ScriptedCommand {
     Request {
         name: u8,
         shared: bool,
@@ -49,23 +49,23 @@ enum Order {
         after: u8,
     },
     Logout,
-    /// Of a name or with data that nobody may have.
+    /// An invalid name, or too much data.
     Illegal {
         name: bool,
     },
 }
 
-struct Station {
+struct ClientHarness {
     client: Client,
     options: Options,
     clock: Clock,
     refuses: bool,
     port: u16,
-    /// The last id that it has said.
+    /// The last id that it has sent.
     id: i32,
-    /// The configuration that it knew last.
+    /// The last configuration that it knew.
     configuration: u64,
-    /// The last number that it has given a message.
+    /// The last number that it has given to a message.
     msgnum: i64,
     has_ended: bool,
 }
@@ -74,18 +74,18 @@ pub(super) fn run(data: &[u8]) {
     let Some(((), steps)) = read::<(), Step>(data) else {
         return;
     };
-    let mut station = Station::new();
+    let mut harness = ClientHarness::new();
     for step in steps {
-        station.step(step);
+        harness.step(step);
     }
 }
 
-impl Subject for Station {
+impl TestedMachine for ClientHarness {
     fn clock(&mut self) -> &mut Clock {
         &mut self.clock
     }
 
-    fn due(&self) -> Option<Instant> {
+    fn deadline(&self) -> Option<Instant> {
         self.client.poll_timeout()
     }
 
@@ -93,22 +93,27 @@ impl Subject for Station {
         self.input(Machine::handle_timeout);
     }
 
-    fn encode(&mut self, from: Peer, to: Option<i8>, what: What) -> Option<(SocketAddr, Vec<u8>)> {
-        let said = Said {
+    fn encode(
+        &mut self,
+        from: Peer,
+        to: Option<i8>,
+        what: ScriptedMessage,
+    ) -> Option<(SocketAddr, Vec<u8>)> {
+        let context = MessageContext {
             what,
             configuration: self.configuration,
             msgnum: self.msgnum,
         };
         let (address, id) = peer(from);
         let to = to.map_or(self.id, |to| (1 << 20) + i32::from(to));
-        Some((address, encode(id, to, &said)?))
+        Some((address, encode(id, to, &context)?))
     }
 
     fn address(&self, from: Peer) -> SocketAddr {
         peer(from).0
     }
 
-    fn hear(&mut self, from: SocketAddr, bytes: &[u8], age: Duration) {
+    fn receive(&mut self, from: SocketAddr, bytes: &[u8], age: Duration) {
         self.input(|client, now| client.handle_message(now, from, bytes, age));
     }
 
@@ -117,7 +122,7 @@ impl Subject for Station {
     }
 }
 
-impl Station {
+impl ClientHarness {
     fn new() -> Self {
         let options = Options {
             servers: servers(),
@@ -147,7 +152,7 @@ impl Station {
 
     fn step(&mut self, step: Step) {
         match step {
-            Step::Common(step) => self.live(step),
+            Step::SharedStep(step) => self.apply(step),
             Step::Command(order) => {
                 let command = command(&order);
                 self.input(|client, now| client.handle_command(now, command));
@@ -160,7 +165,6 @@ impl Station {
         }
     }
 
-    /// An input, and all that must hold after it.
     fn input(&mut self, input: impl FnOnce(&mut Client, Now)) {
         input(&mut self.client, self.clock.0);
         let done = drain(&mut self.client, self.clock.0, self.refuses, false);
@@ -174,8 +178,8 @@ impl Station {
         );
         for (to, bytes) in &done.sent {
             let is_server = (0..SERVERS).any(|index| server_address(index) == *to);
-            assert!(is_server, "it speaks to {to}");
-            let datagram = Datagram::decode(bytes).expect("it was seen to decode");
+            assert!(is_server, "it sends to {to}");
+            let datagram = Datagram::decode(bytes).expect("every sent datagram was decoded");
             self.id = datagram.header().from;
             if let Message::Request { msgnum, .. } | Message::Return { msgnum, .. } =
                 datagram.message()
@@ -206,16 +210,16 @@ impl Station {
         }
     }
 
-    /// A lease is ¾ CT of the sending of a renewal at most, and nothing is held without one.
+    /// Checks that a lease lasts at most ¾ CT after a renewal, and that a client without a lease holds nothing.
     fn check_lease(&self, now: Instant) {
         let lease = self.client.lease();
         let longest = now + self.options.lease();
-        // While the caller's clock is behind, the client's stands still.
+        // If the caller's clock goes back, the client's clock does not advance.
         assert!(lease.is_none_or(|end| end <= longest + Duration::from_secs(90)));
         let is_live = matches!(self.client.standing(), Standing::Live { .. });
         assert_eq!(lease.is_some(), is_live, "a session is live by its lease");
         let holds = NAMES.iter().any(|name| self.client.holding(name).is_some());
-        assert!(is_live || !holds, "it holds what it has no lease for");
+        assert!(is_live || !holds, "it holds a token without a lease");
     }
 }
 
@@ -229,10 +233,10 @@ fn peer(peer: Peer) -> (SocketAddr, i32) {
     }
 }
 
-fn command(order: &Order) -> Command {
+fn command(order: &ScriptedCommand) -> Command {
     let name = |number: u8| NAMES[usize::from(number) % NAMES.len()].into();
     match order {
-        Order::Request {
+        ScriptedCommand::Request {
             name: number,
             shared,
             fence,
@@ -245,31 +249,31 @@ fn command(order: &Order) -> Command {
             },
             fence: *fence,
         },
-        Order::Update { name: number, data } => Command::Update {
+        ScriptedCommand::Update { name: number, data } => Command::Update {
             name: name(*number),
             data: data[..].into(),
         },
-        Order::Release(number) => Command::Release {
+        ScriptedCommand::Release(number) => Command::Release {
             name: name(*number),
         },
-        Order::UpdateAndRelease { name: number, data } => Command::UpdateAndRelease {
+        ScriptedCommand::UpdateAndRelease { name: number, data } => Command::UpdateAndRelease {
             name: name(*number),
             data: data[..].into(),
         },
-        Order::Cancel(number) => Command::Cancel {
+        ScriptedCommand::Cancel(number) => Command::Cancel {
             name: name(*number),
         },
-        Order::List { server, after } => Command::List {
+        ScriptedCommand::List { server, after } => Command::List {
             server: usize::from(*server),
             after: name(*after),
         },
-        Order::Logout => Command::Logout,
-        Order::Illegal { name: true } => Command::Request {
+        ScriptedCommand::Logout => Command::Logout,
+        ScriptedCommand::Illegal { name: true } => Command::Request {
             name: [].into(),
             access: Access::Shared,
             fence: false,
         },
-        Order::Illegal { name: false } => Command::Update {
+        ScriptedCommand::Illegal { name: false } => Command::Update {
             name: name(0),
             data: vec![0; ring_proto::ftn::MAX_DATA + 1].into(),
         },

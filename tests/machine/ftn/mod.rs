@@ -1,11 +1,11 @@
-//! A server and a client of the token service, each alone, led through whatever a sequence of bytes says: the fuzz
+//! Runs one server or one client of the token service through a script that any bytes can be read as. The fuzz
 //! targets and the tests share it.
 
 mod client;
-mod life;
-mod said;
+mod message;
 mod script;
 mod server;
+mod shared_steps;
 
 use std::net::SocketAddr;
 
@@ -14,31 +14,30 @@ use ring_proto::ftn::{LONGEST, PART, Servers};
 use ring_proto::time::Now;
 use ring_proto::{Machine, Sent, Stored};
 
-use said::Said;
+use message::MessageContext;
 
-/// How many servers there are.
 const SERVERS: usize = 3;
-/// More outputs than any input has.
-const MANY: usize = 20_000;
+/// More outputs than an input has.
+const OUTPUTS_MAX: usize = 20_000;
 
-/// Leads a server through the script that `data` is read as.
+/// Runs the script in `data` with a server.
 ///
 /// # Panics
-/// The server did what it must not.
+/// If a check fails.
 pub(crate) fn run_server(data: &[u8]) {
     server::run(data);
 }
 
-/// Leads a client through the script that `data` is read as.
+/// Runs the script in `data` with a client.
 ///
 /// # Panics
-/// The client did what it must not.
+/// If a check fails.
 pub(crate) fn run_client(data: &[u8]) {
     client::run(data);
 }
 
 fn server_address(index: usize) -> SocketAddr {
-    let last = u8::try_from(index % SERVERS + 1).expect("there are few");
+    let last = u8::try_from(index % SERVERS + 1).expect("the index is small");
     ([10, 0, 0, last], 7000).into()
 }
 
@@ -50,14 +49,14 @@ fn servers() -> Servers {
     let lines = ["a:7000", "b:7000", "c:7000"];
     let servers = lines.iter().enumerate();
     let servers = servers.map(|(index, line)| (*line, server_address(index)));
-    Servers::new(servers).expect("there are three")
+    Servers::new(servers).expect("three servers")
 }
 
-/// A datagram's bytes; `None`: it cannot be encoded.
-fn encode(from: i32, to: i32, said: &Said) -> Option<Vec<u8>> {
+/// Returns the bytes of a datagram; `None` if it cannot be encoded.
+fn encode(from: i32, to: i32, context: &MessageContext) -> Option<Vec<u8>> {
     let ssig = servers().signature();
     let header = Header { from, to, ssig };
-    said.with(|message| {
+    context.with(|message| {
         let datagram = Datagram::new(header, message);
         let mut bytes = vec![0; datagram.encoded_len()];
         datagram.encode(&mut bytes).ok()?;
@@ -65,13 +64,13 @@ fn encode(from: i32, to: i32, said: &Said) -> Option<Vec<u8>> {
     })
 }
 
-/// A message as a datagram, or in parts if it is too long for one.
-fn in_datagrams(bytes: Vec<u8>, content: u64) -> Vec<Vec<u8>> {
+/// Returns a message as one datagram, or in parts if it is too long.
+fn split_into_datagrams(bytes: Vec<u8>, content: u64) -> Vec<Vec<u8>> {
     if bytes.len() <= LONGEST {
         return vec![bytes];
     }
     let header = Datagram::decode(&bytes).expect("it was encoded").header();
-    let parts = i32::try_from(bytes.len().div_ceil(PART)).expect("it is not so long");
+    let parts = i32::try_from(bytes.len().div_ceil(PART)).expect("a small number of parts");
     let pieces = (0..parts).zip(bytes.chunks(PART)).map(|(part, bytes)| {
         let message = Message::Part {
             content: i64::try_from(content).unwrap_or_default(),
@@ -81,32 +80,31 @@ fn in_datagrams(bytes: Vec<u8>, content: u64) -> Vec<Vec<u8>> {
         };
         let datagram = Datagram::new(header, message);
         let mut bytes = vec![0; datagram.encoded_len()];
-        datagram.encode(&mut bytes).expect("it is legal");
+        datagram.encode(&mut bytes).expect("a valid message");
         bytes
     });
     pieces.collect()
 }
 
-/// What a machine did with an input.
-struct Done<M: Machine> {
-    /// What it sent, and to whom: all of it decodes.
+struct Outputs<M: Machine> {
+    /// The sent datagrams and their destinations; all decode.
     sent: Vec<(SocketAddr, Vec<u8>)>,
     events: Vec<M::Event>,
     stored: Option<M::Durable>,
 }
 
-/// Drains a machine as the driver does, and checks what holds of every machine.
-fn drain<M>(machine: &mut M, now: Now, refuses: bool, disk_full: bool) -> Done<M>
+/// Carries out the outputs as the driver does, with the checks of every state machine.
+fn drain<M>(machine: &mut M, now: Now, refuses: bool, disk_full: bool) -> Outputs<M>
 where
     M: Machine<Peer = SocketAddr>,
 {
-    let mut done = Done {
+    let mut done = Outputs {
         sent: Vec::new(),
         events: Vec::new(),
         stored: None,
     };
     let mut buf = vec![0xaa; LONGEST];
-    for _ in 0..MANY {
+    for _ in 0..OUTPUTS_MAX {
         while let Some(durable) = machine.poll_durable() {
             let stored = if disk_full {
                 Stored::Failed
@@ -125,7 +123,7 @@ where
             return done;
         };
         let bytes = &buf[..transmit.len];
-        Datagram::decode(bytes).expect("what it sends decodes");
+        Datagram::decode(bytes).expect("a datagram that can be decoded");
         let sent = if refuses {
             Sent::Failed
         } else {

@@ -1,40 +1,40 @@
-//! What happens to servers and clients, as any bytes can be read.
+//! Scripts for servers and clients that any bytes can be read as.
 
 use arbitrary::Arbitrary;
 
-use super::said::What;
+use super::message::ScriptedMessage;
 
-/// What happens to servers and clients alike.
+/// A step that servers and clients share.
 #[derive(Debug, Arbitrary)]
-pub(super) enum Common {
-    /// A message of a valid form, from a server or a client by its number, for the machine or, by its number, another.
+pub(super) enum SharedStep {
+    /// Receives a message of valid form from a server or client. `to` is the receiver's id, or the real one.
     Hear {
         from: Peer,
         to: Option<i8>,
-        what: What,
-        /// Milliseconds that it has waited in the queue.
+        what: ScriptedMessage,
+        /// The time for which it has waited in the queue, in milliseconds.
         age: u8,
     },
-    /// Any bytes.
+    /// Receives any bytes.
     Garbage(Peer, Vec<u8>),
-    /// The machine's time comes, and it is woken so many milliseconds late.
+    /// Wakes the state machine this many milliseconds after its deadline.
     TimeOut(u8),
-    /// So many milliseconds pass, with all time-outs at their times.
+    /// Lets this many milliseconds pass, with all timeouts at their times.
     Pass(u16),
-    /// The same without any: the process stands still.
-    StandStill(u16),
-    /// The caller's clock goes back by so many milliseconds.
+    /// Stalls the process for this many milliseconds.
+    Stall(u16),
+    /// Sets the monotonic clock back by this many milliseconds.
     ClockBack(u8),
-    /// The wall clock is set by so many hours.
+    /// Sets the wall clock by this many hours.
     WallClock(i8),
-    /// The socket refuses everything, or no longer.
+    /// Sets whether the socket refuses all datagrams.
     Refuse(bool),
 }
 
-/// Who a message is from.
+/// The sender of a message.
 #[derive(Debug, Clone, Copy, Arbitrary)]
 pub(super) enum Peer {
     Server(u8),
-    /// In its session, or with another's id.
+    /// A client with its session, or with another's id.
     Client(u8, Option<u8>),
 }

@@ -1,4 +1,4 @@
-//! One server, and what must hold of it whatever it hears (`docs/ftn.md`, section 7).
+//! One server, with the checks of `docs/ftn.md`, section 7.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -12,66 +12,64 @@ use ring_proto::ftn::server::{
 };
 use ring_proto::time::{Instant, Now};
 
-use super::life::Subject;
-use super::said::{Said, What};
-use super::script::{Common, Peer};
+use super::message::{MessageContext, ScriptedMessage};
+use super::script::{Peer, SharedStep};
+use super::shared_steps::TestedMachine;
 use super::{SERVERS, client_address, drain, encode, server_address, servers};
 use crate::script::{Clock, read};
 
-/// 2026, from which clocks count, in seconds since 1970.
+/// The start of 2026, from which configurations count, in seconds since 1970.
 const EPOCH: u64 = 1_767_225_600;
 
-/// What kind of server it is.
 #[derive(Debug, Arbitrary)]
-struct Nature {
+struct ServerOptions {
     quorum: u8,
     grace: bool,
-    /// Times 64 bytes, beside what three small tokens take.
+    /// In units of 64 bytes, in addition to three small tokens.
     memory: u8,
     clients: u8,
 }
 
 #[derive(Debug, Arbitrary)]
 enum Step {
-    Common(Common),
-    /// The disk is full, or no longer.
+    SharedStep(SharedStep),
     Disk(bool),
     Net(bool),
-    /// It dies, and is started again with what it has stored.
+    /// Restarts the server with its stored state.
     Restart,
     ShutDown,
 }
 
-struct Station {
+struct ServerHarness {
     server: Server,
     options: Options,
     clock: Clock,
-    /// The latest time that its clock has shown, which a clock that is set back does not take away.
+    /// The latest time that its clock has shown, even if the clock was set back later.
     latest: u64,
     durable: Durable,
     disk_full: bool,
     refuses: bool,
-    /// The id that each client's address was told last.
+    /// The last id that each client's address has got.
     ids: BTreeMap<SocketAddr, i32>,
     msgnum: i64,
 }
 
 pub(super) fn run(data: &[u8]) {
-    let Some((nature, steps)) = read::<Nature, Step>(data) else {
+    let Some((options, steps)) = read::<ServerOptions, Step>(data) else {
         return;
     };
-    let mut station = Station::new(&nature);
+    let mut harness = ServerHarness::new(&options);
     for step in steps {
-        station.step(step);
+        harness.step(step);
     }
 }
 
-impl Subject for Station {
+impl TestedMachine for ServerHarness {
     fn clock(&mut self) -> &mut Clock {
         &mut self.clock
     }
 
-    fn due(&self) -> Option<Instant> {
+    fn deadline(&self) -> Option<Instant> {
         self.server.poll_timeout()
     }
 
@@ -79,22 +77,27 @@ impl Subject for Station {
         self.input(None, Machine::handle_timeout);
     }
 
-    fn encode(&mut self, from: Peer, to: Option<i8>, what: What) -> Option<(SocketAddr, Vec<u8>)> {
+    fn encode(
+        &mut self,
+        from: Peer,
+        to: Option<i8>,
+        what: ScriptedMessage,
+    ) -> Option<(SocketAddr, Vec<u8>)> {
         self.msgnum += 1;
-        let said = Said {
+        let context = MessageContext {
             what,
             configuration: self.snapshot().configuration,
             msgnum: self.msgnum,
         };
         let (address, id) = self.peer(from);
-        Some((address, encode(id, to.map_or(0, i32::from), &said)?))
+        Some((address, encode(id, to.map_or(0, i32::from), &context)?))
     }
 
     fn address(&self, from: Peer) -> SocketAddr {
         self.peer(from).0
     }
 
-    fn hear(&mut self, from: SocketAddr, bytes: &[u8], age: Duration) {
+    fn receive(&mut self, from: SocketAddr, bytes: &[u8], age: Duration) {
         self.input(Some(from), |server, now| {
             server.handle_message(now, from, bytes, age);
         });
@@ -105,25 +108,25 @@ impl Subject for Station {
     }
 }
 
-impl Station {
-    fn new(nature: &Nature) -> Self {
+impl ServerHarness {
+    fn new(options: &ServerOptions) -> Self {
         let client_timeout = Duration::from_secs(3);
         let options = Options {
             heartbeat: Duration::from_millis(200),
             server_timeout: Duration::from_millis(800),
             client_timeout,
-            grace: if nature.grace {
+            grace: if options.grace {
                 client_timeout
             } else {
                 Duration::ZERO
             },
-            quorum: usize::from(nature.quorum) % SERVERS + 1,
-            max_memory: 1_000 + usize::from(nature.memory) * 64,
-            max_clients: usize::from(nature.clients) % 6 + 1,
+            quorum: usize::from(options.quorum) % SERVERS + 1,
+            max_memory: 1_000 + usize::from(options.memory) * 64,
+            max_clients: usize::from(options.clients) % 6 + 1,
         };
         let durable = Durable::default();
         let mut this = Self {
-            server: Server::new(options, servers(), 0, durable, 7).expect("they can work"),
+            server: Server::new(options, servers(), 0, durable, 7).expect("valid options"),
             options,
             clock: Clock::new(),
             latest: 0,
@@ -139,7 +142,7 @@ impl Station {
 
     fn step(&mut self, step: Step) {
         match step {
-            Step::Common(step) => self.live(step),
+            Step::SharedStep(step) => self.apply(step),
             Step::Disk(full) => self.disk_full = full,
             Step::Net(up) => {
                 let net = if up { Net::Up } else { Net::Down };
@@ -148,7 +151,7 @@ impl Station {
             Step::Restart => {
                 let seed = self.clock.0.wall;
                 self.server = Server::new(self.options, servers(), 0, self.durable, seed)
-                    .expect("they worked before");
+                    .expect("the same valid options");
                 self.input(None, |server, now| server.handle_link(now, Net::Up));
             }
             Step::ShutDown => {
@@ -163,7 +166,7 @@ impl Station {
         self.server.snapshot(self.clock.0.monotonic)
     }
 
-    /// A peer's address, and the id that it says.
+    /// Returns a peer's address, and the id that it sends.
     fn peer(&self, peer: Peer) -> (SocketAddr, i32) {
         match peer {
             Peer::Server(index) => {
@@ -172,14 +175,14 @@ impl Station {
             }
             Peer::Client(own, of) => {
                 let address = client_address(own);
-                let said = client_address(of.unwrap_or(own));
-                let id = self.ids.get(&said).copied();
+                let context = client_address(of.unwrap_or(own));
+                let id = self.ids.get(&context).copied();
                 (address, id.unwrap_or((1 << 20) + i32::from(own % 8)))
             }
         }
     }
 
-    /// An input, perhaps a datagram of somebody's, and all that must hold after it.
+    /// Gives the server an input, perhaps a datagram, and checks it.
     fn input(&mut self, from: Option<SocketAddr>, input: impl FnOnce(&mut Server, Now)) {
         let known = self.snapshot().sessions;
         self.latest = self.latest.max(self.clock.0.wall);
@@ -188,7 +191,7 @@ impl Station {
         if let Some(durable) = done.stored {
             assert!(
                 durable.configuration >= self.durable.configuration,
-                "it never goes back"
+                "the stored configuration goes back"
             );
             self.check_step(from, durable.configuration);
             self.durable = durable;
@@ -203,13 +206,13 @@ impl Station {
         self.check_answers(from, &known, &done.sent);
         let sessions = snapshot.sessions.len();
         let least = bytes(&self.server) + sessions * session_bytes(SERVERS);
-        // Where there are sessions, those that hold a token or wait for it take more.
+        // Sessions that hold a token or wait for it take more.
         assert!(
             snapshot.memory_bytes == least || sessions > 0 && snapshot.memory_bytes > least,
-            "its memory is counted: {} are {least} or more",
+            "the counted memory is wrong: {} are {least} or more",
             snapshot.memory_bytes
         );
-        // Another leader's list may be longer: it has options of its own.
+        // Another leader's list may be longer, because its options may differ.
         let is_servers = (0..SERVERS).any(|index| Some(server_address(index)) == from);
         let most = self.options.max_clients.max(known.len());
         assert!(
@@ -219,8 +222,8 @@ impl Station {
         check_tokens(&self.server, &snapshot.sessions);
     }
 
-    /// A client moves the number no further than the leader's own next one, a server by 30 days beyond what was known or the
-    /// clock says.
+    /// Checks that a client moves the number no further than the leader's own next one. A server moves it at most 30
+    /// days beyond the known number or the clock.
     fn check_step(&self, from: Option<SocketAddr>, to: u64) {
         let Some(from) = from else {
             return;
@@ -240,7 +243,8 @@ impl Station {
         );
     }
 
-    /// Nobody without a session gets more than one datagram of 26 + n bytes for one of its own (promise 6).
+    /// Checks that a peer without a session gets at most one datagram of 26 + n bytes for each datagram that it sends
+    /// (promise 6).
     fn check_answers(
         &mut self,
         from: Option<SocketAddr>,
@@ -250,7 +254,7 @@ impl Station {
         let sessions = self.snapshot().sessions;
         let mut strange = 0;
         for (to, bytes) in sent {
-            let datagram = Datagram::decode(bytes).expect("it was seen to decode");
+            let datagram = Datagram::decode(bytes).expect("every sent datagram was decoded");
             if let Message::Config { .. } = datagram.message()
                 && datagram.header().to != 0
             {
@@ -263,7 +267,7 @@ impl Station {
                     .any(|(_, address)| address == to);
             if !is_known {
                 strange += 1;
-                assert_eq!(Some(*to), from, "it speaks to one that has not spoken");
+                assert_eq!(Some(*to), from, "it sends to a peer that has not sent");
                 assert!(
                     bytes.len() <= 26 + SERVERS,
                     "{} bytes for a stranger",
@@ -275,7 +279,7 @@ impl Station {
     }
 }
 
-/// What its tokens take.
+/// Returns the memory of its tokens.
 fn bytes(server: &Server) -> usize {
     let tokens = server.tokens();
     tokens
@@ -283,7 +287,8 @@ fn bytes(server: &Server) -> usize {
         .sum()
 }
 
-/// A token is exclusive to one session, or shared, or free; those that have ended hold nothing (promise 1).
+/// Checks that a token is exclusive to one session, shared or free, and that ended sessions hold nothing (promise
+/// 1).
 fn check_tokens(server: &Server, sessions: &[(i32, SocketAddr)]) {
     for token in server.tokens() {
         let holders: Vec<i32> = token.holders().collect();

@@ -6,45 +6,47 @@ use std::net::SocketAddr;
 use ring_proto::StreamId;
 use ring_proto::time::Instant;
 
-/// What has become of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(super) enum ConnectionState {
     Open,
     /// The node has closed its side.
     Finished,
     Closed,
     Reset,
-    /// By the peer, or the kernel.
+    /// Closed by the peer or the kernel.
     Gone,
 }
 
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "facts that know nothing of each other"
+    reason = "the flags are independent of each other"
 )]
 #[derive(Debug)]
 pub(super) struct Connection {
     pub peer: SocketAddr,
-    /// A giver's; otherwise that of a candidate.
+    /// Whether it comes from a giver; otherwise it goes to a candidate.
     pub is_inbound: bool,
-    /// When it was accepted, or asked for.
+    /// The time at which it was accepted or asked for.
     pub since: Instant,
-    pub fate: Fate,
-    /// Whether a candidate's stands.
+    pub state: ConnectionState,
+    /// Whether the connection to a candidate is established.
     pub is_connected: bool,
-    /// All that the peer has sent.
+    /// All bytes that the peer has sent.
     pub brought: Vec<u8>,
-    /// How much of that the node is done with.
+    /// The number of bytes that the node has used.
     pub used: usize,
     pub has_ended: bool,
     pub written: Vec<u8>,
-    /// The node was promised to be asked for more.
+    /// Whether the node wants to be asked for more bytes.
     pub wants_to_write: bool,
 }
 
 impl Connection {
     pub(super) fn is_open(&self) -> bool {
-        matches!(self.fate, Fate::Open | Fate::Finished)
+        matches!(
+            self.state,
+            ConnectionState::Open | ConnectionState::Finished
+        )
     }
 }
 
@@ -55,8 +57,8 @@ pub(super) struct Connections {
 }
 
 impl Connections {
-    /// The id of the next.
-    pub(super) fn vacant(&self) -> StreamId {
+    /// Returns the id of the next connection.
+    pub(super) fn next_id(&self) -> StreamId {
         StreamId {
             slot: self.made,
             generation: 1,
@@ -64,13 +66,13 @@ impl Connections {
     }
 
     pub(super) fn add(&mut self, peer: SocketAddr, is_inbound: bool, since: Instant) -> StreamId {
-        let id = self.vacant();
+        let id = self.next_id();
         self.made += 1;
         let connection = Connection {
             peer,
             is_inbound,
             since,
-            fate: Fate::Open,
+            state: ConnectionState::Open,
             is_connected: is_inbound,
             brought: Vec::new(),
             used: 0,
@@ -82,7 +84,7 @@ impl Connections {
         id
     }
 
-    /// Forgets those that are no longer open.
+    /// Forgets the closed connections.
     pub(super) fn clear(&mut self) {
         self.all.retain(|_, connection| connection.is_open());
     }
@@ -100,14 +102,14 @@ impl Connections {
         self.open().map(|(_, it)| it).filter(|it| it.is_inbound)
     }
 
-    /// One of those that are open, by any number.
+    /// Returns one of the open connections, selected by a number.
     pub(super) fn pick(&self, number: u8) -> Option<StreamId> {
         let count = self.open().count();
         let at = usize::from(number).checked_rem(count)?;
         self.open().nth(at).map(|(id, _)| id)
     }
 
-    /// That of the pass which goes on.
+    /// Returns the connection of the current pass.
     pub(super) fn candidate(&self) -> Option<StreamId> {
         self.open()
             .find_map(|(id, it)| (!it.is_inbound).then_some(id))

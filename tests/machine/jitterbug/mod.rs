@@ -1,28 +1,28 @@
-//! A node of a Jitterbug ring, alone, led through whatever a sequence of bytes says: the fuzz target and the tests share
-//! it.
+//! Runs one Jitterbug node through a script that any bytes can be read as, and checks it with a small oracle. The
+//! fuzz target and the tests share it.
 
 mod connections;
-mod hearing;
+mod event_counts;
+mod harness;
+mod network_steps;
 mod oracle;
-mod station;
 mod steps;
-mod tally;
 mod wire;
 
 use crate::script::read;
-use station::Station;
-use steps::{Nature, Step};
+use harness::Harness;
+use steps::{NodeOptions, Step};
 
-/// Leads a node through the script that `data` is read as.
+/// Runs the script in `data`.
 ///
 /// # Panics
-/// The node did what it must not.
+/// If a check of the oracle fails.
 pub(crate) fn run(data: &[u8]) {
-    let Some((nature, steps)) = read::<Nature, Step>(data) else {
+    let Some((options, steps)) = read::<NodeOptions, Step>(data) else {
         return;
     };
-    let mut station = Station::new(&nature);
+    let mut harness = Harness::new(&options);
     for step in steps {
-        station.step(step);
+        harness.step(step);
     }
 }

@@ -1,4 +1,5 @@
-//! What must hold of one node whatever comes (`docs/jitterbug.md`, sections 6, 7 and 11), from its public face.
+//! The oracle: the rules of one node at every time (`docs/jitterbug.md`, sections 6, 7 and 11), through the public
+//! interface.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -11,66 +12,64 @@ use ring_proto::jitterbug::{
 use ring_proto::time::{Instant, Now};
 use ring_proto::{Machine, StreamId};
 
-use super::connections::{Connection, Connections, Fate};
-use super::station::is_tr1;
-use super::tally::{Done, Tally, heard};
+use super::connections::{Connection, ConnectionState, Connections};
+use super::event_counts::{EventCounts, Outputs, received_datagrams};
+use super::harness::is_tr1;
 use super::wire;
 
-/// The most inbound connections.
-const INBOUND: usize = 16;
-/// The fewest questions after which a node leaves the list: if a token comes whose list lacks it.
-const ASKED: u32 = 3;
-/// Terms that came so long ago count no longer: 20 s, and a second for the looks at the clock.
-const TERMS_COUNT: Duration = Duration::from_secs(21);
-/// How long TP1 is.
-pub(super) const OFFER: usize = 9;
+/// The maximum number of inbound connections.
+const INBOUND_MAX: usize = 16;
+/// The minimum number of questions after which a node may leave the list, if a token comes whose list lacks it.
+const QUESTIONS_MIN: u32 = 3;
+/// The time after which terms no longer count: 20 s, and a second for the interval of the clock checks.
+const TERMS_EXPIRY: Duration = Duration::from_secs(21);
+/// The length of TP1.
+pub(super) const OFFER_LEN: usize = 9;
 
 #[derive(Default)]
 pub(super) struct Oracle {
-    tally: Tally,
-    /// The node's time: it never goes back.
+    event_counts: EventCounts,
+    /// The node's time, which never goes back.
     pub now: Instant,
     data: Vec<u8>,
     addresses: BTreeSet<IpAddr>,
-    /// When another node was heard last: its terms count from then on.
+    /// The last time at which another node was heard; its terms count from then on.
     heard_at: Option<Instant>,
-    /// Datagrams that were heard.
+    /// The number of counted datagrams.
     counted: u64,
-    /// From whom something came.
+    /// The heard nodes that are in the list or wait for it.
     heard: BTreeSet<IpAddr>,
-    /// All that were heard.
+    /// All heard nodes.
     senders: BTreeSet<IpAddr>,
-    /// How often each was asked, at least, for a sign of life.
+    /// The minimum number of times at which each node was asked for a sign of life.
     asked: BTreeMap<IpAddr, u32>,
     refused: u64,
     state: Option<State>,
     token_id: u32,
-    /// Ids of tokens that were given away, or may have been, and have not come back.
+    /// Ids of tokens that were passed, or may have been, and have not come back.
     lost: BTreeSet<u32>,
-    /// That of the pass which goes on, and whether all of it was given.
+    /// The tokens of the current pass, and whether all of it was sent.
     offered: BTreeMap<StreamId, (u32, bool)>,
     is_finished: bool,
 }
 
 impl Oracle {
-    /// A datagram was given to the link.
-    pub(super) fn sent(&mut self, node: &Jitterbug, to: IpAddr, bytes: &[u8]) {
-        assert!(node.address().is_some(), "it speaks without a network");
-        assert!(!node.is_finished(), "it speaks after its end");
+    pub(super) fn on_sent(&mut self, node: &Jitterbug, to: IpAddr, bytes: &[u8]) {
+        assert!(node.address().is_some(), "it sends without a network");
+        assert!(!node.is_finished(), "it sends after its end");
         if !is_tr1(bytes) {
-            return self.tally.count("tr2_sent");
+            return self.event_counts.count("tr2_sent");
         }
-        self.tally.count("tr1_sent");
+        self.event_counts.count("tr1_sent");
         *self.asked.entry(to).or_default() += 1;
     }
 
-    /// A datagram came, and was a whole one.
-    pub(super) fn heard(&mut self, node: &Jitterbug, from: IpAddr) {
+    pub(super) fn on_datagram(&mut self, node: &Jitterbug, from: IpAddr) {
         self.senders.insert(from);
         let snapshot = node.snapshot();
         let mut listed = snapshot.nodes.iter().map(|it| it.node.ip);
         let mut waiting = snapshot.to_add.iter().map(|it| it.ip);
-        // Who is in neither is not remembered, nor who comes when as many have come as a list may have.
+        // A node in neither list is not remembered. Nor is one that comes when as many are known as a list may have.
         let most = usize::try_from(node.options().max_nodes).unwrap_or(usize::MAX);
         if self.senders.len() > most {
             return;
@@ -80,8 +79,8 @@ impl Oracle {
         }
     }
 
-    pub(super) fn note(&mut self, event: &Event) {
-        self.tally.note(event);
+    pub(super) fn on_event(&mut self, event: &Event) {
+        self.event_counts.on_event(event);
         match event {
             Event::StateChanged { state, token_id } => {
                 if (self.state, state) == (Some(State::Leader), &State::Leader) {
@@ -95,17 +94,17 @@ impl Oracle {
             Event::NodeForgotten { node } => {
                 assert!(!self.heard.contains(&node.ip), "a node that was heard");
                 let asked = self.asked.remove(&node.ip).unwrap_or_default();
-                assert!(asked >= ASKED, "{node:?} was asked {asked} times");
+                assert!(asked >= QUESTIONS_MIN, "{node:?} was asked {asked} times");
             }
             Event::Accepted { how, token_id, .. } if *how != Acceptance::Absorbed => {
                 self.lost.remove(token_id);
             }
-            // Ids that are drawn now may have been about before, once in 2^16 times.
+            // Newly drawn ids may have existed before, once in 2^16 times.
             Event::RestoreWon => self.lost.clear(),
             Event::Passed { .. } | Event::PassUnknown { .. } => {
                 self.lost.extend(self.offered.values().map(|it| it.0));
             }
-            // Whatever the node calls it: once all was given the candidate may have it.
+            // Once all bytes were sent the candidate may have the token, whatever the node reports.
             Event::PassFailed { .. } | Event::PassAborted { .. } => {
                 let given = self.offered.values().filter(|it| it.1);
                 self.lost.extend(given.map(|it| it.0));
@@ -114,22 +113,22 @@ impl Oracle {
         }
     }
 
-    /// After each input.
-    pub(super) fn look(
+    /// Checks the node after an input.
+    pub(super) fn check(
         &mut self,
         node: &Jitterbug,
         now: Now,
         connections: &Connections,
-        done: &Done,
+        done: &Outputs,
     ) {
         self.now = self.now.max(now.monotonic);
-        let counted = heard(node.counters());
+        let counted = received_datagrams(node.counters());
         let is_sign =
             |event: &Event| matches!(event, Event::Accepted { .. } | Event::Passed { .. });
         if std::mem::replace(&mut self.counted, counted) != counted || done.has(is_sign) {
             self.heard_at = Some(self.now);
         }
-        self.tally.check(node.counters());
+        self.event_counts.check(node.counters());
         let snapshot = node.snapshot();
         self.check_token(node, connections);
         Self::check_connections(node, connections, done);
@@ -147,7 +146,7 @@ impl Oracle {
         if let Some(state) = self.state {
             assert_eq!(
                 (snapshot.state, snapshot.token_id),
-                (state, self.said(node))
+                (state, self.reported_id(node))
             );
         }
         if std::mem::replace(&mut self.is_finished, node.is_finished()) {
@@ -160,8 +159,8 @@ impl Oracle {
         }
     }
 
-    /// The second try of a restore has another id, of which nothing is said.
-    fn said(&self, node: &Jitterbug) -> u32 {
+    /// Returns the reported id. The second try of a restore has another id, which is not reported.
+    fn reported_id(&self, node: &Jitterbug) -> u32 {
         let id = node.standing().token_id;
         if self.state == Some(State::Orphan) {
             id
@@ -170,22 +169,22 @@ impl Oracle {
         }
     }
 
-    /// Whatever others say of their leases, the node can live by its own.
+    /// Checks that the node's own lease suffices, whatever leases others announce.
     fn check_lease(node: &Jitterbug) {
         let (lease, own) = (node.lease(), node.options().stall());
         assert!((LEAST_LEASE..=own).contains(&lease), "a lease of {lease:?}");
     }
 
-    /// After a time-out: a lease that is not the node's own is that of a node which was heard.
+    /// Checks after a timeout that another node's lease is used only while that node is heard.
     fn check_terms(&self, node: &Jitterbug) {
         let (lease, own) = (node.lease(), node.options().stall());
         let heard_at = self.heard_at;
-        let is_heard = heard_at.is_some_and(|at| self.now.since(at) < TERMS_COUNT);
+        let is_heard = heard_at.is_some_and(|at| self.now.since(at) < TERMS_EXPIRY);
         assert!(is_heard || lease == own, "a lease of {lease:?} for ever");
     }
 
-    /// After a time-out: nothing lasts for longer than it may.
-    pub(super) fn woken(&self, node: &Jitterbug, connections: &Connections) {
+    /// Checks after a timeout that no connection lasts for too long.
+    pub(super) fn check_after_timeout(&self, node: &Jitterbug, connections: &Connections) {
         self.check_terms(node);
         let timeout = node.options().token_pass_timeout;
         for (_, connection) in connections.open() {
@@ -203,19 +202,19 @@ impl Oracle {
             let written = &connection.written[..];
             let Some(token_id) = wire::offer(written) else {
                 let said = wire::without_terms(written);
-                assert!(said.len() < OFFER, "{said:?} is no offer");
+                assert!(said.len() < OFFER_LEN, "{said:?} is no offer");
                 continue;
             };
             assert!(
                 !self.lost.contains(&token_id),
-                "a token that is not its own"
+                "it passes a token that another node may have"
             );
-            let is_given = connection.fate == Fate::Finished;
+            let is_given = connection.state == ConnectionState::Finished;
             self.offered.insert(id, (token_id, is_given));
             if is_given {
                 let answer = connection.brought.first().copied();
-                let whole = wire::whole(written, answer.unwrap_or_default());
-                assert_eq!(whole, Some(token_id), "half a token");
+                let exchanged = wire::exchanged_id(written, answer.unwrap_or_default());
+                assert_eq!(exchanged, Some(token_id), "half a token");
             }
         }
         let standing = node.standing();
@@ -224,19 +223,22 @@ impl Oracle {
             "it uses a token that another may have"
         );
         let passing = connections.open().any(|(_, it)| !it.is_inbound);
-        assert!(!passing || !node.may_use_token(), "it gives what it uses");
+        assert!(
+            !passing || !node.may_use_token(),
+            "it passes a token that it uses"
+        );
         let takes = connections.inbound().any(|it| !it.written.is_empty());
-        assert!(!passing || !takes, "it gives and takes");
+        assert!(!passing || !takes, "it passes and accepts at the same time");
     }
 
-    fn check_connections(node: &Jitterbug, connections: &Connections, done: &Done) {
+    fn check_connections(node: &Jitterbug, connections: &Connections, done: &Outputs) {
         let mut givers = BTreeSet::new();
         for connection in connections.inbound() {
             assert!(givers.insert(connection.peer.ip()), "two of one address");
             let written = &connection.written[..];
             assert!(matches!(written, [] | [wire::TP2 | wire::TP3]));
         }
-        assert!(givers.len() <= INBOUND, "{} givers", givers.len());
+        assert!(givers.len() <= INBOUND_MAX, "{} givers", givers.len());
         assert!(connections.open().count() <= givers.len() + 1, "two passes");
         let timeout = node.options().token_pass_timeout;
         let ends = connections.open().map(|(_, it)| it.since + timeout).min();
@@ -255,7 +257,7 @@ impl Oracle {
         assert_eq!(accepted, done.acknowledged, "what is taken is acknowledged");
     }
 
-    fn check_list(&mut self, node: &Jitterbug, snapshot: &Snapshot, done: &Done) {
+    fn check_list(&mut self, node: &Jitterbug, snapshot: &Snapshot, done: &Outputs) {
         let nodes: Vec<Node> = snapshot.nodes.iter().map(|it| it.node).collect();
         let addresses: BTreeSet<IpAddr> = nodes.iter().map(|it| it.ip).collect();
         assert_eq!(addresses.len(), nodes.len(), "an address twice");
@@ -290,11 +292,11 @@ impl Oracle {
     }
 }
 
-/// The absolute id of a token that the node has acknowledged, which must have come whole.
-pub(super) fn acknowledged(connection: &Connection) -> u32 {
+/// Returns the absolute id of a token that the node has acknowledged, which must be complete.
+pub(super) fn acknowledged_id(connection: &Connection) -> u32 {
     let answer = connection.written.first().copied();
-    let whole = wire::whole(&connection.brought, answer.unwrap_or_default());
-    whole
+    let exchanged = wire::exchanged_id(&connection.brought, answer.unwrap_or_default());
+    exchanged
         .filter(|_| connection.has_ended)
-        .expect("it acknowledges a token that did not come whole")
+        .expect("it acknowledges only a complete token")
 }

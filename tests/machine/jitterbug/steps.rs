@@ -1,145 +1,145 @@
-//! What happens to one node, as any bytes can be read.
+//! Scripts for one node that any bytes can be read as.
 
 use arbitrary::Arbitrary;
 
-/// What kind of node it is.
+/// The options of the node.
 #[derive(Debug, Arbitrary)]
-pub(super) struct Nature {
+pub(super) struct NodeOptions {
     pub is_ipv6: bool,
     /// Whether a leader without work keeps the token for a while.
     pub holds: bool,
-    /// Chooses among lengths of lists that make different nodes: the own entry alone, a few, as many as there can be.
+    /// Selects the maximum length of the list: only the node's own entry, a few, or all.
     pub nodes: u8,
-    /// The most bytes of data.
+    /// The maximum length of the data.
     pub data: u8,
     pub tries: u8,
     /// Whether a program computes.
     pub computes: bool,
-    /// Chooses who decides.
+    /// Selects the component that decides.
     pub decides: u8,
-    /// Bytes that it can write at a time, less one.
+    /// The number of bytes that it can write at a time, minus 1.
     pub room: u8,
 }
 
 /// One input, or a few that belong together.
 #[derive(Debug, Arbitrary)]
 pub(super) enum Step {
-    /// A datagram of a valid form, but for its numbers perhaps, from a host by its number.
-    Hear(u8, Said),
-    /// Any bytes in a datagram.
+    /// Receives a datagram of valid form, perhaps with invalid numbers, from a host.
+    Hear(u8, ScriptedDatagram),
+    /// Receives a datagram of any bytes.
     Garbage(u8, Vec<u8>),
-    /// A host connects.
+    /// Accepts a connection of a host.
     Accept(u8),
-    /// A connection, one of those that are open, brings something, in pieces of so many bytes, and perhaps its end.
+    /// Delivers a piece on an open connection, in parts of `cut` bytes, and perhaps its end.
     Bring {
         stream: u8,
         piece: Piece,
         cut: u8,
         end: bool,
     },
-    /// So many hosts connect at once.
+    /// Accepts connections of this many hosts at once.
     Crowd(u8),
-    /// A host gives a token over a new connection, from the first byte to the last, or with a flaw.
+    /// Passes a token of a host over a new connection, completely or with an error.
     Give {
         from: u8,
-        id: Id,
-        list: Hosts,
+        id: IdChoice,
+        list: ListChoice,
         data: Vec<u8>,
         cut: u8,
         flaw: u8,
     },
-    /// A connection is gone.
+    /// Ends a connection.
     Gone(u8, u8),
-    /// What the candidate does to whom the node gives its token.
-    Candidate(Candidate),
-    /// The node's time comes, and it is woken so many milliseconds late.
+    /// Lets the candidate of the node's pass act.
+    Candidate(CandidateAct),
+    /// Wakes the node this many milliseconds after its deadline.
     TimeOut(u8),
-    /// So many milliseconds pass, with all time-outs at their times.
+    /// Lets this many milliseconds pass, with all timeouts at their times.
     Pass(u16),
-    /// The same without any: the process stands still.
-    StandStill(u16),
-    /// The caller's clock goes back by so many milliseconds.
+    /// Stalls the process for this many milliseconds.
+    Stall(u16),
+    /// Sets the monotonic clock back by this many milliseconds.
     ClockBack(u8),
-    /// A job has ended: the last one that was begun, or one before it, whether or not that was told already.
+    /// Ends a job: the last one or an earlier one, even if its end was reported before.
     Job(u8, Outcome),
-    Order(Order),
-    Net(Change),
-    /// The link refuses everything, or no longer.
+    Command(ScriptedCommand),
+    Net(NetworkChange),
+    /// Sets whether the link refuses all datagrams.
     Refuse(bool),
-    /// Connections take nothing more to write, or everything again.
+    /// Sets whether connections accept more bytes.
     Jam(bool),
-    /// No more connections can be opened, or they can again.
+    /// Sets whether no more connections can be opened.
     Full(bool),
 }
 
 /// A token id.
 #[derive(Debug, Clone, Copy, Arbitrary)]
-pub(super) enum Id {
-    /// Above the node's own by this much, from a leader.
+pub(super) enum IdChoice {
+    /// An id relative to the node's own, from a leader.
     Near(i8),
     /// The same, from a node that does not lead.
     Asked(i8),
-    /// Whatever lies on the wire.
+    /// Any id on the wire.
     Any(i32),
 }
 
 #[derive(Debug, Arbitrary)]
-pub(super) enum Said {
-    Tr1(Id, u8),
-    Tr2(Id),
+pub(super) enum ScriptedDatagram {
+    Tr1(IdChoice, u8),
+    Tr2(IdChoice),
 }
 
-/// A list, by the numbers of its hosts.
+/// A list, given by the numbers of its hosts.
 #[derive(Debug, Clone, Arbitrary)]
-pub(super) enum Hosts {
+pub(super) enum ListChoice {
     /// The node's own list.
     Own,
     These(Vec<u8>),
-    /// Others than the node knows, so many.
+    /// So many hosts that the node does not know.
     Many(u8),
 }
 
-/// What is sent on a connection.
+/// Bytes on a connection.
 #[derive(Debug, Arbitrary)]
 pub(super) enum Piece {
-    Tp1(Id, Hosts),
-    /// With any hash.
-    Offer(Id, i32),
+    Tp1(IdChoice, ListChoice),
+    /// TP1 with any hash.
+    Offer(IdChoice, i32),
     Tp2,
     Tp3,
-    Tp4(Hosts),
-    /// So many entries are announced.
+    Tp4(ListChoice),
+    /// The number of announced entries.
     Count(u32),
-    Tp5(Id, Vec<u8>),
+    Tp5(IdChoice, Vec<u8>),
     Raw(Vec<u8>),
     Nothing,
 }
 
 #[derive(Debug, Arbitrary)]
-pub(super) enum Candidate {
+pub(super) enum CandidateAct {
     Connected,
-    /// It has the list, or has not.
+    /// Whether it has the list.
     Answers(bool),
     Says(Vec<u8>),
     /// It answers, and its end comes with the answer.
     Dies,
     Ends,
     Gone(u8),
-    /// All that is left to do for it, up to the acknowledgement.
+    /// It does everything up to the acknowledgement.
     Takes(bool),
 }
 
-/// What has come of a job. A computation only ever goes on from what it was given, as `greater` and `longer` need it.
+/// The result of a job. A computation always continues from its input, as `greater` and `longer` require.
 #[derive(Debug, Arbitrary)]
 pub(super) enum Outcome {
-    /// So many bytes more.
+    /// The number of additional bytes.
     Longer(u8),
     Received(bool),
     Failed,
 }
 
 #[derive(Debug, Arbitrary)]
-pub(super) enum Order {
+pub(super) enum ScriptedCommand {
     Work(bool),
     Yield,
     ShutDown,
@@ -147,12 +147,12 @@ pub(super) enum Order {
 
 /// A change of the network.
 #[derive(Debug, Arbitrary)]
-pub(super) enum Change {
+pub(super) enum NetworkChange {
     Down,
     Up,
-    /// Another address, one of a few.
+    /// Selects one of a few addresses.
     Address(u8),
-    /// In a subnet of so many bits.
+    /// The length of the subnet prefix.
     Prefix(u8),
     Port(u8),
 }

@@ -1,4 +1,5 @@
-//! Messages as they lie on the wire, with legal numbers and others: written by hand, since the codec refuses those.
+//! Messages on the wire with valid and invalid numbers. They are written by hand, because the codec refuses invalid
+//! ones.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -10,7 +11,7 @@ use ring_proto::jitterbug::{LEAST_LEASE, MOST_LEASE, Options};
 pub(super) const TP2: u8 = 0x31;
 pub(super) const TP3: u8 = 0x41;
 
-/// The address of a host by its number: most are on the segment.
+/// Returns the address of a host; most are on the segment.
 pub(super) fn host(is_ipv6: bool, number: u8) -> IpAddr {
     let (subnet, last) = match number {
         250.. => (1, number),
@@ -30,7 +31,7 @@ pub(super) fn node(is_ipv6: bool, number: u8) -> Node {
     }
 }
 
-/// The terms that come with a host's number: most hosts have none, and some have a lease that no node may have.
+/// Returns the terms of a host: most hosts have none, and some have a lease that no node may have.
 pub(super) fn terms(number: u8) -> Option<Terms> {
     let micros = |time: std::time::Duration| u32::try_from(time.as_micros()).expect("it is short");
     let options = Options::default();
@@ -69,7 +70,7 @@ pub(super) fn terms(number: u8) -> Option<Terms> {
     })
 }
 
-/// Whether a host with these terms is in no ring with the node.
+/// Whether a host with these terms cannot be in a ring with the node.
 pub(super) fn is_apart(terms: &Terms) -> bool {
     let bounds = LEAST_LEASE.as_micros()..=MOST_LEASE.as_micros();
     let leases = [terms.lease_us, terms.shortest_us, terms.longest_us];
@@ -77,15 +78,16 @@ pub(super) fn is_apart(terms: &Terms) -> bool {
         || !leases.iter().all(|it| bounds.contains(&u128::from(*it)))
 }
 
-/// TP6.
 pub(super) fn tp6(terms: Terms) -> Vec<u8> {
     let message = Message::Tp6 { terms };
     let mut bytes = vec![0; message.encoded_len()];
-    message.encode(&mut bytes).expect("there is room");
+    message
+        .encode(&mut bytes)
+        .expect("the buffer is long enough");
     bytes
 }
 
-/// What follows TP6, if that comes first.
+/// Returns the bytes after a TP6, if that comes first.
 pub(super) fn without_terms(bytes: &[u8]) -> &[u8] {
     match bytes.first() {
         Some(0x71) => bytes.get(1 + Terms::LEN..).unwrap_or_default(),
@@ -115,7 +117,9 @@ pub(super) fn tp4(nodes: &[Node]) -> Vec<u8> {
     let node_list = nodes.into();
     let message = Message::Tp4 { node_list };
     let mut bytes = vec![0; message.encoded_len()];
-    message.encode(&mut bytes).expect("there is room");
+    message
+        .encode(&mut bytes)
+        .expect("the buffer is long enough");
     bytes
 }
 
@@ -127,7 +131,7 @@ pub(super) fn tp5(id: i32, data: &[u8]) -> Vec<u8> {
     message(0x61, &[&id.to_be_bytes(), data])
 }
 
-/// The absolute id of a token that is offered.
+/// Returns the absolute id of an offered token.
 pub(super) fn offer(bytes: &[u8]) -> Option<u32> {
     match Message::decode_stream(without_terms(bytes), StreamState::Open, 0) {
         Ok(Streamed::Message {
@@ -138,9 +142,9 @@ pub(super) fn offer(bytes: &[u8]) -> Option<u32> {
     }
 }
 
-/// The absolute id of a whole exchange that was answered with this, or nothing: there is more or less on the wire, or
-/// something else.
-pub(super) fn whole(bytes: &[u8], answer: u8) -> Option<u32> {
+/// Returns the absolute id of a complete exchange that was answered with `answer`; `None` if bytes are missing,
+/// extra or wrong.
+pub(super) fn exchanged_id(bytes: &[u8], answer: u8) -> Option<u32> {
     let mut rest = without_terms(bytes);
     let mut next = || {
         let state = StreamState::Ended;

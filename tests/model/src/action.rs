@@ -1,51 +1,51 @@
-//! What may happen next in a ring.
+//! The events that may happen next in a ring.
 
 use crate::node::Trouble;
 use crate::notation;
 use crate::sides;
-use crate::state::{Flying, Ring};
+use crate::state::{FlyingFrame, Ring};
 
-/// Something that may happen. Nodes and frames are told by their places.
+/// An event. Nodes and frames are given by their indexes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs, reason = "fields that say themselves what they are")]
+#[allow(missing_docs, reason = "the names of the fields explain them")]
 pub enum Action {
-    /// A frame arrives; the link may refuse what is said then.
+    /// Delivers a frame; the link may refuse the answers.
     Deliver { frame: usize, refused: bool },
-    /// A node that was stopped for long reads a frame, which has waited all that time or came just now.
+    /// Ends a long stall of a node with the reading of a frame, which has waited all that time or has just arrived.
     Late { frame: usize, waited: bool },
-    /// An offer arrives under the broadcast address at every node.
+    /// Delivers an offer at every node, under the broadcast address.
     Mislead { frame: usize },
-    /// A frame is lost.
+    /// Loses a frame.
     Lose { frame: usize },
-    /// A frame is doubled.
+    /// Duplicates a frame.
     Double { frame: usize },
-    /// A node's next time-out is due; the link may refuse what is said then.
+    /// Fires the next timeout of a node; the link may refuse the frames that follow.
     TimeOut { node: usize, refused: bool },
-    /// A process dies.
+    /// Kills a process.
     Crash { node: usize },
-    /// A process starts.
+    /// Starts a process.
     Begin { node: usize },
-    /// A link goes down.
+    /// Takes a link down.
     Cut { node: usize },
-    /// A link comes up again.
+    /// Brings a link up again.
     Heal { node: usize },
-    /// An application wants the token.
+    /// Makes an application want the token.
     Want { node: usize },
-    /// An application that has the token has done its work.
+    /// Ends the work of an application that has the token.
     Done { node: usize },
-    /// Something goes wrong around a node.
+    /// Begins a disturbance of a node.
     Trouble { node: usize, trouble: Trouble },
-    /// It is over, or the node is told of it.
+    /// Ends the disturbance, or tells the node of it.
     Mend { node: usize },
-    /// The segment falls apart in another way of the list of `sides::all`, or becomes one.
+    /// Changes the split of the segment to another entry of `sides::all`.
     Regroup { into: usize },
 }
 
 impl Action {
-    /// The action in words, in the state that it happens in.
-    pub fn tell(self, ring: &Ring) -> String {
+    /// Describes the event in the state in which it happens.
+    pub fn describe(self, ring: &Ring) -> String {
         let frame = |at: usize| {
-            let flying: &Flying = &ring.frames[at];
+            let flying: &FlyingFrame = &ring.frames[at];
             let to = notation::name(notation::mac(flying.to));
             format!("{} (at {to})", notation::frame(&flying.bytes))
         };

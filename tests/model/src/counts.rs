@@ -1,6 +1,6 @@
-//! How often each thing may happen in one run.
+//! Counts of events in one run.
 
-/// Declares a struct of counts, each with the words that a title has for it.
+/// Declares a struct of counts, each with its words in a title.
 macro_rules! counts {
     ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $field:ident $words:literal,)* }) => {
         $(#[$meta])*
@@ -22,7 +22,7 @@ macro_rules! counts {
             )*
         }
 
-        /// `, 1 lost, 2 doubled`.
+        /// Formats counts as in `, 1 lost, 2 doubled`.
         impl std::fmt::Display for $name {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 for (count, words) in [$((self.$field, $words)),*] {

@@ -1,12 +1,12 @@
-//! What tells one node from another, in short.
+//! Digests that distinguish nodes.
 
 use std::hash::Hasher;
 use std::sync::OnceLock;
 
 use xxhash_rust::xxh3::xxh3_128;
 
-/// A key in short: long enough that no two nodes share one by chance. Made when it is first asked for. A clone has
-/// none: what is cloned is about to change.
+/// A digest of a node's key, computed at the first use. With 128 bits no two nodes share one by chance. A clone has
+/// none, because the clone is about to change.
 #[derive(Default)]
 pub struct Digest(OnceLock<u128>);
 
@@ -17,13 +17,13 @@ impl Clone for Digest {
 }
 
 impl Digest {
-    /// The digest of this key.
+    /// Returns the digest of this key.
     pub fn of(&self, key: impl FnOnce() -> Vec<u8>) -> u128 {
         *self.0.get_or_init(|| xxh3_128(&key()))
     }
 }
 
-/// Takes down all that is hashed into it.
+/// A hasher that keeps all bytes that are hashed into it.
 #[derive(Default)]
 pub struct Key(pub Vec<u8>);
 
@@ -32,7 +32,7 @@ impl Hasher for Key {
         self.0.extend_from_slice(bytes);
     }
 
-    /// Not a hash: whoever needs one takes it from the bytes.
+    /// Returns 0, because the key is in the bytes.
     fn finish(&self) -> u64 {
         0
     }

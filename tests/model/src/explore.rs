@@ -1,4 +1,4 @@
-//! The ring as a model: what may happen next, and what then is.
+//! The ring as a model: its states and the events between them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,92 +7,74 @@ use ring_codec::MacAddr;
 use ring_codec::lab2::{Frame, MAX_FRAME_LEN, Message};
 use ring_proto::lab2::{Command, Lab2};
 use ring_proto::time::Instant;
-use stateright::{Model, Property};
 
 use crate::action::Action;
+use crate::breach::Breach;
 use crate::fair::Fair;
 use crate::machine::{self, Snapshot};
 use crate::node::{Input, Node, Trouble};
 use crate::notation;
 use crate::outcome::Outcome;
-use crate::recoveries::Recoveries;
-use crate::report::{self, Explored, Report, SAFE};
+use crate::report::{self, Exploration, Report, System};
 use crate::scenario::{Scenario, Start, Timing};
 use crate::sides::{self, Sides};
-use crate::state::{Flying, Ring};
-use crate::turns::{Asked, Turns};
+use crate::state::{FlyingFrame, Ring};
+use crate::turn_cache::{TurnCache, TurnInput};
 
-/// All runs of a scenario.
-pub struct Exploration {
-    /// What is explored.
-    pub scenario: Scenario,
+/// A ring with its scenario.
+pub struct RingModel {
+    scenario: Scenario,
     start: machine::Start,
     base: u64,
     partitions: Vec<Sides>,
-    recoveries: Recoveries,
-    turns: Turns<Node, Input, Outcome>,
+    cache: TurnCache<Node, Input, Outcome>,
 }
 
-impl Exploration {
-    /// All runs of `scenario` with machines of the kind `M`.
-    pub fn of<M: Snapshot>(scenario: Scenario) -> Self {
-        Self::new(scenario, machine::start::<M>)
-    }
+/// Returns all runs of `scenario` with state machines of type `M`.
+pub fn exploration<M: Snapshot>(scenario: Scenario) -> Exploration<RingModel> {
+    Exploration::of(RingModel::new(scenario, machine::start::<M>))
+}
 
+impl RingModel {
     fn new(scenario: Scenario, start: machine::Start) -> Self {
         let partitions = sides::all(scenario.nodes);
-        let mut exploration = Self {
+        let mut model = Self {
             scenario,
             start,
             base: 0,
             partitions,
-            recoveries: Recoveries::default(),
-            turns: Turns::default(),
+            cache: TurnCache::default(),
         };
-        exploration.base = exploration.first().progress();
-        exploration
+        model.base = model.first().progress();
+        model
     }
 
-    fn first(&self) -> Ring {
-        let mut ring = Ring::new(&self.scenario, self.start);
-        if let Start::Parted(sides) = self.scenario.start {
-            ring.sides = sides.to_vec();
-        }
-        if self.scenario.start != Start::Cold {
-            match Fair::from(&self.scenario, &ring).form() {
-                Ok(formed) => ring = formed,
-                Err(breach) => ring.breach = Some(breach),
-            }
-        }
-        ring
-    }
-
-    /// A frame's effect on the node that it goes to.
+    /// Delivers a frame to its node.
     fn deliver(&self, ring: &mut Ring, frame: usize, stall: Duration, waited: bool, refused: bool) {
-        let Flying { to, bytes, .. } = ring.frames.remove(frame);
+        let FlyingFrame { to, bytes, .. } = ring.frames.remove(frame);
         let age = if waited { stall } else { Duration::ZERO };
         let time = ring.present(to) + stall;
-        self.tell(ring, to, &Input::Frame(bytes, age), time, refused);
+        self.give_input(ring, to, &Input::Frame(bytes, age), time, refused);
     }
 
-    fn tell(&self, ring: &mut Ring, at: usize, input: &Input, time: Instant, refused: bool) {
-        let asked = Asked {
+    fn give_input(&self, ring: &mut Ring, at: usize, input: &Input, time: Instant, refused: bool) {
+        let asked = TurnInput {
             at,
             node: Arc::clone(&ring.nodes[at]),
             input: input.clone(),
             time,
             refused,
         };
-        let outcome = self.turns.outcome(asked, |asked| {
+        let outcome = self.cache.outcome(asked, |asked| {
             let how = (asked.time, asked.refused);
             Outcome::of(&self.scenario, at, &asked.node, &asked.input, how)
         });
-        let said = ring.take(&self.scenario, at, &outcome);
-        ring.frames.extend(said);
+        let sent = ring.apply(&self.scenario, at, &outcome);
+        ring.frames.extend(sent);
     }
 
-    /// Whether a node's next time-out may come before anything else.
-    fn may_fire(&self, ring: &Ring, at: usize) -> bool {
+    /// Whether a node's next timeout may come before every other event.
+    fn may_time_out(&self, ring: &Ring, at: usize) -> bool {
         let Some(due) = ring.nodes[at].deadline().filter(|_| ring.nodes[at].running) else {
             return false;
         };
@@ -109,7 +91,7 @@ impl Exploration {
     fn frame_actions(&self, ring: &Ring, actions: &mut Vec<Action>) {
         for (frame, flying) in ring.frames.iter().enumerate() {
             if frame > 0 && ring.frames[frame - 1] == *flying {
-                continue; // a double: the same as the one before
+                continue; // a duplicate of the frame before
             }
             if ring.left.lost > 0 {
                 actions.push(Action::Lose { frame });
@@ -117,7 +99,7 @@ impl Exploration {
             if ring.left.doubled > 0 {
                 actions.push(Action::Double { frame });
             }
-            if !ring.nodes[flying.to].hears() {
+            if !ring.nodes[flying.to].can_receive() {
                 continue;
             }
             let refused = false;
@@ -148,7 +130,7 @@ impl Exploration {
             actions.push(Action::Begin { node: at });
             return;
         }
-        if self.may_fire(ring, at) {
+        if self.may_time_out(ring, at) {
             for refused in [false, true] {
                 if !refused || left.refused > 0 {
                     actions.push(Action::TimeOut { node: at, refused });
@@ -179,6 +161,80 @@ impl Exploration {
         }
     }
 
+    fn give_outside_input(&self, ring: &mut Ring, at: usize, input: &Input) {
+        let time = ring.present(at);
+        self.give_input(ring, at, input, time, false);
+    }
+}
+
+/// The progress that a token gains when it outbids a rival (`docs/protocol.md`, "Passing").
+const OUTBID_STEP: u64 = 1_024;
+
+/// Explores a scenario with state machines of type `M`.
+///
+/// # Panics
+/// If a state machine panics.
+pub fn explore<M: Snapshot>(scenario: &Scenario, threads: usize) -> Report {
+    report::run(
+        RingModel::new(scenario.clone(), machine::start::<M>),
+        threads,
+    )
+}
+
+/// Explores a scenario with the real state machine, on one thread so that every run is the same.
+pub fn explore_shipping(scenario: &Scenario) -> Report {
+    explore::<Lab2>(scenario, 1)
+}
+
+impl System for RingModel {
+    type State = Ring;
+    type Action = Action;
+    type Breach = Breach;
+
+    const RECOVERS: &'static str = "after the faults: one owner, equal tables, all members served";
+
+    fn title(&self) -> String {
+        self.scenario.to_string()
+    }
+
+    fn depth(&self) -> usize {
+        self.scenario.bounds.depth
+    }
+
+    fn recovery_limit(&self) -> Duration {
+        self.scenario.recovery_limit()
+    }
+
+    fn recover_one_in(&self) -> u64 {
+        self.scenario.recover_one_in
+    }
+
+    fn first(&self) -> Ring {
+        let mut ring = Ring::new(&self.scenario, self.start);
+        if let Start::Parted(sides) = self.scenario.start {
+            ring.sides = sides.to_vec();
+        }
+        if self.scenario.start != Start::Cold {
+            match Fair::from(&self.scenario, &ring).form() {
+                Ok(formed) => ring = formed,
+                Err(breach) => ring.breach = Some(breach),
+            }
+        }
+        ring
+    }
+
+    fn actions(&self, ring: &Ring, actions: &mut Vec<Action>) {
+        self.frame_actions(ring, actions);
+        for at in 0..ring.nodes.len() {
+            self.node_actions(ring, at, actions);
+        }
+        if ring.left.regroups > 0 {
+            let others = self.partitions.iter().enumerate();
+            let others = others.filter(|&(_, sides)| *sides != ring.sides);
+            actions.extend(others.map(|(into, _)| Action::Regroup { into }));
+        }
+    }
+
     fn apply(&self, ring: &mut Ring, action: Action) {
         let command = |command| Input::Command(command);
         match action {
@@ -206,35 +262,37 @@ impl Exploration {
             Action::TimeOut { node, refused } => {
                 ring.left.refused -= u8::from(refused);
                 let due = ring.nodes[node].deadline().unwrap_or_default();
-                self.tell(ring, node, &Input::TimeOut, due, refused);
+                self.give_input(ring, node, &Input::TimeOut, due, refused);
             }
             Action::Crash { node } => {
                 ring.left.crashes -= 1;
-                ring.nodes[node] = Arc::new(ring.nodes[node].crashed(&self.scenario, node));
+                ring.nodes[node] = Arc::new(ring.nodes[node].after_crash(&self.scenario, node));
             }
             Action::Begin { node } | Action::Heal { node } => {
-                self.outside(ring, node, &Input::Link(true));
+                self.give_outside_input(ring, node, &Input::Link(true));
             }
             Action::Cut { node } => {
                 ring.left.cuts -= 1;
-                self.outside(ring, node, &Input::Link(false));
+                self.give_outside_input(ring, node, &Input::Link(false));
             }
             Action::Want { node } => {
                 ring.left.wants -= 1;
-                self.outside(ring, node, &command(Command::WantToken));
+                self.give_outside_input(ring, node, &command(Command::WantToken));
             }
-            Action::Done { node } => self.outside(ring, node, &command(Command::WorkDone)),
+            Action::Done { node } => {
+                self.give_outside_input(ring, node, &command(Command::WorkDone))
+            }
             Action::Trouble { node, trouble } => {
                 *ring.left.troubles(trouble) -= 1;
-                let troubled = ring.nodes[node].troubled(trouble);
+                let troubled = ring.nodes[node].with_trouble(trouble);
                 ring.nodes[node] = Arc::new(troubled);
             }
             Action::Mend { node } => {
-                let mended = ring.nodes[node].mended();
+                let mended = ring.nodes[node].without_trouble();
                 let told = mended.mtu != ring.nodes[node].mtu && mended.connected;
                 ring.nodes[node] = Arc::new(mended);
                 if told {
-                    self.outside(ring, node, &Input::Link(true));
+                    self.give_outside_input(ring, node, &Input::Link(true));
                 }
             }
             Action::Regroup { into } => {
@@ -245,110 +303,24 @@ impl Exploration {
         ring.frames.sort_unstable();
     }
 
-    fn outside(&self, ring: &mut Ring, at: usize, input: &Input) {
-        let time = ring.present(at);
-        self.tell(ring, at, input, time, false);
+    fn breach(ring: &Ring) -> Option<&Breach> {
+        ring.breach.as_ref()
     }
 
-    /// Whether the ring recovers from here; `true` from states that are not chosen.
-    fn recovers(&self, ring: &Ring) -> bool {
-        let recover = || Fair::from(&self.scenario, ring).recover();
-        let one_in = self.scenario.recover_one_in;
-        ring.breach.is_some() || self.recoveries.run(ring, one_in, recover)
-    }
-}
-
-/// How far a token goes forward that has met a rival (`docs/protocol.md`, "Passing").
-const LEAP: u64 = 1_024;
-
-/// What must become so from any state.
-pub(crate) const RECOVERS: &str = "once faults end, one owner, equal tables, everybody served";
-
-/// Explores a scenario with machines of the kind `M`.
-///
-/// # Panics
-/// If a thread of the checker panics: a machine has.
-pub fn explore<M: Snapshot>(scenario: &Scenario, threads: usize) -> Report {
-    report::run(Exploration::of::<M>(scenario.clone()), threads)
-}
-
-/// Explores a scenario with the machine that ships, on one thread: the same every time.
-pub fn explore_shipping(scenario: &Scenario) -> Report {
-    explore::<Lab2>(scenario, 1)
-}
-
-impl Explored for Exploration {
-    fn title(&self) -> String {
-        self.scenario.to_string()
+    fn recover(&self, ring: &Ring) -> Result<Duration, Breach> {
+        Fair::from(&self.scenario, ring).recover()
     }
 
-    fn depth(&self) -> usize {
-        self.scenario.bounds.depth
-    }
-
-    fn recoveries(&self) -> &Recoveries {
-        &self.recoveries
-    }
-
-    fn recovery_limit(&self) -> Duration {
-        self.scenario.recovery_limit()
-    }
-
-    fn tell(&self, ring: &Ring, action: &Action) -> String {
-        action.tell(ring)
-    }
-
-    fn why(&self, property: &str, ring: &Ring) -> Option<String> {
-        let breach = ring.breach.clone().or_else(|| {
-            let recovery = || Fair::from(&self.scenario, ring).recover().err();
-            (property == RECOVERS).then(recovery).flatten()
-        })?;
-        Some(breach.to_string())
-    }
-}
-
-impl Model for Exploration {
-    type State = Ring;
-    type Action = Action;
-
-    fn init_states(&self) -> Vec<Ring> {
-        vec![self.first()]
-    }
-
-    fn actions(&self, ring: &Ring, actions: &mut Vec<Action>) {
-        if ring.breach.is_some() {
-            return;
-        }
-        self.frame_actions(ring, actions);
-        for at in 0..ring.nodes.len() {
-            self.node_actions(ring, at, actions);
-        }
-        if ring.left.regroups > 0 {
-            let others = self.partitions.iter().enumerate();
-            let others = others.filter(|&(_, sides)| *sides != ring.sides);
-            actions.extend(others.map(|(into, _)| Action::Regroup { into }));
-        }
-    }
-
-    fn next_state(&self, ring: &Ring, action: Action) -> Option<Ring> {
-        let mut next = ring.clone();
-        self.apply(&mut next, action);
-        Some(next)
-    }
-
-    fn properties(&self) -> Vec<Property<Self>> {
-        vec![
-            Property::always(SAFE, |_, ring: &Ring| ring.breach.is_none()),
-            Property::always(RECOVERS, |model: &Self, ring| model.recovers(ring)),
-        ]
-    }
-
-    fn within_boundary(&self, ring: &Ring) -> bool {
+    fn is_within_bounds(&self, ring: &Ring) -> bool {
         let bounds = &self.scenario.bounds;
         let grown = ring.progress() - self.base;
-        // Against a rival a token goes forward by 1,024 at once.
-        let steps = grown / LEAP + grown % LEAP;
+        // A token that outbids a rival gains 1,024 at once.
+        let steps = grown / OUTBID_STEP + grown % OUTBID_STEP;
         ring.frames.len() <= bounds.frames && steps <= bounds.progress
+    }
+
+    fn describe(&self, ring: &Ring, action: Action) -> String {
+        action.describe(ring)
     }
 }
 
@@ -356,9 +328,9 @@ fn is_offer(bytes: &[u8]) -> bool {
     Frame::decode(bytes).is_ok_and(|frame| matches!(frame.message, Message::TakeToken { .. }))
 }
 
-/// The frame goes to every node but its author, under the broadcast address.
+/// Addresses an offer to all, and sends it to every node except its author.
 fn mislead(ring: &mut Ring, frame: usize) {
-    let Flying { bytes, sent, .. } = ring.frames.remove(frame);
+    let FlyingFrame { bytes, sent, .. } = ring.frames.remove(frame);
     let Ok(offer) = Frame::decode(&bytes) else {
         return;
     };
@@ -374,6 +346,6 @@ fn mislead(ring: &mut Ring, frame: usize) {
     let author = notation::place(offer.author);
     for to in (0..ring.nodes.len()).filter(|&to| to != author) {
         let bytes = Arc::clone(&bytes);
-        ring.frames.push(Flying { to, bytes, sent });
+        ring.frames.push(FlyingFrame { to, bytes, sent });
     }
 }

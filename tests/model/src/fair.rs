@@ -1,5 +1,5 @@
-//! The run after the faults: the segment is whole, every frame arrives at once, clocks go at one
-//! speed, and whoever crashed, has no link or a narrow one stays so. From every state it must lead to one owner in time.
+//! The run after the faults: the segment is healed, every frame arrives at once, and all clocks run at the same
+//! speed. Crashed nodes and links that are down or narrow stay so. From every state one owner must result in time.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,28 +13,28 @@ use crate::machine::AnyMachine;
 use crate::node::{Input, Trouble};
 use crate::outcome::Outcome;
 use crate::scenario::Scenario;
-use crate::state::{Flying, Ring};
+use crate::state::{FlyingFrame, Ring};
 
-/// More events at one time than any ring of this size has use for.
-const MAX_AT_ONCE: usize = 1_000;
+/// The maximum number of events at one time; no ring of this size needs more.
+const EVENTS_AT_ONCE_MAX: usize = 1_000;
 
-/// A run in which nothing goes wrong from some point on.
+/// A run without faults, from some state on.
 pub struct Fair<'a> {
     scenario: &'a Scenario,
     ring: Ring,
-    queue: VecDeque<Flying>,
-    /// Every node's clock at the beginning: they need not agree.
+    queue: VecDeque<FlyingFrame>,
+    /// Each node's clock at the beginning; they may differ.
     began: Vec<Instant>,
     elapsed: Duration,
-    /// When the ring was last without a single owner.
+    /// The last time at which there was no single owner.
     unsettled: Duration,
-    /// When a node could last use a token.
+    /// The last time at which a node could use a token.
     usable: Duration,
     at_once: usize,
 }
 
 impl<'a> Fair<'a> {
-    /// From a state in which much may be under way.
+    /// Returns the run from a state, in which frames may be under way.
     pub fn from(scenario: &'a Scenario, ring: &Ring) -> Self {
         let mut ring = ring.clone();
         let queue = std::mem::take(&mut ring.frames).into();
@@ -51,53 +51,53 @@ impl<'a> Fair<'a> {
         }
     }
 
-    /// Starts every node and lets the ring form, on each side of the segment by itself.
+    /// Starts every node and lets the ring form, separately on each side of the segment.
     ///
     /// # Errors
-    /// The first rule that was broken.
+    /// Returns the first broken rule.
     pub fn form(mut self) -> Result<Ring, Breach> {
         for at in 0..self.ring.nodes.len() {
-            self.give(at, &Input::Link(true))?;
+            self.give_input(at, &Input::Link(true))?;
         }
         self.run(2 * self.scenario.recovery_limit())?;
         let mut nodes = self.ring.nodes.iter();
         let owner = nodes.position(|node| node.machine.may_use());
         if let Some(owner) = owner.filter(|_| self.scenario.data > 0) {
             let data = Command::SetData(vec![1; self.scenario.data]);
-            self.give(owner, &Input::Command(data))?;
+            self.give_input(owner, &Input::Command(data))?;
             self.settle_instant()?;
         }
         Ok(self.ring)
     }
 
-    /// Runs until all must be well, and some time on; how long it took until there was one owner.
+    /// Runs until after the bound on the recovery. Returns the time until there was one owner.
     ///
     /// # Errors
-    /// The first rule that was broken.
+    /// Returns the first broken rule.
     pub fn recover(mut self) -> Result<Duration, Breach> {
         for at in 0..self.ring.nodes.len() {
             let node = &self.ring.nodes[at];
             let told = node.trouble == Some(Trouble::Narrow) && node.connected;
             if node.trouble.is_some() {
-                self.ring.nodes[at] = Arc::new(node.mended());
+                self.ring.nodes[at] = Arc::new(node.without_trouble());
             }
             if told {
-                self.give(at, &Input::Link(true))?;
+                self.give_input(at, &Input::Link(true))?;
             }
         }
-        if !self.ring.nodes.iter().any(|node| node.hears()) {
+        if !self.ring.nodes.iter().any(|node| node.can_receive()) {
             return Ok(Duration::ZERO);
         }
         self.ring.sides.fill(0);
         let limit = self.scenario.recovery_limit();
-        self.run(limit + 4 * self.scenario.patience())?;
+        self.run(limit + 4 * self.scenario.waiter_timeout())?;
         if self.unsettled > limit {
             let after = self.unsettled;
             return Err(Breach::NotRecovered { after });
         }
-        self.token_usable()?;
-        self.all_served()?;
-        self.tables_equal()?;
+        self.check_token_used()?;
+        self.check_all_served()?;
+        self.check_tables_equal()?;
         Ok(self.unsettled)
     }
 
@@ -117,40 +117,40 @@ impl<'a> Fair<'a> {
                 self.elapsed = due;
                 self.at_once = 0;
             }
-            self.give(at, &Input::TimeOut)?;
+            self.give_input(at, &Input::TimeOut)?;
         }
     }
 
-    /// Everything that happens before time goes on.
+    /// Handles all events of the current time.
     fn settle_instant(&mut self) -> Result<(), Breach> {
         loop {
-            while let Some(Flying { to, bytes, .. }) = self.queue.pop_front() {
-                if self.ring.nodes[to].hears() {
-                    self.give(to, &Input::Frame(bytes, Duration::ZERO))?;
+            while let Some(FlyingFrame { to, bytes, .. }) = self.queue.pop_front() {
+                if self.ring.nodes[to].can_receive() {
+                    self.give_input(to, &Input::Frame(bytes, Duration::ZERO))?;
                 }
             }
             let mut nodes = self.ring.nodes.iter();
             let Some(at) = nodes.position(|node| node.wants && node.machine.may_use()) else {
                 return Ok(());
             };
-            self.give(at, &Input::Command(Command::WorkDone))?;
+            self.give_input(at, &Input::Command(Command::WorkDone))?;
         }
     }
 
-    fn give(&mut self, at: usize, input: &Input) -> Result<(), Breach> {
+    fn give_input(&mut self, at: usize, input: &Input) -> Result<(), Breach> {
         self.at_once += 1;
-        if self.at_once > MAX_AT_ONCE {
+        if self.at_once > EVENTS_AT_ONCE_MAX {
             return Err(Breach::Busy);
         }
         let time = self.began[at] + self.elapsed;
         let node = &self.ring.nodes[at];
         let outcome = Outcome::of(self.scenario, at, node, input, (time, false));
-        let said = self.ring.take(self.scenario, at, &outcome);
-        self.queue.extend(said);
+        let sent = self.ring.apply(self.scenario, at, &outcome);
+        self.queue.extend(sent);
         self.ring.breach.take().map_or(Ok(()), Err)
     }
 
-    /// How long after the beginning the next time-out is due, and whose it is.
+    /// Returns the time of the next timeout since the beginning, and its node.
     fn next_due(&self) -> Option<(Duration, usize)> {
         let nodes = self.ring.nodes.iter().enumerate();
         nodes
@@ -160,7 +160,7 @@ impl<'a> Fair<'a> {
             .min()
     }
 
-    /// One token is about, and all who can hear of it know.
+    /// Whether there is one token, and all connected nodes know of it.
     fn is_settled(&self) -> bool {
         let mut tokens = self
             .ring
@@ -170,29 +170,29 @@ impl<'a> Fair<'a> {
         let one = tokens
             .next()
             .is_some_and(|first| tokens.all(|token| token.same_chain(&first)));
-        let mut hearing = self.ring.nodes.iter().filter(|node| node.hears());
+        let mut hearing = self.ring.nodes.iter().filter(|node| node.can_receive());
         one && hearing.all(|node| matches!(node.machine.state(), State::Owner | State::Waiter))
     }
 
-    /// A token that is passed for ever is of no use.
-    fn token_usable(&self) -> Result<(), Breach> {
+    /// Checks that the token is not handed over all the time.
+    fn check_token_used(&self) -> Result<(), Breach> {
         let out_of_use = self.elapsed.saturating_sub(self.usable);
-        let in_use = out_of_use <= self.scenario.patience();
+        let in_use = out_of_use <= self.scenario.waiter_timeout();
         in_use.then_some(()).ok_or(Breach::OutOfUse)
     }
 
-    fn all_served(&self) -> Result<(), Breach> {
+    fn check_all_served(&self) -> Result<(), Breach> {
         let starves = |node: &_| -> bool {
             let node: &crate::node::Node = node;
-            node.hears() && node.wants
+            node.can_receive() && node.wants
         };
         let node = self.ring.nodes.iter().position(|node| starves(node));
         node.map_or(Ok(()), |node| Err(Breach::NotServed { node }))
     }
 
-    fn tables_equal(&self) -> Result<(), Breach> {
+    fn check_tables_equal(&self) -> Result<(), Breach> {
         let nodes = self.ring.nodes.iter().enumerate();
-        let mut hearing = nodes.filter(|(_, node)| node.hears());
+        let mut hearing = nodes.filter(|(_, node)| node.can_receive());
         let Some((first, reference)) = hearing.next() else {
             return Ok(());
         };

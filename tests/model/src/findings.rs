@@ -1,24 +1,24 @@
-//! What a test has found out, for whoever wants to know it without running the test again.
+//! The findings of a test, kept in a file so that they can be read without another run.
 
 use std::fmt::{Display, Write as _};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The findings of one test, printed as they come. The job `model` of `.ci/run` reads the files.
+/// The findings of one test, printed when they are made. The job `model` of `.ci/run` reads the files.
 pub struct Findings {
-    /// The test's name.
+    /// The name of the test.
     pub test: &'static str,
     path: PathBuf,
     lines: String,
 }
 
 impl Findings {
-    /// Of a test in the binary `suite`, kept below the build's own folder for tests. What an earlier
-    /// run has left goes: a test that fails leaves nothing.
+    /// Creates the findings of a test in the binary `suite`, in the build's folder for tests. Removes the file of an
+    /// earlier run, so a failed test leaves none.
     ///
     /// # Errors
-    /// The folder cannot be made, or the file not removed.
+    /// Returns an error if the folder cannot be created or the file cannot be removed.
     pub fn of(folder: &str, suite: &str, test: &'static str) -> io::Result<Self> {
         let folder = Path::new(folder).join("model").join(suite);
         fs::create_dir_all(&folder)?;
@@ -34,26 +34,25 @@ impl Findings {
         })
     }
 
-    /// Prints a finding and takes it down.
+    /// Prints and records a finding.
     pub fn note(&mut self, finding: impl Display) {
         println!("{finding}");
         let _ = writeln!(self.lines, "{finding}");
     }
 
-    /// Leaves the findings of a test that has passed.
+    /// Writes the findings of a test that has passed.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// Returns an error if the file cannot be written.
     pub fn keep(self) -> io::Result<()> {
         fs::write(self.path, self.lines)
     }
 }
 
-/// The findings of a test of the binary that this stands in, which only an integration test can
-/// ask for.
+/// Creates the findings of a test in the current integration test.
 ///
 /// # Panics
-/// The test's file cannot be replaced.
+/// If the file of an earlier run cannot be removed.
 #[macro_export]
 macro_rules! findings {
     ($test:expr) => {

@@ -11,42 +11,38 @@ use crate::node::{Input, Node, Turn};
 use crate::scenario::{Scenario, Timing};
 use crate::state::Ring;
 
-/// The most frames that one frame is answered with.
-const MAX_REPLIES: usize = 2;
+/// The maximum number of frames that answer a frame.
+const REPLIES_MAX: usize = 2;
 
-/// One input of one node.
-pub(crate) struct Step<'a> {
-    /// The node's place.
+pub(crate) struct JudgedStep<'a> {
     pub at: usize,
-    /// What it was before.
+    /// The node before the input.
     pub before: &'a Node,
-    /// What it was told.
     pub input: &'a Input,
-    /// Whether its link took nothing.
+    /// Whether its link refused all frames.
     pub refused: bool,
-    /// What followed.
     pub turn: &'a Turn,
 }
 
-impl Step<'_> {
-    /// The first rule that the step breaks.
-    pub(crate) fn breach(&self, scenario: &Scenario) -> Option<Breach> {
+impl JudgedStep<'_> {
+    /// Returns the first rule that the step breaks.
+    pub(crate) fn find_breach(&self, scenario: &Scenario) -> Option<Breach> {
         let heard = match self.input {
             Input::Frame(bytes, _) => Frame::decode(bytes).ok(),
             _ => None,
         };
-        self.tenure_went_back()
-            .or_else(|| self.too_much_said())
-            .or_else(|| self.unstored())
-            .or_else(|| self.begun_unstored())
-            .or_else(|| self.wrong_token_made(scenario))
-            .or_else(|| self.unannounced(heard.as_ref()))
-            .or_else(|| self.quorum_lost(scenario))
-            .or_else(|| self.without_lease(scenario))
-            .or_else(|| heard.and_then(|frame| self.misheard(scenario, &frame)))
+        self.check_growth()
+            .or_else(|| self.check_replies())
+            .or_else(|| self.check_stored())
+            .or_else(|| self.check_held_stored())
+            .or_else(|| self.check_created_token(scenario))
+            .or_else(|| self.check_announced(heard.as_ref()))
+            .or_else(|| self.check_quorum_kept(scenario))
+            .or_else(|| self.check_lease(scenario))
+            .or_else(|| heard.and_then(|frame| self.check_frame_effect(scenario, &frame)))
     }
 
-    fn held_before(&self) -> Option<Token> {
+    fn token_before(&self) -> Option<Token> {
         self.before.machine.held()
     }
 
@@ -54,13 +50,13 @@ impl Step<'_> {
         self.turn.node.machine.held()
     }
 
-    /// The tenure that this step has begun.
-    pub(crate) fn begun(&self) -> Option<Token> {
-        self.held().filter(|_| self.held() != self.held_before())
+    /// Returns the tenure that begins in this step.
+    pub(crate) fn new_tenure(&self) -> Option<Token> {
+        self.held().filter(|_| self.held() != self.token_before())
     }
 
-    fn tenure_went_back(&self) -> Option<Breach> {
-        let (before, after) = (self.before.last_tenure?, self.begun()?);
+    fn check_growth(&self) -> Option<Breach> {
+        let (before, after) = (self.before.last_tenure?, self.new_tenure()?);
         let node = self.at;
         (!after.is_stronger_than(&before)).then_some(Breach::TenureWentBack {
             node,
@@ -69,16 +65,16 @@ impl Step<'_> {
         })
     }
 
-    fn too_much_said(&self) -> Option<Breach> {
-        let (node, frames) = (self.at, self.turn.said.len());
+    fn check_replies(&self) -> Option<Breach> {
+        let (node, frames) = (self.at, self.turn.sent.len());
         let asked = matches!(self.input, Input::Frame(..));
-        (asked && frames > MAX_REPLIES).then_some(Breach::TooManyReplies { node, frames })
+        (asked && frames > REPLIES_MAX).then_some(Breach::TooManyReplies { node, frames })
     }
 
-    /// What is told of a token is stored, and so is the number of an own chain.
-    fn unstored(&self) -> Option<Breach> {
+    /// Checks that every token in a frame is stored, and so is the number of the node's own chain.
+    fn check_stored(&self) -> Option<Breach> {
         let node = self.at;
-        self.turn.said.iter().find_map(|(bytes, stored)| {
+        self.turn.sent.iter().find_map(|(bytes, stored)| {
             let frame = Frame::decode(bytes).ok()?;
             match frame.message {
                 Message::GeneratingToken { token } if !is_candidate(token, &frame, stored) => {
@@ -99,9 +95,9 @@ impl Step<'_> {
         })
     }
 
-    /// Nobody holds what a restart would not know.
-    fn begun_unstored(&self) -> Option<Breach> {
-        let token = self.begun()?;
+    /// Checks that the held token survives a restart.
+    fn check_held_stored(&self) -> Option<Breach> {
+        let token = self.new_tenure()?;
         let node = self.at;
         let Durable {
             known,
@@ -113,17 +109,17 @@ impl Step<'_> {
         (!known || !own).then_some(Breach::HeldUnstored { node, token })
     }
 
-    /// A token that comes of an election is not below the clock.
-    fn wrong_token_made(&self, scenario: &Scenario) -> Option<Breach> {
+    /// Checks that the token of an election is not below the clock.
+    fn check_created_token(&self, scenario: &Scenario) -> Option<Breach> {
         let was_candidate = self.before.machine.state() == State::Generating;
         let by_itself = matches!(self.input, Input::TimeOut);
-        let token = self.begun().filter(|_| was_candidate && by_itself)?;
+        let token = self.new_tenure().filter(|_| was_candidate && by_itself)?;
         let node = self.at;
         (token.progress < scenario.wall).then_some(Breach::BelowClock { node, token })
     }
 
-    /// A link that takes nothing leaves nobody candidate, elected or giver.
-    fn unannounced(&self, heard: Option<&Frame<'_>>) -> Option<Breach> {
+    /// Checks that a node whose link refuses frames does not stand, win an election or offer its token.
+    fn check_announced(&self, heard: Option<&Frame<'_>>) -> Option<Breach> {
         if !self.refused {
             return None;
         }
@@ -139,8 +135,8 @@ impl Step<'_> {
         (stands || elected || gives).then_some(Breach::Unannounced { node })
     }
 
-    /// Another's token does not end a tenure that a quorum confirms. Where clocks go as they like nobody knows.
-    fn quorum_lost(&self, scenario: &Scenario) -> Option<Breach> {
+    /// Checks that no other token ends a tenure with a quorum. With free clocks a quorum promises nothing.
+    fn check_quorum_kept(&self, scenario: &Scenario) -> Option<Breach> {
         let (before, after) = (&self.before.machine, &self.turn.node.machine);
         let heard = matches!(self.input, Input::Frame(..));
         let until = before
@@ -149,33 +145,32 @@ impl Step<'_> {
         let clock = self.turn.node.clock;
         let has_quorum = after.quorum_until().is_some_and(|until| until > clock);
         let lost = self
-            .held_before()
+            .token_before()
             .filter(|&held| !after.carries(held) || !has_quorum)?;
-        let for_another = after.state() == State::Waiter || self.begun().is_some();
+        let for_another = after.state() == State::Waiter || self.new_tenure().is_some();
         let counts = scenario.timing != Timing::Free && until > clock;
         let node = self.at;
         (counts && for_another).then_some(Breach::QuorumLost { node, token: lost })
     }
 
-    fn without_lease(&self, scenario: &Scenario) -> Option<Breach> {
-        let held = self.held_before()?;
-        let silent = self.turn.node.clock.since(self.before.said);
+    fn check_lease(&self, scenario: &Scenario) -> Option<Breach> {
+        let held = self.token_before()?;
+        let silent = self.turn.node.clock.since(self.before.last_heartbeat);
         let node = self.at;
         let kept = self.held() == Some(held)
             || self
                 .turn
-                .said
+                .sent
                 .iter()
                 .any(|(bytes, _)| is(Kind::TakeToken, bytes));
         (silent > scenario.constants_of(node).waiter_timeout() && kept)
             .then_some(Breach::WithoutLease { node })
     }
 
-    /// What the frame that was heard asks for.
-    fn misheard(&self, scenario: &Scenario, frame: &Frame<'_>) -> Option<Breach> {
+    fn check_frame_effect(&self, scenario: &Scenario, frame: &Frame<'_>) -> Option<Breach> {
         let node = self.at;
-        let is_deaf = frame.profile.is_some_and(|said| said.is_deaf());
-        let backing = frame.profile.and_then(|said| said.backing());
+        let is_deaf = frame.profile.is_some_and(|sent| sent.is_deaf());
+        let backing = frame.profile.and_then(|sent| sent.backing());
         let is_backed = backing >= Some(Backing::Confirmed);
         match frame.message {
             Message::TakeToken { token, .. } => {
@@ -184,19 +179,19 @@ impl Step<'_> {
                 };
                 let no_good = frame.destination == MacAddr::BROADCAST
                     || *age > scenario.constants.take_timeout;
-                (no_good && self.begun() == Some(token)).then_some(Breach::NotDropped { node })
+                (no_good && self.new_tenure() == Some(token)).then_some(Breach::NotDropped { node })
             }
             Message::TokenIsHere { token, .. } => {
-                let mine = self.held_before()?;
+                let mine = self.token_before()?;
                 let kept = self.held() == Some(mine);
-                // One whose time has come may have lost its token before it heard anything.
+                // If the owner's deadline has come, it may have lost its token before it read the frame.
                 let due = self.before.deadline();
                 let in_time = due.is_none_or(|due| self.turn.node.clock < due);
                 let waits = self.turn.node.machine.state() == State::Waiter;
                 if is_deaf {
                     (waits && in_time).then_some(Breach::NotDropped { node })
                 } else if token.is_stronger_than(&mine) {
-                    // Who may be confirmed waits for what is said to all.
+                    // A node that may be confirmed waits for a broadcast.
                     let waits = self.before.machine.may_use()
                         && frame.destination != MacAddr::BROADCAST
                         && !token.same_chain(&mine);
@@ -210,8 +205,7 @@ impl Step<'_> {
                 }
             }
             Message::GeneratingToken { token } => {
-                // What a candidate stands with is what it would say of itself: one more than it
-                // has stored.
+                // A candidate's token is the one that it would announce: its progress is the stored one plus 1.
                 let stands = |node: &Node| node.machine.state() == State::Generating;
                 let mine = candidate(&self.before.durable, crate::notation::mac(node));
                 let counts = !is_deaf && token.is_stronger_than(&mine);
@@ -238,7 +232,8 @@ fn candidate(stored: &Durable, author: MacAddr) -> Token {
     }
 }
 
-/// One that was elected, but could not say so yet, stands with what it stood with.
+/// Whether the announced token is this node's candidate. An elected node that could not announce it yet announces
+/// the same again.
 fn is_candidate(token: Token, frame: &Frame<'_>, stored: &Durable) -> bool {
     let most = candidate(stored, frame.author);
     token.author == most.author && token.progress <= most.progress && token.number <= most.number
@@ -255,9 +250,9 @@ fn is(kind: Kind, bytes: &[u8]) -> bool {
     Frame::decode(bytes).is_ok_and(|frame| frame.message.kind() == kind)
 }
 
-/// Whether two nodes rely on a quorum at one time: each until it must know by its own clock that
-/// the time is over. Where clocks go as they like nobody knows.
-pub(crate) fn quorums(ring: &Ring) -> Option<Breach> {
+/// Checks that two nodes do not rely on a quorum at the same time, each by its own clock. With free clocks a quorum
+/// promises nothing.
+pub(crate) fn find_two_quorums(ring: &Ring) -> Option<Breach> {
     if ring.timing == Timing::Free {
         return None;
     }
@@ -270,8 +265,8 @@ pub(crate) fn quorums(ring: &Ring) -> Option<Breach> {
     Some(Breach::TwoQuorums { nodes })
 }
 
-/// The first rule that is broken between the node at `at` and the others.
-pub(crate) fn between(scenario: &Scenario, nodes: &[Arc<Node>], at: usize) -> Option<Breach> {
+/// Returns the first rule that is broken between the node at `at` and the others.
+pub(crate) fn compare_nodes(scenario: &Scenario, nodes: &[Arc<Node>], at: usize) -> Option<Breach> {
     let mine = &nodes[at].machine;
     let token = mine.held()?;
     nodes.iter().enumerate().find_map(|(other, node)| {

@@ -1,4 +1,4 @@
-//! A machine of any kind. The checker knows no other, so it is compiled once for all of them.
+//! State machines behind a trait object, so that the checker is compiled only once for all of them.
 
 use std::convert::Infallible;
 
@@ -7,9 +7,9 @@ use ring_proto::lab2::{Command, Constants, Durable, Event, Lab2, State, Subject}
 use ring_proto::time::Instant;
 use ring_proto::{LinkState, Machine};
 
-/// A machine that can be explored.
+/// A state machine that can be explored.
 pub trait Snapshot: Subject + Clone + Send + Sync + 'static {
-    /// What its future depends on: equal bytes, equal future.
+    /// Returns the state on which the future depends: equal bytes have equal futures.
     fn snapshot(&self) -> Vec<u8>;
 }
 
@@ -19,7 +19,7 @@ impl Snapshot for Lab2 {
     }
 }
 
-/// [`Snapshot`] without its type.
+/// A [`Snapshot`] without its type.
 pub trait AnyMachine:
     Machine<
         Peer = (),
@@ -31,9 +31,9 @@ pub trait AnyMachine:
     > + Send
     + Sync
 {
-    /// One of the same kind that has just been made.
+    /// Returns a new state machine of the same type.
     fn start_anew(&self, constants: Constants, durable: Durable) -> Box<dyn AnyMachine>;
-    /// The same once more.
+    /// Returns a clone.
     fn duplicate(&self) -> Box<dyn AnyMachine>;
     /// See [`Subject::state`].
     fn state(&self) -> State;
@@ -53,10 +53,10 @@ pub trait AnyMachine:
     fn snapshot(&self) -> Vec<u8>;
 }
 
-/// Makes machines of one kind.
+/// A function that creates state machines of one type.
 pub(crate) type Start = fn(Constants, Durable) -> Box<dyn AnyMachine>;
 
-/// A machine whose link is down, with what an earlier run has stored.
+/// Returns a state machine whose link is down, with the stored state of an earlier run.
 pub(crate) fn start<M: Snapshot>(constants: Constants, durable: Durable) -> Box<dyn AnyMachine> {
     Box::new(M::start(constants, durable))
 }

@@ -1,5 +1,5 @@
 #![forbid(unsafe_code)]
-//! Explores the machines that ship and prints states and bounds: see `scripts/model-check`.
+//! Explores the real state machines and prints the numbers of states and the bounds: see `scripts/model-check`.
 
 use std::process::ExitCode;
 
@@ -53,7 +53,8 @@ impl Chosen {
     }
 }
 
-/// `small`, `large`, or those of Lab2's large ones with so many nodes; of a system, or of all.
+/// Returns the scenarios of `small`, `large`, or the large ones of Lab2 with a number of nodes, for one system or
+/// for both.
 fn choose(system: Option<&str>, which: &str) -> Option<Vec<Chosen>> {
     let (rings, groups) = match which {
         "small" => (small(), ftn::small()),

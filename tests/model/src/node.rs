@@ -1,4 +1,4 @@
-//! One node: a machine and what surrounds it.
+//! One node: a state machine and its surroundings.
 
 use std::hash::{Hash, Hasher};
 use std::mem;
@@ -16,56 +16,56 @@ use crate::machine::{AnyMachine, Start};
 use crate::notation;
 use crate::scenario::Scenario;
 
-/// When every clock begins: late enough that no rule looks back beyond the beginning of time.
+/// The start of every clock, so late that no rule looks back beyond time 0.
 pub(crate) const EPOCH: Instant = Instant::from_nanos(1 << 40);
 
-/// A machine, its clock and what it has stored.
+/// A state machine, its clock and its stored state.
 #[derive(Clone)]
 pub struct Node {
-    /// The machine; one that has just been made while the node does not run.
+    /// The state machine; a new one while the node does not run.
     pub machine: Box<dyn AnyMachine>,
-    /// What was stored last.
+    /// The stored state.
     pub durable: Durable,
-    /// This node's own time.
+    /// The node's own time.
     pub clock: Instant,
-    /// The process runs.
+    /// Whether the process runs.
     pub running: bool,
-    /// The link is up.
+    /// Whether the link is up.
     pub connected: bool,
-    /// The application has work for the token.
+    /// Whether the application has work for the token.
     pub wants: bool,
-    /// What is wrong with the node's surroundings.
+    /// The disturbance of the node's surroundings.
     pub trouble: Option<Trouble>,
-    /// What the node was told that its link carries.
+    /// The MTU that the node knows.
     pub mtu: usize,
-    /// The last tenure that the node has begun, in all its lives.
+    /// The last tenure that the node has begun, even before a restart.
     pub last_tenure: Option<Token>,
-    /// Until when its application may rely on a quorum, and for which token, as it was told last; only
-    /// the node's own hand-over ends that earlier.
+    /// The token and the time until which its application may rely on a quorum. Only the node's own handover ends that
+    /// earlier.
     pub quorum: Option<(Token, Instant)>,
-    /// When the node last told all that it holds the token, or began to hold it.
-    pub said: Instant,
-    patience: Duration,
+    /// The last time at which the node broadcast that it holds the token, or began to hold it.
+    pub last_heartbeat: Instant,
+    waiter_timeout: Duration,
     digest: Digest,
 }
 
-/// What may be wrong around a node that runs on and has a link.
+/// A disturbance of a node that runs and has a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Trouble {
-    /// It sends, and nothing reaches it.
+    /// The node receives nothing.
     Deaf,
-    /// What it sends to one station, or gets alone, is lost; what goes to all arrives.
+    /// Unicasts to and from the node are lost; broadcasts arrive.
     Alone,
-    /// What goes to all does not reach it; what goes to it alone does.
+    /// Broadcasts to the node are lost; unicasts arrive.
     Broadcasts,
     /// Nothing can be stored.
     Full,
-    /// Its link carries no more than a heartbeat without data, and the node has not been told.
+    /// The link carries no frame longer than a heartbeat without data, and the node does not know it.
     Narrow,
 }
 
 impl Trouble {
-    /// All of them.
+    /// Every disturbance.
     pub const ALL: [Self; 5] = [
         Self::Deaf,
         Self::Alone,
@@ -75,27 +75,27 @@ impl Trouble {
     ];
 }
 
-/// The MTU of a link at first.
-const WIDE: usize = 1_500;
+/// The initial MTU of a link.
+const MTU_DEFAULT: usize = 1_500;
 /// The MTU of a narrow link.
-pub(crate) const NARROW: usize = 576;
-/// What comes before what an MTU counts.
-const ETHERNET_HEADER: usize = 14;
+pub(crate) const MTU_NARROW: usize = 576;
+/// The length of the header that an MTU does not count.
+const ETHERNET_HEADER_LEN: usize = 14;
 
-/// What a machine is told.
+/// An input of a state machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Input {
-    /// A frame, and how long it has waited.
+    /// A frame, and the time for which it has waited.
     Frame(Arc<[u8]>, Duration),
-    /// Its time has come.
+    /// The deadline has come.
     TimeOut,
-    /// The application's wish.
+    /// A command of the application.
     Command(Command),
-    /// The link is up, or down.
+    /// Whether the link is up.
     Link(bool),
 }
 
-// Commands have no hash; there are few of them.
+// Commands cannot be hashed; there are only a few different ones.
 impl Hash for Input {
     fn hash<H: Hasher>(&self, state: &mut H) {
         mem::discriminant(self).hash(state);
@@ -105,19 +105,18 @@ impl Hash for Input {
     }
 }
 
-/// A node after an input, and what it has said.
+/// A node after an input, and the frames that it has sent.
 pub struct Turn {
-    /// The node.
     pub node: Node,
-    /// The frames that have left, in order, each with what was stored by then.
-    pub said: Vec<(Vec<u8>, Durable)>,
+    /// The sent frames in order, each with the state that was stored before.
+    pub sent: Vec<(Vec<u8>, Durable)>,
 }
 
 impl Node {
-    /// A node that does not run and has stored nothing.
+    /// Returns a node that does not run and has stored nothing.
     pub fn new(scenario: &Scenario, at: usize, start: Start) -> Self {
         let constants = scenario.constants_of(at);
-        let patience = constants.waiter_timeout();
+        let waiter_timeout = constants.waiter_timeout();
         let durable = Durable {
             my_token_number: 0,
             known: None,
@@ -131,17 +130,17 @@ impl Node {
             connected: false,
             wants: false,
             trouble: None,
-            mtu: WIDE,
+            mtu: MTU_DEFAULT,
             last_tenure: None,
             quorum: None,
-            said: EPOCH,
-            patience,
+            last_heartbeat: EPOCH,
+            waiter_timeout,
             digest: Digest::default(),
         }
     }
 
-    /// The node after its process has died.
-    pub fn crashed(&self, scenario: &Scenario, at: usize) -> Self {
+    /// Returns the node after its process has died.
+    pub fn after_crash(&self, scenario: &Scenario, at: usize) -> Self {
         Self {
             machine: self
                 .machine
@@ -153,36 +152,35 @@ impl Node {
         }
     }
 
-    /// When the machine is to be told that its time has come.
+    /// Returns the deadline of the state machine.
     pub fn deadline(&self) -> Option<Instant> {
         self.machine.poll_timeout()
     }
 
-    /// The node with something wrong around it.
-    pub fn troubled(&self, trouble: Trouble) -> Self {
+    /// Returns the node with a disturbance.
+    pub fn with_trouble(&self, trouble: Trouble) -> Self {
         Self {
             trouble: Some(trouble),
             ..self.clone()
         }
     }
 
-    /// The node once that is over. A narrow link stays narrow, but the node is to be told.
-    pub fn mended(&self) -> Self {
+    /// Returns the node without its disturbance. A narrow link stays narrow, but the node must learn it.
+    pub fn without_trouble(&self) -> Self {
         let narrow = self.trouble == Some(Trouble::Narrow);
         Self {
             trouble: None,
-            mtu: if narrow { NARROW } else { self.mtu },
+            mtu: if narrow { MTU_NARROW } else { self.mtu },
             ..self.clone()
         }
     }
 
-    /// Whether the node can hear a frame.
-    pub fn hears(&self) -> bool {
+    /// Whether the node can receive a frame.
+    pub fn can_receive(&self) -> bool {
         self.running && self.connected && self.trouble != Some(Trouble::Deaf)
     }
 
-    /// The node at place `at` gets an input at `time`, and its link takes what follows from it, or
-    /// takes nothing.
+    /// Gives the node with index `at` an input at `time`. Its link accepts or refuses the frames that follow.
     pub fn turn(
         &self,
         scenario: &Scenario,
@@ -192,6 +190,7 @@ impl Node {
         refuse: bool,
     ) -> Turn {
         let mut node = self.clone();
+        // A deadline may lie before the clock of the node, which must not go back.
         node.clock = node.clock.max(time);
         let now = Now {
             monotonic: node.clock,
@@ -212,17 +211,17 @@ impl Node {
                     .handle_link(now, link(scenario, at, up.then_some(node.mtu)));
             }
         }
-        let said = node.drain(now, refuse);
-        let told_all = said.iter().any(|(bytes, _)| is_heartbeat(bytes));
+        let sent = node.drain(now, refuse);
+        let told_all = sent.iter().any(|(bytes, _)| is_heartbeat(bytes));
         let holds = node.machine.held();
         if told_all || holds != held {
-            node.said = node.clock;
+            node.last_heartbeat = node.clock;
         }
         if holds.is_some() && holds != held {
             node.last_tenure = holds;
         }
         node.note_quorum();
-        Turn { node, said }
+        Turn { node, sent }
     }
 
     fn note_quorum(&mut self) {
@@ -246,11 +245,11 @@ impl Node {
         }
     }
 
-    /// Does what the machine wants done, in the order that its contract asks for.
+    /// Carries out the outputs of the state machine, in the order of its contract.
     fn drain(&mut self, now: Now, refuse: bool) -> Vec<(Vec<u8>, Durable)> {
         let narrow = self.trouble == Some(Trouble::Narrow);
-        let longest = ETHERNET_HEADER + if narrow { NARROW } else { self.mtu };
-        let mut said = Vec::new();
+        let longest = ETHERNET_HEADER_LEN + if narrow { MTU_NARROW } else { self.mtu };
+        let mut sent = Vec::new();
         let mut tickets = Vec::new();
         let mut buffer = [0; MAX_FRAME_LEN];
         loop {
@@ -268,7 +267,7 @@ impl Node {
                 } else if len > longest {
                     Sent::TooLong
                 } else {
-                    said.push((buffer[..len].to_vec(), self.durable));
+                    sent.push((buffer[..len].to_vec(), self.durable));
                     Sent::Accepted
                 };
                 tickets.push((ticket, sent));
@@ -284,10 +283,10 @@ impl Node {
             }
         }
         while self.machine.poll_event().is_some() {}
-        said
+        sent
     }
 
-    /// What tells this node from another, whatever time it is.
+    /// Returns the bytes that tell this node from another, independent of the time.
     fn key(&self) -> Vec<u8> {
         let mut key = Key(self.machine.snapshot());
         let Durable {
@@ -303,14 +302,14 @@ impl Node {
         quorum.hash(&mut key);
         if self.machine.held().is_some() {
             self.clock
-                .since(self.said)
-                .min(self.patience)
+                .since(self.last_heartbeat)
+                .min(self.waiter_timeout)
                 .hash(&mut key);
         }
         key.0
     }
 
-    /// The key, in short: long enough that no two nodes share one by chance.
+    /// Returns the digest of the key, which no two nodes share by chance.
     pub fn digest(&self) -> u128 {
         self.digest.of(|| self.key())
     }

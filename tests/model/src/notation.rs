@@ -1,24 +1,23 @@
-//! A short notation of addresses, tokens and frames: `n2` is the second node, a token is
-//! `progress-author-number`, the author by its name.
+//! A short notation of addresses, tokens and frames: `n2` is the second node, a token is `progress-author-number`.
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Frame, Message, Token};
 
-/// The address of the node at a place; places count from 0, names from 1.
+/// Returns the address of a node; indexes count from 0, names from 1.
 ///
 /// # Panics
-/// There are at most 254 nodes.
+/// If there are more than 254 nodes.
 pub(crate) fn mac(at: usize) -> MacAddr {
-    let last = u8::try_from(at + 1).expect("a handful of nodes");
+    let last = u8::try_from(at + 1).expect("at most 254 nodes");
     MacAddr([2, 0, 0, 0, 0, last])
 }
 
-/// The place of the node with an address.
+/// Returns the index of the node with an address.
 pub(crate) fn place(mac: MacAddr) -> usize {
     usize::from(mac.0[5]) - 1
 }
 
-/// `n2`, or `all`.
+/// Returns a name such as `n2`, or `all`.
 pub(crate) fn name(mac: MacAddr) -> String {
     if mac == MacAddr::BROADCAST {
         "all".into()
@@ -27,18 +26,17 @@ pub(crate) fn name(mac: MacAddr) -> String {
     }
 }
 
-/// `progress-author-number`, the author by its name.
+/// Returns a token as `progress-author-number`.
 pub(crate) fn token(token: Token) -> String {
     let author = name(token.author);
     format!("{}-{author}-{}", token.progress, token.number)
 }
 
-/// A token that may be none.
 pub(crate) fn maybe(held: Option<Token>) -> String {
     held.map_or_else(|| "none".into(), token)
 }
 
-/// A frame as a line.
+/// Formats a frame as one line.
 pub(crate) fn frame(bytes: &[u8]) -> String {
     let Ok(frame) = Frame::decode(bytes) else {
         return "an invalid frame".into();

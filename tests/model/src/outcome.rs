@@ -1,4 +1,4 @@
-//! What follows when a node is told something.
+//! The outcome of an input.
 
 use std::sync::Arc;
 
@@ -7,24 +7,23 @@ use ring_codec::lab2::{Frame, Token};
 use ring_proto::time::Instant;
 
 use crate::breach::Breach;
-use crate::judge::Step;
+use crate::judge::JudgedStep;
 use crate::node::{Input, Node, Turn};
 use crate::scenario::Scenario;
 
-/// What follows when a node is told something, whatever the rest of the ring is like.
+/// The outcome of a node's input, independent of the rest of the ring.
 pub struct Outcome {
-    /// The node.
     pub node: Arc<Node>,
-    /// The frames that have left, in order, each with whom it is for.
-    pub said: Vec<(MacAddr, Arc<[u8]>)>,
+    /// The sent frames in order, with their destinations.
+    pub sent: Vec<(MacAddr, Arc<[u8]>)>,
     /// The tenure that the node has begun.
     pub begun: Option<Token>,
-    /// The rule that the node has broken by itself.
+    /// The rule that the node has broken.
     pub breach: Option<Breach>,
 }
 
 impl Outcome {
-    /// Runs the machine and judges what it does.
+    /// Runs the state machine and checks its outputs.
     pub fn of(
         scenario: &Scenario,
         at: usize,
@@ -33,21 +32,21 @@ impl Outcome {
         (time, refused): (Instant, bool),
     ) -> Self {
         let turn = before.turn(scenario, at, input, time, refused);
-        let step = Step {
+        let step = JudgedStep {
             at,
             before,
             input,
             refused,
             turn: &turn,
         };
-        let (begun, breach) = (step.begun(), step.breach(scenario));
-        let Turn { node, said } = turn;
-        let said = said.into_iter().filter_map(|(bytes, _)| {
+        let (begun, breach) = (step.new_tenure(), step.find_breach(scenario));
+        let Turn { node, sent } = turn;
+        let sent = sent.into_iter().filter_map(|(bytes, _)| {
             let destination = Frame::decode(&bytes).ok()?.destination;
             Some((destination, bytes.into()))
         });
         Self {
-            said: said.collect(),
+            sent: sent.collect(),
             node: Arc::new(node),
             begun,
             breach,

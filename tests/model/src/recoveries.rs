@@ -1,4 +1,4 @@
-//! From which states the faults end, and how that went.
+//! The states from which the faults end, and the durations of the recoveries.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -15,7 +15,7 @@ pub struct Recoveries {
 }
 
 impl Recoveries {
-    /// Runs a recovery from one state in `one_in`, chosen by the state alone; 0: from none. `false`: it has failed.
+    /// Runs a recovery from one state in `one_in`, selected by its hash; 0 selects none. Returns `false` if it fails.
     pub fn run<E>(
         &self,
         state: &impl Hash,
@@ -27,23 +27,23 @@ impl Recoveries {
         }
         self.count.fetch_add(1, Ordering::Relaxed);
         match recover() {
-            Ok(took) => {
-                self.slowest.fetch_max(nanos(took), Ordering::Relaxed);
+            Ok(elapsed) => {
+                self.slowest.fetch_max(nanos(elapsed), Ordering::Relaxed);
                 true
             }
             Err(_) => false,
         }
     }
 
-    /// How many there were, and how long the slowest took.
-    pub fn so_far(&self) -> (u64, Duration) {
+    /// Returns the number of recoveries, and the duration of the slowest.
+    pub fn summary(&self) -> (u64, Duration) {
         let slowest = Duration::from_nanos(self.slowest.load(Ordering::Relaxed));
         (self.count.load(Ordering::Relaxed), slowest)
     }
 }
 
 fn fingerprint(state: &impl Hash) -> u64 {
-    let mut hasher = DefaultHasher::new(); // with the same keys in every run
+    let mut hasher = DefaultHasher::new(); // its keys are the same in every run
     state.hash(&mut hasher);
     hasher.finish()
 }

@@ -1,70 +1,153 @@
-//! Running an exploration, and telling what it found.
+//! The explorations of all systems, and their reports.
 
-use std::fmt::{self, Debug, Write as _};
+use std::fmt::{self, Debug, Display, Write as _};
 use std::hash::Hash;
 use std::time::{Duration, Instant};
 
-use stateright::{Checker, HasDiscoveries, Path};
-pub use stateright::{Model, Property};
+use stateright::{Checker, HasDiscoveries, Model, Path, Property};
 
 use crate::recoveries::Recoveries;
 
-/// The names of the two properties.
-pub const SAFE: &str = "no step breaks a rule";
+/// The name of the property that no step breaks a rule.
+const SAFE: &str = "no step breaks a rule";
 
-/// All runs of a scenario, of whatever system.
-pub trait Explored:
-    Model<State: Clone + Debug + Hash + PartialEq + Send + Sync, Action: Clone + Debug + PartialEq>
-    + Send
-    + Sync
-    + 'static
-{
-    /// What is explored, in a line.
+/// A system with a scenario, of which all runs can be explored.
+pub trait System: Send + Sync + 'static {
+    /// A state of the system.
+    type State: Clone + Debug + Hash + PartialEq + Send + Sync + 'static;
+    /// An event.
+    type Action: Copy + Debug + PartialEq + Send + Sync + 'static;
+    /// A broken rule.
+    type Breach: Display;
+
+    /// The name of the property that the system recovers from every state.
+    const RECOVERS: &'static str;
+
+    /// Returns the scenario in one line.
     fn title(&self) -> String;
-    /// The most events in a run.
+    /// Returns the maximum number of events in a run.
     fn depth(&self) -> usize;
-    /// What recoveries there were.
-    fn recoveries(&self) -> &Recoveries;
-    /// How long one may take.
+    /// Returns the maximum duration of a recovery.
     fn recovery_limit(&self) -> Duration;
-    /// An action in words, in the state that it happens in.
-    fn tell(&self, state: &Self::State, action: &Self::Action) -> String;
-    /// What is wrong with a state in which this property does not hold.
-    fn why(&self, property: &str, state: &Self::State) -> Option<String>;
+    /// Returns the number of states of which one must recover; 0 selects none.
+    fn recover_one_in(&self) -> u64;
+
+    /// Returns the state at the beginning.
+    fn first(&self) -> Self::State;
+    /// Adds the events that may happen in a state.
+    fn actions(&self, state: &Self::State, actions: &mut Vec<Self::Action>);
+    /// Changes a state by an event.
+    fn apply(&self, state: &mut Self::State, action: Self::Action);
+    /// Returns the rule that the last event has broken.
+    fn breach(state: &Self::State) -> Option<&Self::Breach>;
+    /// Ends the faults and runs until the system has recovered. Returns the time that it took.
+    ///
+    /// # Errors
+    /// Returns the first broken rule.
+    fn recover(&self, state: &Self::State) -> Result<Duration, Self::Breach>;
+    /// Whether a state is within the bounds of the scenario.
+    fn is_within_bounds(&self, _state: &Self::State) -> bool {
+        true
+    }
+    /// Describes an event in the state in which it happens.
+    fn describe(&self, state: &Self::State, action: Self::Action) -> String;
 }
 
-/// What an exploration came to.
+/// All runs of a system, as the checker explores them.
+pub struct Exploration<S> {
+    system: S,
+    recoveries: Recoveries,
+}
+
+impl<S: System> Exploration<S> {
+    /// Returns all runs of a system.
+    pub fn of(system: S) -> Self {
+        Self {
+            system,
+            recoveries: Recoveries::default(),
+        }
+    }
+
+    /// Explains why a property does not hold in a state.
+    fn explain(&self, property: &str, state: &S::State) -> Option<String> {
+        if let Some(breach) = S::breach(state) {
+            return Some(breach.to_string());
+        }
+        let recovery = || self.system.recover(state).err();
+        let breach = (property == S::RECOVERS).then(recovery).flatten()?;
+        Some(breach.to_string())
+    }
+}
+
+impl<S: System> Model for Exploration<S> {
+    type State = S::State;
+    type Action = S::Action;
+
+    fn init_states(&self) -> Vec<S::State> {
+        vec![self.system.first()]
+    }
+
+    fn actions(&self, state: &S::State, actions: &mut Vec<S::Action>) {
+        if S::breach(state).is_none() {
+            self.system.actions(state, actions);
+        }
+    }
+
+    fn next_state(&self, state: &S::State, action: S::Action) -> Option<S::State> {
+        let mut next = state.clone();
+        self.system.apply(&mut next, action);
+        Some(next)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        vec![
+            Property::always(SAFE, |_, state| S::breach(state).is_none()),
+            Property::always(S::RECOVERS, |model: &Self, state| {
+                let one_in = model.system.recover_one_in();
+                let recover = || model.system.recover(state);
+                S::breach(state).is_some() || model.recoveries.run(state, one_in, recover)
+            }),
+        ]
+    }
+
+    fn within_boundary(&self, state: &S::State) -> bool {
+        self.system.is_within_bounds(state)
+    }
+}
+
+/// The result of an exploration.
 #[derive(Debug, Clone)]
 pub struct Report {
-    /// What was explored.
+    /// The scenario in one line.
     pub title: String,
-    /// States that differ.
+    /// The number of different states.
     pub unique: usize,
-    /// States that were reached, by whatever way.
+    /// The number of generated states.
     pub generated: usize,
-    /// The longest run, in events.
+    /// The number of events in the longest run.
     pub depth: usize,
-    /// How long it took.
-    pub took: Duration,
-    /// From how many states the system had to recover.
+    /// The duration of the exploration.
+    pub duration: Duration,
+    /// The number of states from which the system had to recover.
     pub recoveries: u64,
-    /// How long the slowest recovery took, in the system's time.
+    /// The duration of the slowest recovery, in the system's time.
     pub slowest: Duration,
-    /// How long it may take.
+    /// The maximum duration of a recovery.
     pub limit: Duration,
-    /// The rule that is broken, and how that comes about.
+    /// The broken rule, with the events that led to it.
     pub found: Option<String>,
 }
 
-/// Explores, breadth first.
+/// Explores all states, breadth first.
 ///
 /// # Panics
-/// If a thread of the checker panics: a machine has.
-pub fn run<E: Explored>(exploration: E, threads: usize) -> Report {
-    let (title, limit) = (exploration.title(), exploration.recovery_limit());
+/// If a state machine panics.
+pub fn run<S: System>(system: S, threads: usize) -> Report {
+    let (title, limit) = (system.title(), system.recovery_limit());
     let began = Instant::now();
-    // A state at the checker's greatest depth is no longer looked at.
-    let depth = exploration.depth() + 2;
+    // The checker does not evaluate the states at its greatest depth.
+    let depth = system.depth() + 2;
+    let exploration = Exploration::of(system);
     let checker = exploration
         .checker()
         .threads(threads)
@@ -72,7 +155,7 @@ pub fn run<E: Explored>(exploration: E, threads: usize) -> Report {
         .finish_when(HasDiscoveries::AnyFailures)
         .spawn_bfs()
         .join();
-    let (recoveries, slowest) = checker.model().recoveries().so_far();
+    let (recoveries, slowest) = checker.model().recoveries.summary();
     let discoveries = checker.discoveries();
     let found = discoveries.into_iter().min_by_key(|&(name, _)| name);
     Report {
@@ -80,32 +163,36 @@ pub fn run<E: Explored>(exploration: E, threads: usize) -> Report {
         unique: checker.unique_state_count(),
         generated: checker.state_count(),
         depth: checker.max_depth().min(depth - 1) - 1,
-        took: began.elapsed(),
+        duration: began.elapsed(),
         recoveries,
         slowest,
         limit,
-        found: found.map(|(name, path)| tell(checker.model(), name, path)),
+        found: found.map(|(name, path)| describe_run(checker.model(), name, path)),
     }
 }
 
-/// A run in words.
-fn tell<E: Explored>(model: &E, name: &str, path: Path<E::State, E::Action>) -> String {
+/// Describes the run of a violation.
+fn describe_run<S: System>(
+    model: &Exploration<S>,
+    name: &str,
+    path: Path<S::State, S::Action>,
+) -> String {
     let mut told = String::new();
     let steps = path.into_vec();
     for (state, action) in &steps {
         let _ = writeln!(told, "    {state:?}");
         if let Some(action) = action {
-            let _ = writeln!(told, "  {}", model.tell(state, action));
+            let _ = writeln!(told, "  {}", model.system.describe(state, *action));
         }
     }
     let last = steps.last().map(|(state, _)| state);
-    match last.and_then(|state| model.why(name, state)) {
+    match last.and_then(|state| model.explain(name, state)) {
         Some(breach) => format!("{breach}:\n{told}"),
         None => format!("{name}: not so:\n{told}"),
     }
 }
 
-impl fmt::Display for Report {
+impl Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.title)?;
         write!(
@@ -114,7 +201,7 @@ impl fmt::Display for Report {
             self.unique,
             self.generated,
             self.depth,
-            self.took.as_secs_f64()
+            self.duration.as_secs_f64()
         )?;
         if self.recoveries > 0 {
             let (count, slowest, limit) = (self.recoveries, self.slowest, self.limit);

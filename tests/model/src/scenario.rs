@@ -1,4 +1,4 @@
-//! What is explored: which ring, which faults how often, and how far.
+//! A scenario: the ring, its faults, and the bounds of the exploration.
 
 use std::fmt;
 use std::time::Duration;
@@ -13,97 +13,96 @@ use crate::sides;
 /// One exploration.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scenario {
-    /// What it is for.
+    /// The name.
     pub name: &'static str,
-    /// How many nodes there are.
+    /// The number of nodes.
     pub nodes: usize,
     /// The ring's constants.
     pub constants: Constants,
-    /// The last node's heartbeat is so many times as long as the others', and with it all that follows from it.
+    /// The factor by which the last node's heartbeat, and its other times, are longer.
     pub slower: u32,
-    /// Where it begins.
+    /// The state at the beginning.
     pub start: Start,
-    /// Which orders of events are possible.
+    /// The possible orders of events.
     pub timing: Timing,
-    /// How often what may go wrong.
+    /// The maximum number of each fault.
     pub faults: Faults,
-    /// How far it goes.
+    /// The bounds of the exploration.
     pub bounds: Bounds,
-    /// What every node's wall clock shows for ever, in nanoseconds.
+    /// The time of every wall clock, in nanoseconds. It does not change.
     pub wall: u64,
-    /// Whether each node has an ip of its own; otherwise none has one.
+    /// Whether the nodes have IPs.
     pub ips: bool,
-    /// How many bytes of data the token of a ring that has formed carries.
+    /// The length of the data that the token of a formed ring carries.
     pub data: usize,
-    /// Nothing goes wrong here: two nodes may never both use a token.
+    /// Whether there are no faults, so that two nodes may never both use a token.
     pub calm: bool,
-    /// From one in so many states, chosen by the state alone, the faults end and the ring must
-    /// recover; 0: from none.
+    /// One state in this many, selected by its hash, must recover after the end of the faults; 0 selects none.
     pub recover_one_in: u64,
 }
 
 /// The state in which an exploration begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
-    /// No node runs; each may be started at any time.
+    /// No node runs; each may start at any time.
     Cold,
-    /// The ring has formed and nothing is under way.
+    /// The ring has formed, and no frame is under way.
     Formed,
-    /// The same on each side of a segment that has fallen apart: the side of each node.
+    /// A ring has formed on each side of a split segment; the list has the side of each node.
     Parted(&'static [u8]),
 }
 
-/// Which orders of events are possible.
+/// The possible orders of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Timing {
-    /// Any: every node's clock goes as fast as it likes, and a frame takes as long as it likes.
+    /// Any order: each clock runs at any speed, and a frame may take any time.
     Free,
-    /// All clocks go at the same speed, at most `skew` apart, and a frame takes at most `delay`.
+    /// All clocks run at the same speed with at most `skew` between them, and a frame takes at most `delay`.
     Bounded {
-        /// How far a node may be behind, in its clock or with its time-outs.
+        /// The maximum delay of a node's clock and timeouts.
         skew: Duration,
-        /// How long a frame may be under way.
+        /// The maximum delay of a frame.
         delay: Duration,
     },
 }
 
 counts! {
-    /// How often each thing may happen in one run.
+    /// The maximum number of each fault in one run.
     Faults {
         /// A frame is lost.
         lost "lost",
-        /// A frame is doubled.
+        /// A frame is duplicated.
         doubled "doubled",
-        /// A node crashes; it may start again, with what it had stored.
+        /// A node crashes. It may start again with its stored state.
         crashes "crashes",
-        /// The link refuses all that a node wants to send in one turn.
+        /// The link refuses all frames that follow from one input.
         refused "refused",
-        /// A node is stopped for longer than WAITER_TIMEOUT and then reads a frame before anything
-        /// else: one that has waited for all that time, or one that came just now.
+        /// A node is stalled for longer than WAITER_TIMEOUT. Then it first reads a frame, which has waited all that time or
+        /// has just arrived.
         stalls "stalls",
-        /// A segment hands an offer to everybody, under the broadcast address.
+        /// The segment delivers an offer to all, under the broadcast address.
         misled "misled",
-        /// A node's link goes down; it may come up again.
+        /// A node's link goes down. It may come up again.
         cuts "cuts",
-        /// The segment falls apart in any other way, or becomes one. What is under way arrives.
+        /// The split of the segment changes, or heals. Frames under way still arrive.
         regroups "regroups",
-        /// An application wants the token; it is done whenever it likes once it has it.
+        /// An application wants the token. Its work may end at any time after it has it.
         wants "wants",
-        /// A node hears nothing; it may hear again.
+        /// A node receives nothing. That may end.
         deaf "deaf",
-        /// Frames to a node alone, and from it to one alone, are lost; they may arrive again.
+        /// Unicasts to and from a node are lost. That may end.
         alone "alone",
-        /// What goes to all does not reach a node; it may again.
+        /// Broadcasts to a node are lost. That may end.
         broadcasts "without broadcasts",
-        /// A node can store nothing; it may be able to again.
+        /// A node cannot store anything. That may end.
         full "full",
-        /// A node's link no longer carries long frames; the node may be told.
+        /// A node's link no longer carries long frames. The node may learn it.
         narrow "narrow",
     }
 }
 
 impl Faults {
-    /// How often this may go wrong.
+    /// Returns the count of a disturbance.
     pub const fn troubles(&mut self, trouble: Trouble) -> &mut u8 {
         match trouble {
             Trouble::Deaf => &mut self.deaf,
@@ -115,19 +114,19 @@ impl Faults {
     }
 }
 
-/// Where an exploration ends.
+/// The bounds of an exploration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
-    /// How much the progress may grow; a leap over a rival counts as one.
+    /// The maximum growth of the progress; outbidding a rival counts as 1.
     pub progress: u64,
-    /// The most frames under way at once.
+    /// The maximum number of frames under way.
     pub frames: usize,
-    /// The most events in a run.
+    /// The maximum number of events in a run.
     pub depth: usize,
 }
 
 impl Scenario {
-    /// A ring of `nodes` from its very beginning, with no faults and any order of events.
+    /// Returns a ring of `nodes` at its start, without faults and with any order of events.
     pub fn cold(name: &'static str, nodes: usize) -> Self {
         Self {
             name,
@@ -153,7 +152,7 @@ impl Scenario {
         }
     }
 
-    /// The same, from a ring that has formed.
+    /// Returns the same with a formed ring.
     pub fn formed(name: &'static str, nodes: usize) -> Self {
         Self {
             start: Start::Formed,
@@ -161,7 +160,7 @@ impl Scenario {
         }
     }
 
-    /// The same, from a ring on each side of a segment that has fallen apart.
+    /// Returns the same with a formed ring on each side of a split segment.
     pub fn parted(name: &'static str, sides: &'static [u8]) -> Self {
         Self {
             start: Start::Parted(sides),
@@ -169,12 +168,12 @@ impl Scenario {
         }
     }
 
-    /// With these faults.
+    /// Sets the faults.
     pub fn faults(self, faults: Faults) -> Self {
         Self { faults, ..self }
     }
 
-    /// Within these bounds.
+    /// Sets the bounds.
     pub fn bounds(self, progress: u64, frames: usize, depth: usize) -> Self {
         let bounds = Bounds {
             progress,
@@ -184,7 +183,7 @@ impl Scenario {
         Self { bounds, ..self }
     }
 
-    /// With a recovery from one in so many states.
+    /// Makes one state in `recover_one_in` recover.
     pub fn recovers(self, recover_one_in: u64) -> Self {
         Self {
             recover_one_in,
@@ -192,12 +191,12 @@ impl Scenario {
         }
     }
 
-    /// How long a node is away that is stopped.
+    /// Returns the duration of a stall.
     pub fn stall(&self) -> Duration {
         self.constants.waiter_timeout() + self.constants.take_timeout
     }
 
-    /// Those of a node.
+    /// Returns the constants of a node.
     pub fn constants_of(&self, at: usize) -> Constants {
         let last = at + 1 == self.nodes;
         let slower = if last { self.slower } else { 1 };
@@ -208,15 +207,15 @@ impl Scenario {
         }
     }
 
-    /// The slowest node's WAITER_TIMEOUT.
-    pub fn patience(&self) -> Duration {
+    /// Returns the slowest node's WAITER_TIMEOUT.
+    pub fn waiter_timeout(&self) -> Duration {
         self.constants_of(self.nodes - 1).waiter_timeout()
     }
 
-    /// How soon one owner must be left once the faults have ended: invariant 2 of
-    /// `docs/protocol.md`, section 5, with a hand-over in flight to each of the others.
+    /// Returns the time in which one owner must be left after the end of the faults. It is that of invariant 2 of
+    /// `docs/protocol.md`, section 5, with a handover in flight to each of the others.
     pub fn recovery_limit(&self) -> Duration {
-        // Those of the slowest.
+        // The slowest node's constants bound the recovery.
         let constants = self.constants_of(self.nodes - 1);
         let others = u32::try_from(self.nodes).unwrap_or(u32::MAX) - 1;
         constants.waiter_timeout()
@@ -226,7 +225,7 @@ impl Scenario {
     }
 }
 
-/// Constants in small proportions: few distances between time-outs, so few states.
+/// Returns constants in small proportions. They make few different intervals between timeouts, so few states.
 pub fn small_constants() -> Constants {
     Constants {
         heartbeat: Duration::from_millis(20),

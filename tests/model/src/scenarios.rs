@@ -1,29 +1,29 @@
-//! What is explored by every test run, and what by hand.
+//! The scenarios of every test run, and those that are run by hand.
 
 use std::time::Duration;
 
 use crate::scenario::{Faults, Scenario, Timing};
 
-/// One clock for all: no node is late, and no frame takes longer than the answer to it may.
+/// One clock for all: no node is late, and no frame takes longer than its answer may.
 const ONE_CLOCK: Timing = Timing::Bounded {
     skew: Duration::ZERO,
     delay: Duration::from_millis(2),
 };
 
-/// A frame is lost, one is doubled, a node crashes.
+/// One lost frame, one duplicate and one crash.
 const USUAL: Faults = NONE.lost(1).doubled(1).crashes(1);
 
 const NONE: Faults = Faults::NONE;
 
-/// What ends in a minute or so, without optimisation of more than the profile asks for.
+/// Returns the scenarios that take about a minute with the test profile.
 pub fn small() -> Vec<Scenario> {
-    let mut all = ordinary();
-    all.extend(troubled());
+    let mut all = undisturbed_scenarios();
+    all.extend(disturbed_scenarios());
     all
 }
 
-/// Of those, all in which no node is out of order for long.
-fn ordinary() -> Vec<Scenario> {
+/// Returns those in which no node is disturbed for long.
+fn undisturbed_scenarios() -> Vec<Scenario> {
     vec![
         Scenario::cold("a ring forms in any order", 2)
             .faults(USUAL)
@@ -45,27 +45,27 @@ fn ordinary() -> Vec<Scenario> {
             .faults(NONE.misled(1).cuts(1).wants(1))
             .bounds(4, 4, 6)
             .recovers(16),
-        one_clock(Scenario::cold("a ring forms by one clock", 2))
+        with_one_clock(Scenario::cold("a ring forms by one clock", 2))
             .faults(USUAL)
             .bounds(3, 3, 18)
             .recovers(64),
-        rested(Scenario::formed("a token that rests by one clock", 2))
+        with_default_hold(Scenario::formed("a token that rests by one clock", 2))
             .faults(USUAL)
             .bounds(4, 3, 18)
             .recovers(64),
         quorums_of_three().bounds(3, 4, 18).recovers(64),
         quorums_of_four().bounds(3, 6, 12).recovers(64),
-        one_clock(Scenario::formed("three by one clock", 3))
+        with_one_clock(Scenario::formed("three by one clock", 3))
             .faults(USUAL.crashes(0))
             .bounds(8, 6, 1_000)
             .recovers(16),
-        one_clock(Scenario::formed("four by one clock", 4))
+        with_one_clock(Scenario::formed("four by one clock", 4))
             .faults(NONE.lost(1))
             .bounds(24, 9, 1_000)
             .recovers(16),
         Scenario {
             calm: true,
-            ..one_clock(Scenario::cold("nothing goes wrong", 3))
+            ..with_one_clock(Scenario::cold("nothing goes wrong", 3))
         }
         .bounds(6, 6, 12)
         .recovers(64),
@@ -76,27 +76,27 @@ fn ordinary() -> Vec<Scenario> {
     ]
 }
 
-/// Of those, a ring each with one that is not in order.
-fn troubled() -> Vec<Scenario> {
+/// Returns those in which one node is disturbed.
+fn disturbed_scenarios() -> Vec<Scenario> {
     vec![
-        rested(Scenario::formed("one that is deaf for a while", 3))
+        with_default_hold(Scenario::formed("one that is deaf for a while", 3))
             .faults(NONE.deaf(1))
             .bounds(4, 6, 16)
             .recovers(8),
-        rested(Scenario::formed(
+        with_default_hold(Scenario::formed(
             "one that is reached by broadcasts only",
             2,
         ))
         .faults(NONE.alone(1).wants(1))
         .bounds(8, 3, 20)
         .recovers(16),
-        rested(Scenario::formed("one that no broadcast reaches", 3))
+        with_default_hold(Scenario::formed("one that no broadcast reaches", 3))
             .faults(NONE.broadcasts(1).wants(1))
             .bounds(8, 6, 12)
             .recovers(16),
         Scenario {
             slower: 2,
-            ..one_clock(Scenario::formed("one twice as slow as the others", 3))
+            ..with_one_clock(Scenario::formed("one twice as slow as the others", 3))
         }
         .faults(NONE.lost(1).crashes(1))
         .bounds(8, 6, 12)
@@ -105,7 +105,7 @@ fn troubled() -> Vec<Scenario> {
             .faults(NONE.full(1).crashes(1))
             .bounds(4, 3, 7)
             .recovers(8),
-        with_data(one_clock(Scenario::formed(
+        with_data(with_one_clock(Scenario::formed(
             "a link too narrow for the data",
             3,
         )))
@@ -115,9 +115,8 @@ fn troubled() -> Vec<Scenario> {
     ]
 }
 
-/// Two of three have a quorum, and the segment falls apart so that the third may help either of
-/// them. Clocks are so far apart that one may gain on another in one promise as much as two may that
-/// are wrong by a hundredth each.
+/// Two of three nodes have a quorum, and the split changes so that the third can help either of them. In one
+/// promise, one clock gains on another as much as with two rate errors of 1 %.
 pub fn quorums_of_three() -> Scenario {
     let scenario = Scenario::parted("quorums of three, by clocks that drift", &[0, 0, 1]);
     let timing = Timing::Bounded {
@@ -126,29 +125,29 @@ pub fn quorums_of_three() -> Scenario {
     };
     let regroups = NONE.regroups(2);
     let scenario = Scenario { timing, ..scenario };
-    unhurried(scenario).faults(regroups)
+    with_long_hold(scenario).faults(regroups)
 }
 
-/// Two of four on either side have no quorum until the segment falls apart in another way.
+/// Two of four nodes on each side have no quorum until the split changes.
 pub fn quorums_of_four() -> Scenario {
     let scenario = Scenario::parted("quorums of four, by one clock", &[0, 0, 1, 1]);
-    unhurried(one_clock(scenario)).faults(NONE.regroups(1))
+    with_long_hold(with_one_clock(scenario)).faults(NONE.regroups(1))
 }
 
-/// A token that nobody wants stays for as long as the heartbeat, by default: hops and heartbeats are due
-/// at the same time.
-fn rested(mut scenario: Scenario) -> Scenario {
+/// Keeps an unwanted token for a heartbeat, which is the default, so that handovers and heartbeats are due at the
+/// same time.
+fn with_default_hold(mut scenario: Scenario) -> Scenario {
     scenario.constants.idle_hold = scenario.constants.heartbeat;
-    one_clock(scenario)
+    with_one_clock(scenario)
 }
 
-/// A token that nobody wants stays where it is for as long as the run lasts.
-fn unhurried(mut scenario: Scenario) -> Scenario {
+/// Keeps an unwanted token where it is for the whole run.
+fn with_long_hold(mut scenario: Scenario) -> Scenario {
     scenario.constants.idle_hold = Duration::from_secs(1);
     scenario
 }
 
-/// What takes an hour or so on two cores, optimised.
+/// Returns the scenarios that take about an hour on two cores in release mode.
 pub fn large() -> Vec<Scenario> {
     let all = USUAL.refused(1).stalls(1).misled(1).cuts(1).wants(1);
     vec![
@@ -176,21 +175,21 @@ pub fn large() -> Vec<Scenario> {
             .faults(all)
             .bounds(6, 6, 5)
             .recovers(64),
-        one_clock(Scenario::cold("a ring forms by one clock", 2))
+        with_one_clock(Scenario::cold("a ring forms by one clock", 2))
             .faults(USUAL.lost(2).wants(1))
             .bounds(6, 4, 14)
             .recovers(256),
-        one_clock(Scenario::formed("three by one clock", 3))
+        with_one_clock(Scenario::formed("three by one clock", 3))
             .faults(USUAL)
             .bounds(8, 6, 14)
             .recovers(64),
-        one_clock(Scenario::formed("four by one clock", 4))
+        with_one_clock(Scenario::formed("four by one clock", 4))
             .faults(USUAL.crashes(0))
             .bounds(8, 9, 1_000)
             .recovers(64),
         Scenario {
             calm: true,
-            ..one_clock(Scenario::cold("nothing goes wrong", 3))
+            ..with_one_clock(Scenario::cold("nothing goes wrong", 3))
         }
         .bounds(8, 6, 16)
         .recovers(256),
@@ -210,7 +209,7 @@ pub fn large() -> Vec<Scenario> {
             .faults(NONE.regroups(2))
             .bounds(3, 6, 11)
             .recovers(256),
-        with_data(one_clock(Scenario::formed("every trouble once", 3)))
+        with_data(with_one_clock(Scenario::formed("every trouble once", 3)))
             .faults(
                 NONE.lost(1)
                     .wants(1)
@@ -225,14 +224,14 @@ pub fn large() -> Vec<Scenario> {
     ]
 }
 
-fn one_clock(scenario: Scenario) -> Scenario {
+fn with_one_clock(scenario: Scenario) -> Scenario {
     Scenario {
         timing: ONE_CLOCK,
         ..scenario
     }
 }
 
-/// A token with more data than a narrow link takes.
+/// Gives the token more data than a narrow link carries.
 fn with_data(scenario: Scenario) -> Scenario {
     Scenario {
         data: 600,

@@ -1,12 +1,11 @@
-//! The sides of a segment that has fallen apart.
+//! The sides of a split segment.
 
 use crate::notation;
 
-/// The side that each node is on. Sides are counted in the order of their first nodes, so that
-/// equal partitions are equal lists.
+/// The side of each node. Sides are numbered in the order of their first nodes, so equal splits are equal lists.
 pub(crate) type Sides = Vec<u8>;
 
-/// All ways in which so many nodes can be parted; the first is one side.
+/// Returns all splits of `nodes` nodes; the first has one side.
 pub(crate) fn all(nodes: usize) -> Vec<Sides> {
     let mut all = vec![Sides::new()];
     for _ in 0..nodes {
@@ -19,7 +18,7 @@ pub(crate) fn all(nodes: usize) -> Vec<Sides> {
     all
 }
 
-/// `n1 n2 | n3`.
+/// Formats a split as in `n1 n2 | n3`.
 pub(crate) fn show(sides: &[u8]) -> String {
     let count = sides.iter().max().map_or(0, |last| last + 1);
     let members = (0..count).map(|side| {
@@ -36,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn three_nodes_can_be_parted_in_five_ways() {
+    fn three_nodes_have_five_splits() {
         let all = all(3);
         let shown: Vec<String> = all.iter().map(|sides| show(sides)).collect();
         assert_eq!(

@@ -1,4 +1,4 @@
-//! The whole ring: its nodes, what is under way between them, and what has been.
+//! The whole ring: its nodes, the frames under way, and the past tenures.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -20,36 +20,35 @@ use crate::sides::{self, Sides};
 
 /// A frame under way.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Flying {
-    /// The place of the node that it goes to.
+pub struct FlyingFrame {
+    /// The index of the receiver.
     pub to: usize,
-    /// The frame.
     pub bytes: Arc<[u8]>,
-    /// When it left.
+    /// The time at which it left.
     pub sent: Instant,
 }
 
 /// A state of the ring.
 #[derive(Clone)]
 pub struct Ring {
-    /// The nodes.
+    /// The nodes, by index.
     pub nodes: Vec<Arc<Node>>,
-    /// What is under way, in no order but that of sorting.
-    pub frames: Vec<Flying>,
-    /// The side of the segment that each node is on. What has left reaches its end all the same.
+    /// The frames under way, sorted.
+    pub frames: Vec<FlyingFrame>,
+    /// The side of each node. Frames under way still arrive.
     pub sides: Sides,
-    /// What may still go wrong.
+    /// The faults that may still happen.
     pub left: Faults,
-    /// The tenures so far, without those that are weaker than every node's last.
+    /// The past tenures, without those that are weaker than every node's last.
     pub tenures: Vec<Token>,
     /// The rule that the last step has broken.
     pub breach: Option<Breach>,
-    /// Which orders of events are possible.
+    /// The possible orders of events.
     pub timing: Timing,
 }
 
 impl Ring {
-    /// A ring of which no node runs.
+    /// Returns a ring in which no node runs.
     pub fn new(scenario: &Scenario, start: Start) -> Self {
         let node = |at| Arc::new(Node::new(scenario, at, start));
         Self {
@@ -63,13 +62,13 @@ impl Ring {
         }
     }
 
-    /// The furthest that any running node's clock has come.
+    /// Returns the latest clock of the running nodes.
     pub fn time(&self) -> Instant {
         let running = self.nodes.iter().filter(|node| node.running);
         running.map(|node| node.clock).max().unwrap_or(EPOCH)
     }
 
-    /// What time it is at a node to which something happens from outside.
+    /// Returns the time of a node for an event from outside.
     pub fn present(&self, at: usize) -> Instant {
         let own = self.nodes[at].clock;
         match self.timing {
@@ -78,34 +77,33 @@ impl Ring {
         }
     }
 
-    /// Lets a node have taken its turn and judges it among the others; returns what it has said, to
-    /// whom it goes.
-    pub fn take(&mut self, scenario: &Scenario, at: usize, outcome: &Outcome) -> Vec<Flying> {
+    /// Applies the outcome of a node's input and checks it against the others. Returns the sent frames.
+    pub fn apply(&mut self, scenario: &Scenario, at: usize, outcome: &Outcome) -> Vec<FlyingFrame> {
         let Outcome {
             node,
-            said,
+            sent,
             begun,
             breach,
         } = outcome;
-        let sent = match self.timing {
-            Timing::Free => EPOCH, // no matter: a frame takes as long as it likes
+        let left = match self.timing {
+            Timing::Free => EPOCH, // irrelevant, because a frame may take any time
             Timing::Bounded { .. } => node.clock,
         };
         self.nodes[at] = Arc::clone(node);
-        let again = begun.and_then(|token| self.note_tenure(at, token));
+        let repeated = begun.and_then(|token| self.note_tenure(at, token));
         self.breach = breach
             .clone()
-            .or_else(|| judge::between(scenario, &self.nodes, at))
-            .or_else(|| judge::quorums(self))
-            .or(again);
+            .or_else(|| judge::compare_nodes(scenario, &self.nodes, at))
+            .or_else(|| judge::find_two_quorums(self))
+            .or(repeated);
         let mut flying = Vec::new();
-        for (destination, bytes) in said {
-            self.address(at, (*destination, bytes), sent, &mut flying);
+        for (destination, bytes) in sent {
+            self.send(at, (*destination, bytes), left, &mut flying);
         }
         flying
     }
 
-    /// Notes a tenure, and forgets those that nobody can begin again without going back.
+    /// Records a tenure, and forgets those that no node could begin again without going back.
     fn note_tenure(&mut self, node: usize, token: Token) -> Option<Breach> {
         if self.tenures.contains(&token) {
             return Some(Breach::SecondTenure { node, token });
@@ -124,13 +122,13 @@ impl Ring {
         None
     }
 
-    /// Puts a frame on its way to every node that hears it now.
-    fn address(
+    /// Addresses a frame to every node that can receive it now.
+    fn send(
         &self,
         from: usize,
         (destination, bytes): (MacAddr, &Arc<[u8]>),
         sent: Instant,
-        flying: &mut Vec<Flying>,
+        flying: &mut Vec<FlyingFrame>,
     ) {
         for (to, node) in self.nodes.iter().enumerate() {
             let meant = destination == MacAddr::BROADCAST || destination == notation::mac(to);
@@ -140,27 +138,27 @@ impl Ring {
             let lost = lost
                 || destination == MacAddr::BROADCAST && node.trouble == Some(Trouble::Broadcasts);
             let reached = self.sides[to] == self.sides[from] && !lost;
-            if to != from && meant && reached && node.hears() {
+            if to != from && meant && reached && node.can_receive() {
                 let bytes = Arc::clone(bytes);
-                flying.push(Flying { to, bytes, sent });
+                flying.push(FlyingFrame { to, bytes, sent });
             }
         }
     }
 
-    /// The strongest progress that any node has stored.
+    /// Returns the largest progress that a node has stored.
     pub fn progress(&self) -> u64 {
         let known = self.nodes.iter().filter_map(|node| node.durable.known);
         known.map(|token| token.progress).max().unwrap_or(0)
     }
 
-    /// How old things are, where that is part of the state.
+    /// Returns the ages that are part of the state.
     fn ages(&self) -> Vec<Duration> {
         let Timing::Bounded { delay, .. } = self.timing else {
             return Vec::new();
         };
         let time = self.time();
         let beyond = delay + Duration::from_nanos(1);
-        // A node that does not run starts at the present, wherever its clock was left.
+        // A stopped node starts at the current time, whatever its clock was.
         let running = self.nodes.iter().filter(|node| node.running);
         let nodes = running.map(|node| time.since(node.clock));
         let frames = self.frames.iter();
@@ -203,7 +201,7 @@ impl PartialEq for Ring {
 }
 
 impl fmt::Debug for Ring {
-    /// `n1 OWNER 3-n1-1, n2 WAITER, 2 frames under way`.
+    /// Formats a ring as in `n1 OWNER 3-n1-1, n2 WAITER, 2 frames under way`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, node) in self.nodes.iter().enumerate() {
             let name = notation::name(notation::mac(at));

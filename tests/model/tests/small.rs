@@ -1,10 +1,10 @@
 #![forbid(unsafe_code)]
-//! The machines that ship, in every order of events of the small scenarios.
-//! `cargo test -p ring-model -- --nocapture` prints the states and bounds.
+//! Explores the real state machines in every order of events of the small scenarios. `cargo test -p ring-model --
+//! --nocapture` prints the states and bounds.
 
 use ring_model::{Report, explore_shipping, findings, ftn, small};
 
-/// What the exploration of one of the small scenarios came to; it has to be as large as is claimed.
+/// Checks the report of a small scenario, which must have at least `at_least` states.
 fn holds(test: &'static str, report: &Report, at_least: usize) {
     let mut findings = findings!(test);
     findings.note(report);
@@ -25,7 +25,7 @@ fn group(name: &str) -> Report {
     ftn::explore(&scenario.expect("a small scenario"), 1)
 }
 
-/// A test for each scenario, and the list of them. `$path` is that of the tests.
+/// Declares a test for each scenario, and their list. `$path` is the path of the tests.
 macro_rules! scenarios {
     ($explore:ident, $path:literal: $($test:ident($name:literal, $at_least:literal);)*) => {
         $(
@@ -70,7 +70,6 @@ fn every_small_scenario_has_its_test() {
     findings.keep().expect("findings kept");
 }
 
-/// Of the token service.
 mod token_service {
     use super::{findings, ftn, group, holds};
 

@@ -1,12 +1,11 @@
 #![forbid(unsafe_code)]
-//! States that count as one are one: whatever way and whatever time they were reached at, the same
-//! may happen next, and it leads to the same.
+//! Equal states have equal futures, whichever events and times led to them.
 
 use std::collections::VecDeque;
 use std::collections::hash_map::{DefaultHasher, Entry, HashMap};
 use std::hash::{Hash, Hasher};
 
-use ring_model::{Exploration, Faults, Ring, Scenario};
+use ring_model::{Faults, Ring, Scenario, exploration};
 use ring_proto::lab2::Lab2;
 use stateright::Model;
 
@@ -16,10 +15,10 @@ fn fingerprint(ring: &Ring) -> u64 {
     hasher.finish()
 }
 
-/// Goes through a scenario breadth first and compares what follows from any two ways to a state;
-/// returns how many pairs there were, and how many of them at different times.
+/// Explores a scenario breadth first, and compares the successors of equal states. Returns the number of compared
+/// pairs, and of those with different times.
 fn compare(scenario: Scenario, pairs: usize) -> (usize, usize) {
-    let model = Exploration::of::<Lab2>(scenario);
+    let model = exploration::<Lab2>(scenario);
     let mut seen: HashMap<u64, Ring> = HashMap::new();
     let mut queue: VecDeque<_> = model.init_states().into();
     let (mut compared, mut shifted) = (0, 0);

@@ -1,88 +1,88 @@
-//! Carries a schedule's actions out.
+//! Applies the faults and actions of a schedule.
 
 use ring_proto::andrews::Command;
 
-use super::circle::World;
-use super::node::Told;
-use super::plan::{Fault, WorldFault};
+use super::node::HostInput;
+use super::schedule::{Fault, SystemFault};
 use super::settings::FaultKind;
+use super::system::World;
 
 impl World {
-    /// An action is due.
-    pub fn act(&mut self, fault: &Fault) {
+    /// Applies an action of the schedule.
+    pub(super) fn act(&mut self, fault: &Fault) {
         let now = self.now;
         self.system.trace.note(now, || format!("{fault:?}"));
-        let Some(fault) = self.act_on_any(fault) else {
+        let Some(fault) = self.apply_fault(fault) else {
             return;
         };
         match *fault {
-            WorldFault::End { node } if self.nodes[node].driver.is_some() => {
-                self.die(node);
-                self.system.met(FaultKind::Crash);
+            SystemFault::End { node } if self.nodes[node].driver.is_some() => {
+                self.kill_process(node);
+                self.system.count_fault(FaultKind::Crash);
             }
-            WorldFault::Power { node } if self.nodes[node].driver.is_some() => {
+            SystemFault::Power { node } if self.nodes[node].driver.is_some() => {
                 self.lose_power(node);
-                self.bury(node);
-                self.system.met(FaultKind::Power);
+                self.clean_up(node);
+                self.system.count_fault(FaultKind::Power);
             }
-            WorldFault::Start { node, drop } if self.nodes[node].driver.is_none() => {
+            SystemFault::Start { node, drop } if self.nodes[node].driver.is_none() => {
                 self.start(node, drop);
                 if drop {
-                    self.system.met(FaultKind::Empty);
+                    self.system.count_fault(FaultKind::Empty);
                 }
             }
-            WorldFault::Pause { node } => self.pause(node),
-            WorldFault::Resume { node } => self.go_on_again(node),
-            WorldFault::List { node, lacks } => {
+            SystemFault::Pause { node } => self.pause(node),
+            SystemFault::Resume { node } => self.resume_late(node),
+            SystemFault::List { node, lacks } => {
                 if lacks.is_some() {
-                    self.system.met(FaultKind::List);
+                    self.system.count_fault(FaultKind::List);
                 }
                 self.set_list(node, lacks);
             }
-            WorldFault::Leave { node } if self.nodes[node].is_running() => {
+            SystemFault::Leave { node } if self.nodes[node].is_running() => {
                 self.nodes[node].own.process.is_leaving = true;
-                self.tell(node, Told::Asked(Command::ShutDown));
-                self.system.met(FaultKind::Leave);
+                self.give_input(node, HostInput::Command(Command::ShutDown));
+                self.system.count_fault(FaultKind::Leave);
             }
-            WorldFault::Link { node, up } if self.nodes[node].driver.is_some() => {
+            SystemFault::Link { node, up } if self.nodes[node].driver.is_some() => {
                 let now = self.now;
                 let own = &mut self.nodes[node].own;
                 own.process.alone_since = (!up).then_some(own.process.alone_since.unwrap_or(now));
                 self.nodes[node].unplugged = !up;
-                self.system.met(FaultKind::Link);
+                self.system.count_fault(FaultKind::Link);
             }
-            WorldFault::Database { node, mood } => self.nodes[node].own.mood = mood,
-            WorldFault::Databases { mood } => {
+            SystemFault::Database { node, behavior } => self.nodes[node].own.behavior = behavior,
+            SystemFault::Databases { behavior } => {
                 for node in &mut self.nodes {
-                    node.own.mood = mood;
+                    node.own.behavior = behavior;
                 }
             }
-            WorldFault::Stranger { node, count } => {
-                self.system.met(FaultKind::Stranger);
+            SystemFault::Stranger { node, count } => {
+                self.system.count_fault(FaultKind::Stranger);
                 for _ in 0..count {
-                    self.say_something_strange(node);
-                    self.connect_strangely(node);
+                    self.send_strange_datagram(node);
+                    self.connect_stranger(node);
                 }
             }
-            WorldFault::Flood { node, count } => {
-                self.system.met(FaultKind::Flood);
+            SystemFault::Flood { node, count } => {
+                self.system.count_fault(FaultKind::Flood);
                 for _ in 0..count {
-                    self.connect_idly(node);
+                    self.connect_idle_stranger(node);
                 }
             }
-            WorldFault::Forge { node, count } => {
-                self.system.met(FaultKind::Forge);
+            SystemFault::Forge { node, count } => {
+                self.system.count_fault(FaultKind::Forge);
                 for _ in 0..count {
-                    self.forge(node);
+                    self.send_forged_message(node);
                 }
             }
-            WorldFault::Post { node, count } => {
-                self.system.met(FaultKind::Post);
-                self.ask_often(node, count);
+            SystemFault::Post { node, count } => {
+                self.system.count_fault(FaultKind::Post);
+                self.ask_many(node, count);
             }
-            WorldFault::Listen { node, listens } => {
-                self.tell(node, Told::Asked(Command::Listeners(listens)));
-                self.system.met(FaultKind::Listen);
+            SystemFault::Listen { node, listens } => {
+                self.give_input(node, HostInput::Command(Command::Listeners(listens)));
+                self.system.count_fault(FaultKind::Listen);
             }
             _ => {}
         }

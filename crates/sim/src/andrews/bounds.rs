@@ -1,40 +1,39 @@
-//! How long what must happen in the end may take (`docs/board.md`, section 12).
+//! The time limits of the recovery (`docs/board.md`, section 12).
 
 use std::time::Duration;
 
-use super::plan::Schedule;
-use super::service::PATIENCE;
+use super::database::SESSION_TIMEOUT_FACTOR;
+use super::schedule::Schedule;
 
-/// The bounds of a run.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds {
-    /// What was on its way when the faults ended, to nodes and from the database, is there.
+    /// The time until everything that was on its way to nodes and from the database has arrived.
     pub calm: Duration,
     /// R.
     pub silence: Duration,
     /// S.
     pub ring: Duration,
-    /// The largest is coordinator.
+    /// The time until the largest node is coordinator.
     pub led: Duration,
-    /// One token.
+    /// The time until there is one token.
     pub token: Duration,
-    /// A round in which nothing is done.
+    /// The duration of a rotation without work.
     pub round: Duration,
-    /// The token goes on after a crash.
+    /// The time until the token goes on after a crash.
     pub goes_on: Duration,
 }
 
 impl Bounds {
-    /// Those of a schedule with so many nodes that live.
+    /// Returns the bounds of a schedule with `live` live nodes.
     pub(super) fn of(schedule: &Schedule, live: usize) -> Self {
         let options = schedule.options(0);
         let count = u32::try_from(live).unwrap_or(u32::MAX);
         let all = u32::try_from(schedule.ids.len()).unwrap_or(u32::MAX);
         let (least, more) = schedule.latency_us;
         let latency = Duration::from_micros(least + more);
-        let patience = u32::try_from(PATIENCE).unwrap_or(u32::MAX);
+        let patience = u32::try_from(SESSION_TIMEOUT_FACTOR).unwrap_or(u32::MAX);
         let silence = options.silence(schedule.ids.len());
-        // What a claim, a removal or an insertion waits for: looks and writes, one after the other.
+        // A claim, a removal or an insertion waits for reads and writes, one after the other.
         let ring = 3 * silence
             + all * (options.connect_timeout + options.ack_timeout)
             + options.alone_timeout

@@ -1,71 +1,66 @@
-//! Clients: what they ask nodes for, what they are answered, and what is in the table then (`docs/board.md`, sections 10
-//! and 12).
+//! The clients: their requests, the answers, and the resulting posts (`docs/board.md`, sections 10 and 12).
 
 use ring_proto::andrews::{Answer, Command, Request};
 
-use super::circle::{Due, World};
-use super::node::Told;
+use super::node::HostInput;
 use super::outcome::{Excuse, Rule};
+use super::system::{AndrewsEvent, World};
 
 const MS: u64 = 1_000_000;
-/// As many requests as a node lets wait.
-const CROWD: usize = 256;
+/// The number of requests that a node lets wait.
+const WAITING_REQUESTS_MAX: usize = 256;
 
-/// All requests that there were, by their numbers.
+/// All requests, by their numbers.
 #[derive(Debug, Default)]
-pub struct Clients {
-    asked: Vec<Asked>,
+pub(super) struct Clients {
+    asked: Vec<ClientRequest>,
 }
 
-/// One request.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked {
-    /// Whom, and in which of its lives.
-    pub node: usize,
-    pub life: u32,
+pub(super) struct ClientRequest {
+    pub(super) node: usize,
+    pub(super) life: u32,
     is_post: bool,
-    /// Of requests with one key one is written.
+    /// The key, if any. Of the requests with one key, one is written.
     key: Option<u64>,
-    /// When, in nanoseconds.
-    pub at: u64,
-    pub answer: Option<Answer>,
+    /// The time, in nanoseconds.
+    pub(super) at: u64,
+    pub(super) answer: Option<Answer>,
 }
 
 impl Clients {
-    /// The key of the post that a request is for.
-    pub fn key(&self, request: u64) -> Option<u64> {
+    pub(super) fn key(&self, request: u64) -> Option<u64> {
         self.get(request)?.key
     }
 
-    pub fn get(&self, request: u64) -> Option<&Asked> {
+    pub(super) fn get(&self, request: u64) -> Option<&ClientRequest> {
         self.asked.get(usize::try_from(request).ok()?)
     }
 
-    /// The requests that have no answer.
-    pub fn open(&self) -> impl Iterator<Item = (u64, &Asked)> {
+    /// Returns the requests without an answer.
+    pub(super) fn open(&self) -> impl Iterator<Item = (u64, &ClientRequest)> {
         let asked = (0..).zip(&self.asked);
         asked.filter(|(_, asked)| asked.answer.is_none())
     }
 
-    /// How many requests there were.
-    pub fn count(&self) -> usize {
+    pub(super) fn count(&self) -> usize {
         self.asked.len()
     }
 
-    /// Whether all from the one of this number on were done.
-    pub fn are_done(&self, first: usize) -> bool {
+    /// Whether all requests from `first` on are done.
+    pub(super) fn are_done(&self, first: usize) -> bool {
         let mut asked = self.asked.iter().skip(first);
         asked.all(|it| matches!(it.answer, Some(Answer::Done { .. })))
     }
 
-    fn all(&self) -> impl Iterator<Item = (u64, &Asked)> {
+    fn all(&self) -> impl Iterator<Item = (u64, &ClientRequest)> {
         (0..).zip(&self.asked)
     }
 }
 
 impl World {
-    /// A client asks a node; with the key of an earlier request if it asks again.
-    pub fn ask(&mut self, at: usize, is_post: bool, again: Option<u64>) {
+    /// Sends a client's request to a node. A repeated request has the key of the first.
+    pub(super) fn ask(&mut self, at: usize, is_post: bool, again: Option<u64>) {
         if self.nodes[at].driver.is_none() {
             return;
         }
@@ -73,8 +68,9 @@ impl World {
         let node = &mut self.nodes[at];
         let asked = &mut self.system.clients.asked;
         let id = asked.len() as u64;
+        // Only some posts have a key, because it is optional in the protocol.
         let key = again.or_else(|| has_key.then_some(id));
-        asked.push(Asked {
+        asked.push(ClientRequest {
             node: at,
             life: node.life,
             is_post,
@@ -84,24 +80,24 @@ impl World {
         });
         node.own.process.asked += 1;
         let request = Request { id, is_post };
-        self.tell(at, Told::Asked(Command::Request(request)));
+        self.give_input(at, HostInput::Command(Command::Request(request)));
     }
 
-    /// Many ask a node, some for what has been posted.
-    pub fn ask_often(&mut self, at: usize, count: u16) {
+    /// Sends many requests to a node; some only read.
+    pub(super) fn ask_many(&mut self, at: usize, count: u16) {
         for _ in 0..count {
             let is_post = !self.rng.chance(250);
             self.ask(at, is_post, None);
         }
     }
 
-    /// A node has answered a request.
-    pub fn answered(&mut self, at: usize, request: u64, answer: Answer) {
+    /// Handles a node's answer to a request.
+    pub(super) fn on_answer(&mut self, at: usize, request: u64, answer: Answer) {
         let now = self.now;
         let place = usize::try_from(request).unwrap_or(usize::MAX);
         let Some(asked) = self.system.clients.asked.get_mut(place) else {
-            let what = format!("it answers {request}, which nobody has asked for");
-            return self.broken_at(at, Rule::Answered, what);
+            let what = format!("it answers {request}, which is not a request");
+            return self.report_at(at, Rule::Answered, what);
         };
         let before = asked.answer.replace(answer);
         let asked = *asked;
@@ -112,7 +108,7 @@ impl World {
         let (is_leaving, troubled_at) = (own.process.is_leaving, own.process.troubled_at);
         if before.is_some() || asked.node != at || asked.life != life {
             let what = format!("{request} is answered twice: {before:?}, {answer:?}");
-            return self.broken_at(at, Rule::Answered, what);
+            return self.report_at(at, Rule::Answered, what);
         }
         let counters = &mut self.system.stats.counters;
         *match answer {
@@ -122,30 +118,30 @@ impl World {
             Answer::Unknown => &mut counters.answers_unknown,
             Answer::Crowded => &mut counters.answers_crowded,
         } += 1;
-        // A turn ends when it has taken its time.
+        // An answer of a slow node comes at the end of its loop iteration.
         let waited_for = (now + self.nodes[at].slow).saturating_sub(asked.at);
         let is_allowed = match answer {
             Answer::Done { .. } => true,
             // Clocks may run a little fast.
             Answer::Token => is_leaving || waited_for >= self.system.request_timeout / 100 * 98,
             Answer::Database | Answer::Unknown => troubled_at.is_some_and(|it| it >= asked.at),
-            Answer::Crowded => waited > CROWD,
+            Answer::Crowded => waited > WAITING_REQUESTS_MAX,
         };
         if !is_allowed {
             let what = format!("{request} is answered {answer:?} without a reason");
-            return self.broken_at(at, Rule::Answered, what);
+            return self.report_at(at, Rule::Answered, what);
         }
         match answer {
-            Answer::Done { sequence } => self.look_at_done(at, request, sequence),
+            Answer::Done { sequence } => self.check_posted(at, request, sequence),
             Answer::Unknown => {
-                self.system.found.excuse(Excuse::Unknown);
+                self.system.findings.excuse(Excuse::Unknown);
                 self.ask_again(request);
             }
             _ => {}
         }
     }
 
-    fn look_at_done(&mut self, at: usize, request: u64, sequence: u64) {
+    fn check_posted(&mut self, at: usize, request: u64, sequence: u64) {
         let is_post = self
             .system
             .clients
@@ -157,34 +153,34 @@ impl World {
             .count(request, self.system.clients.key(request));
         if is_post && found != 1 {
             let what = format!("{request}, acknowledged under {sequence}, is there {found} times");
-            self.broken_at(at, Rule::Acknowledged, what);
+            self.report_at(at, Rule::Acknowledged, what);
         }
     }
 
-    /// Who does not know whether a post was written asks another node with the same key.
+    /// Repeats a request with an unknown result at another node, with the same key.
     fn ask_again(&mut self, request: u64) {
         if let Some(key) = self.system.clients.key(request)
             && self.rng.chance(700)
         {
             let node = self.rng.index(self.len());
             let due = self.now + self.rng.between(MS, 200 * MS);
-            self.later(due, Due::Again { node, key });
+            self.later(due, AndrewsEvent::AskAgain { node, key });
         }
     }
 
-    /// A process is dead: its clients know nothing of what they have asked for.
-    pub fn forsake_clients(&mut self, at: usize) {
+    /// Counts the open requests of a dead process, whose clients get no answer.
+    pub(super) fn excuse_open_requests(&mut self, at: usize) {
         let life = self.nodes[at].life;
         let open = self.system.clients.open();
         let theirs = open.filter(|(_, it)| it.node == at && it.life == life);
         let count = theirs.count();
         for _ in 0..count {
-            self.system.found.excuse(Excuse::Died);
+            self.system.findings.excuse(Excuse::Died);
         }
     }
 
-    /// What clients were told is what is in the table.
-    pub fn look_at_clients(&mut self) {
+    /// Checks the posts in the table against the answers.
+    pub(super) fn check_clients(&mut self) {
         let mut wrong = Vec::new();
         for (request, asked) in self.system.clients.all().filter(|(_, it)| it.is_post) {
             let own = self.system.tables.count(request, None);
@@ -201,7 +197,7 @@ impl World {
             }
         }
         for (at, what) in wrong {
-            self.broken_at(at, Rule::Acknowledged, what);
+            self.report_at(at, Rule::Acknowledged, what);
         }
     }
 }

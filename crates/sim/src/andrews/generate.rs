@@ -1,15 +1,18 @@
-//! Makes a run's schedule from its seed.
+//! Generates a run's schedule from its seed.
 
 use ring_proto::time::nanos;
 
-use super::plan::{Fault, Given, MAX_NODES, MAX_RATE, Mood, Schedule, Way, WorldFault};
+use super::schedule::{
+    DatabaseBehavior, ElectionMethod, Fault, MAX_NODES, MAX_RATE, NodeOptions, Schedule,
+    SystemFault,
+};
 use super::settings::{FaultKind, Settings};
 use crate::kernel::faults::StreamFault;
-use crate::kernel::generate::{self, Choices, Draws, MS};
+use crate::kernel::generate::{self, Choices, GeneratorOptions, MS};
 use crate::kernel::rng::{Rng, Stream};
 
 impl Schedule {
-    /// The run that follows from the settings.
+    /// Generates the schedule of these settings.
     pub fn of(settings: &Settings) -> Self {
         let mut rng = Rng::new(settings.seed, Stream::Plan);
         let nodes = settings
@@ -18,50 +21,54 @@ impl Schedule {
         let nodes = nodes.clamp(1, MAX_NODES);
         let latency_us = rng.pick(&[(50, 100), (200, 800), (1_000, 4_000)]);
         let options = options(&mut rng);
-        let ways = [Way::Ring, Way::ChangRoberts, Way::Bully];
-        let way = rng.pick(&ways);
-        let mut draw = Draw {
+        let methods = [
+            ElectionMethod::Ring,
+            ElectionMethod::ChangRoberts,
+            ElectionMethod::Bully,
+        ];
+        let method = rng.pick(&methods);
+        let mut generator = Generator {
             nodes,
             time: nanos(settings.time) / MS,
             span: 8 * options.ack_us,
             actions: Vec::new(),
             rng,
-            own: options.clone(),
+            options: options.clone(),
         };
         let kinds: Vec<_> = settings.faults.iter().collect();
         for &kind in &kinds {
-            // A run with a third of all kinds finds what a run with all of them drowns.
-            let share = if is_life(kind) { 800 } else { 300 };
-            if kinds.len() < 4 || draw.rng.chance(share) {
-                draw.episodes(kind);
+            // With a third of the kinds, effects show that all kinds together would hide.
+            let share = if is_normal_use(kind) { 800 } else { 300 };
+            if kinds.len() < 4 || generator.rng.chance(share) {
+                generator.add_episodes(kind);
             }
         }
-        draw.actions.sort_by_key(|action| action.at_us);
+        generator.actions.sort_by_key(|action| action.at_us);
         let dies = kinds.contains(&FaultKind::Crash) || kinds.contains(&FaultKind::Power);
-        let stay_dead = draw.stay_dead(dies);
-        let elections = if draw.rng.chance(700) {
-            vec![way]
+        let stay_dead = generator.draw_stay_dead(dies);
+        let elections = if generator.rng.chance(700) {
+            vec![method]
         } else {
-            ways.to_vec()
+            methods.to_vec()
         };
         Self {
             about: String::new(),
             seed: settings.seed,
-            ids: draw.ids(),
-            time_us: draw.time,
+            ids: generator.draw_ids(),
+            time_us: generator.time,
             options,
             elections,
             latency_us,
             stay_dead,
-            actions: draw.actions,
+            actions: generator.actions,
         }
     }
 }
 
-/// Times in the proportions of the defaults, five times as quick, or quicker in part.
-fn options(rng: &mut Rng) -> Given {
+/// Draws times in the proportions of the defaults, but at least five times as fast.
+fn options(rng: &mut Rng) -> NodeOptions {
     let ack = rng.pick(&[60, 100, 100, 200]) * MS;
-    Given {
+    NodeOptions {
         hold_us: rng.pick(&[2, 10, 10, 20]) * MS,
         ack_us: ack,
         token_us: rng.pick(&[5, 10, 10]) * ack,
@@ -75,14 +82,14 @@ fn options(rng: &mut Rng) -> Given {
     }
 }
 
-/// Whether it is no fault, but belongs to the life of a ring.
-const fn is_life(kind: FaultKind) -> bool {
+/// Whether a kind is not a fault, but part of normal use.
+const fn is_normal_use(kind: FaultKind) -> bool {
     matches!(kind, FaultKind::Post | FaultKind::Listen)
 }
 
-type Draw = generate::Draw<Given>;
+type Generator = generate::Generator<NodeOptions>;
 
-impl Draws for Given {
+impl GeneratorOptions for NodeOptions {
     type Fault = Fault;
 
     const CHOICES: Choices = Choices {
@@ -97,9 +104,9 @@ impl Draws for Given {
     };
 }
 
-impl Draw {
-    /// Distinct ids, in no order.
-    fn ids(&mut self) -> Vec<u32> {
+impl Generator {
+    /// Draws distinct ids in random order.
+    fn draw_ids(&mut self) -> Vec<u32> {
         let mut ids: Vec<u32> = (1..).take(self.nodes).collect();
         for at in (1..ids.len()).rev() {
             let other = self.rng.index(at + 1);
@@ -108,23 +115,23 @@ impl Draw {
         ids
     }
 
-    /// All that happens of a kind.
-    fn episodes(&mut self, kind: FaultKind) {
+    /// Adds all episodes of one kind.
+    fn add_episodes(&mut self, kind: FaultKind) {
         let pause = match kind {
             FaultKind::Post => self.span / 8,
             FaultKind::Pause | FaultKind::Crash | FaultKind::Reset | FaultKind::Listen => {
                 self.span / 2
             }
-            // Few datagrams are sent.
+            // Datagrams are rare, so few would be refused.
             FaultKind::Refuse => self.span / 4,
             FaultKind::Empty | FaultKind::List => 3 * self.span,
             _ => self.span,
         };
-        self.repeat(pause, |draw, at| draw.episode(at, kind));
+        self.repeat(pause, |generator, at| generator.add_kind(at, kind));
     }
 
-    fn episode(&mut self, at: u64, kind: FaultKind) {
-        if self.common_episode(at, kind) {
+    fn add_kind(&mut self, at: u64, kind: FaultKind) {
+        if self.add_common_episode(at, kind) {
             return;
         }
         match kind {
@@ -133,18 +140,18 @@ impl Draw {
             | FaultKind::Unknown
             | FaultKind::ReadOnly
             | FaultKind::Twice => {
-                self.database(at, kind);
+                self.add_database_fault(at, kind);
             }
             FaultKind::Reset
             | FaultKind::Half
             | FaultKind::Stall
             | FaultKind::Dribble
-            | FaultKind::Unanswered => self.connections(at, kind),
-            _ => self.node_episode(at, kind),
+            | FaultKind::Unanswered => self.add_connection_fault(at, kind),
+            _ => self.add_node_fault(at, kind),
         }
     }
 
-    fn connections(&mut self, at: u64, kind: FaultKind) {
+    fn add_connection_fault(&mut self, at: u64, kind: FaultKind) {
         let rate = self.rng.pick(&[50, 300, 900]);
         let with = |rate| match kind {
             FaultKind::Half => StreamFault::Half { rate },
@@ -160,69 +167,71 @@ impl Draw {
         } else {
             with(rate)
         };
-        self.streams(at, fault);
+        self.add_stream_fault(at, fault);
     }
 
-    /// The database treats one node, or all, otherwise.
-    fn database(&mut self, at: u64, kind: FaultKind) {
-        let mood = match kind {
-            FaultKind::Late => Mood::Late,
-            FaultKind::Gone => Mood::Gone,
-            FaultKind::ReadOnly => Mood::ReadOnly,
-            FaultKind::Unknown => self.rng.pick(&[Mood::Unknown, Mood::Silent]),
-            _ => Mood::Twice,
+    /// Changes the behavior of the database for one node or for all.
+    fn add_database_fault(&mut self, at: u64, kind: FaultKind) {
+        let behavior = match kind {
+            FaultKind::Late => DatabaseBehavior::Late,
+            FaultKind::Gone => DatabaseBehavior::Gone,
+            FaultKind::ReadOnly => DatabaseBehavior::ReadOnly,
+            FaultKind::Unknown => self
+                .rng
+                .pick(&[DatabaseBehavior::Unknown, DatabaseBehavior::Silent]),
+            _ => DatabaseBehavior::Twice,
         };
         let fault = if self.rng.chance(400) {
-            WorldFault::Databases { mood }
+            SystemFault::Databases { behavior }
         } else {
-            let node = self.node();
-            WorldFault::Database { node, mood }
+            let node = self.draw_node();
+            SystemFault::Database { node, behavior }
         };
-        self.span(at, fault);
+        self.add_episode(at, fault);
     }
 
-    fn node_episode(&mut self, at: u64, kind: FaultKind) {
-        let node = self.node();
+    fn add_node_fault(&mut self, at: u64, kind: FaultKind) {
+        let node = self.draw_node();
         match kind {
-            FaultKind::Pause => self.pause(at, node),
-            FaultKind::Crash => self.crash(at, |node| WorldFault::End { node }),
-            FaultKind::Power => self.span(at, WorldFault::Power { node }),
-            FaultKind::Leave => self.span(at, WorldFault::Leave { node }),
-            FaultKind::Empty => self.empty(at, node),
-            FaultKind::List => self.lists(at, node),
+            FaultKind::Pause => self.add_pause(at, node),
+            FaultKind::Crash => self.add_crash(at, |node| SystemFault::End { node }),
+            FaultKind::Power => self.add_episode(at, SystemFault::Power { node }),
+            FaultKind::Leave => self.add_episode(at, SystemFault::Leave { node }),
+            FaultKind::Empty => self.add_drop(at, node),
+            FaultKind::List => self.add_incomplete_lists(at, node),
             FaultKind::Link => {
-                // Often longer than alone-timeout.
+                // The downtime is often longer than alone-timeout.
                 let lasts = self.rng.between(5 * MS, 4 * self.span);
-                self.once(at, WorldFault::Link { node, up: false });
-                self.once(at + lasts, WorldFault::Link { node, up: true });
+                self.add_fault(at, SystemFault::Link { node, up: false });
+                self.add_fault(at + lasts, SystemFault::Link { node, up: true });
             }
             FaultKind::Stranger => {
                 let count = self.rng.pick(&[1, 5, 20]);
-                self.once(at, WorldFault::Stranger { node, count });
+                self.add_fault(at, SystemFault::Stranger { node, count });
             }
             FaultKind::Flood => {
                 let count = self.rng.pick(&[20, 200]);
-                self.once(at, WorldFault::Flood { node, count });
+                self.add_fault(at, SystemFault::Flood { node, count });
             }
             FaultKind::Forge => {
                 let count = self.rng.pick(&[1, 3, 10]);
-                self.once(at, WorldFault::Forge { node, count });
+                self.add_fault(at, SystemFault::Forge { node, count });
             }
             FaultKind::Post => {
                 let count = self.rng.pick(&[1, 1, 2, 5, 20, 90, 300]);
-                self.once(at, WorldFault::Post { node, count });
+                self.add_fault(at, SystemFault::Post { node, count });
             }
             FaultKind::Listen => {
                 let listens = self.rng.chance(600);
-                self.once(at, WorldFault::Listen { node, listens });
+                self.add_fault(at, SystemFault::Listen { node, listens });
             }
             _ => {}
         }
     }
 
-    /// One of the others lacks a node in its list for a while, or all of them do.
-    fn lists(&mut self, at: u64, node: usize) {
-        let only = self.rng.chance(500).then(|| self.node());
+    /// Removes a node from the list of one other node, or of all others, for a while.
+    fn add_incomplete_lists(&mut self, at: u64, node: usize) {
+        let only = self.rng.chance(500).then(|| self.draw_node());
         let others = (0..self.nodes).filter(|&other| other != node);
         let others: Vec<_> = others
             .filter(|&it| only.is_none_or(|only| only == it))
@@ -230,39 +239,39 @@ impl Draw {
         let lasts = self.rng.between(self.span / 4, 2 * self.span);
         for other in others {
             let lacks = Some(node);
-            self.once(at, WorldFault::List { node: other, lacks });
+            self.add_fault(at, SystemFault::List { node: other, lacks });
             let lacks = None;
-            self.once(at + lasts, WorldFault::List { node: other, lacks });
+            self.add_fault(at + lasts, SystemFault::List { node: other, lacks });
         }
     }
 
-    /// One node is started with `--drop`, or two of them nearly at once, the second of which may not live long.
-    fn empty(&mut self, at: u64, node: usize) {
-        self.once(at, WorldFault::End { node });
-        self.once(at + MS, WorldFault::Start { node, drop: true });
+    /// Starts one node with `--drop`, or two of them at nearly the same time. The second may soon die.
+    fn add_drop(&mut self, at: u64, node: usize) {
+        self.add_fault(at, SystemFault::End { node });
+        self.add_fault(at + MS, SystemFault::Start { node, drop: true });
         if self.rng.chance(400) {
-            let node = self.node();
+            let node = self.draw_node();
             let next = at + self.rng.between(MS, 20 * MS);
-            self.once(next, WorldFault::End { node });
-            self.once(next + MS, WorldFault::Start { node, drop: true });
+            self.add_fault(next, SystemFault::End { node });
+            self.add_fault(next + MS, SystemFault::Start { node, drop: true });
             if self.rng.chance(500) {
                 let lives = self.rng.between(MS, 10 * MS);
-                self.once(next + lives, WorldFault::End { node });
-                self.once(next + lives + MS, WorldFault::Start { node, drop: false });
+                self.add_fault(next + lives, SystemFault::End { node });
+                self.add_fault(next + lives + MS, SystemFault::Start { node, drop: false });
             }
         }
     }
 
-    /// A process stands still: for about as long as what others wait for.
-    fn pause(&mut self, at: u64, node: usize) {
-        let Given {
+    /// Stalls a process for about as long as one of the protocol's timeouts.
+    fn add_pause(&mut self, at: u64, node: usize) {
+        let NodeOptions {
             hold_us,
             ack_us,
             token_us,
             database_us,
             alone_us,
             ..
-        } = self.own;
+        } = self.options;
         let about = [
             hold_us,
             ack_us,
@@ -273,6 +282,6 @@ impl Draw {
             2 * token_us,
             alone_us,
         ];
-        self.stall(at, &about, WorldFault::Pause { node });
+        self.add_stall(at, &about, SystemFault::Pause { node });
     }
 }

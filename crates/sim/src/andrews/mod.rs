@@ -1,32 +1,32 @@
-//! The coordinated ring in a simulated world: its nodes, on datagrams and connections, and the database that they share.
+//! Simulations of the coordinated ring: its nodes, with datagrams and connections, and their database.
 //!
-//! [`run`] is a whole run: faults first, then the recovery from them. The nodes run the machine that ships, pumped by
-//! the [`Driver`](ring_runtime::driver::Driver) of the programs, turn by turn. The database is a service: its transactions keep
-//! the rules of `docs/board.md`, section 7, and what is told of them comes late, never, twice or without an outcome. What is
-//! checked after every event, and what must be so in the end, are the promises of section 12.
+//! [`run`] makes a whole run: first the faults, then the recovery. The nodes run their real state machine in the
+//! [`Driver`](ring_runtime::driver::Driver) of the daemon. The database is a model: its transactions keep the rules
+//! of `docs/board.md`, section 7. Its answers may be late, missing, repeated or unknown. The checks are the
+//! promises of section 12.
 
 mod apply;
 mod bounds;
-mod circle;
 mod clients;
+mod database;
+mod events;
 mod generate;
-mod judge;
 mod node;
+mod node_checks;
 mod notation;
 mod outcome;
-mod plan;
 mod recovery;
 mod run;
-mod service;
+mod schedule;
 mod settings;
 mod stranger;
+mod system;
 mod tables;
-mod told;
 mod world;
 
 pub use outcome::{Excuse, Outcome, Rule, Stats, Violation};
-pub use plan::{Action, Fault, MAX_NODES, Schedule};
 pub use run::run;
+pub use schedule::{Action, Fault, MAX_NODES, Schedule};
 pub use settings::{FaultKind, Faults, Settings};
 
 pub use super::kernel::run::replay;

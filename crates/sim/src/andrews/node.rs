@@ -1,4 +1,4 @@
-//! What is kept of one node.
+//! The coordinated ring's data of each node.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -6,116 +6,106 @@ use std::net::SocketAddr;
 use ring_proto::andrews::{Answer, Command, Job};
 
 use super::notation::address;
-use super::plan::Mood;
+use super::schedule::DatabaseBehavior;
 
-/// A node, whether its process is alive or dead.
+/// A node, alive or dead.
 #[derive(Debug)]
-pub struct Own {
-    /// Its id in the list.
-    pub id: u32,
-    /// Where its socket and its listener are.
-    pub address: SocketAddr,
-    /// How often the token was here.
-    pub visits: u64,
-    /// How the database treats it.
-    pub mood: Mood,
+pub(super) struct NodeData {
+    pub(super) id: u32,
+    /// The address of its socket and its listener.
+    pub(super) address: SocketAddr,
+    /// The number of times at which it got the token.
+    pub(super) visits: u64,
+    /// The behavior of the database for this node.
+    pub(super) behavior: DatabaseBehavior,
     /// The node that its list lacks.
-    pub lacks: Option<usize>,
-    /// Its process, or the next one while it is dead.
-    pub process: Process,
+    pub(super) lacks: Option<usize>,
+    /// The current process, or the next one while it is dead.
+    pub(super) process: Process,
 }
 
-/// A node's process in one of its lives. Times are in nanoseconds of the world's.
+/// The data of one process of a node. Times are simulated, in nanoseconds.
 #[derive(Debug, Default)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each may be true without the others"
 )]
-pub struct Process {
-    /// It has ended of its own.
-    pub left: bool,
-    /// It was told to.
-    pub is_leaving: bool,
-    /// Whether it has the token, and may use it.
-    pub holds: bool,
+pub(super) struct Process {
+    /// Whether it has ended by itself.
+    pub(super) left: bool,
+    /// Whether it was told to end.
+    pub(super) is_leaving: bool,
+    /// Whether it has the token and may use it.
+    pub(super) holds: bool,
     /// The largest sequence that it has held.
-    pub highest: u64,
-    /// What it has passed on, if nothing has come since.
-    pub passed: Option<u64>,
-    /// The job that a database that can only be read has refused last.
-    pub refused: Option<u64>,
-    /// It was told of that, and of no write that was done since.
-    pub is_refused: bool,
-    /// When the database, or its own host, was last in its way.
-    pub troubled_at: Option<u64>,
-    /// It has no link since then.
-    pub alone_since: Option<u64>,
-    /// Its successor is lost, or it wants to join, since then.
-    pub lost_at: Option<u64>,
-    /// When somebody else connected in a node's name, whatever links there were.
-    pub forged_at: Option<u64>,
-    /// When it had the token last.
-    pub held_at: u64,
-    /// Its transactions.
-    pub worker: Worker,
-    /// Requests to which it has not answered.
-    pub asked: usize,
-    /// What has happened in the present input.
-    pub input: Input,
-    /// What it has read and sent that has to be in proportion.
-    pub ledger: Ledger,
+    pub(super) highest: u64,
+    /// The sequence that it has passed on, if no token has come since.
+    pub(super) passed: Option<u64>,
+    /// The last job that a read-only database has refused.
+    pub(super) refused: Option<u64>,
+    /// Whether it has got that refusal, and no successful write since.
+    pub(super) is_refused: bool,
+    /// The last time at which the database or its host was slow or failed.
+    pub(super) troubled_at: Option<u64>,
+    /// The time since which it has no link.
+    pub(super) alone_since: Option<u64>,
+    /// The time since which its successor is lost or it wants to join.
+    pub(super) lost_at: Option<u64>,
+    /// The last time at which a stranger connected in a node's name.
+    pub(super) forged_at: Option<u64>,
+    /// The last time at which it had the token.
+    pub(super) held_at: u64,
+    pub(super) worker: Worker,
+    /// The number of requests that it has not answered.
+    pub(super) asked: usize,
+    pub(super) input: InputEvents,
+    pub(super) datagrams: DatagramCounts,
 }
 
-/// What has happened in one input.
 #[derive(Debug, Default)]
-pub struct Input {
-    /// A token that was here is forgotten.
-    pub has_lost: bool,
+pub(super) struct InputEvents {
+    /// Whether the process has forgotten a token.
+    pub(super) has_lost: bool,
     /// Requests that were answered.
-    pub answers: Vec<(u64, Answer)>,
+    pub(super) answers: Vec<(u64, Answer)>,
 }
 
-/// Datagrams of this life, and what they have led to.
+/// The datagrams of a process whose numbers are compared.
 #[derive(Debug, Default)]
-pub struct Ledger {
-    /// JOIN and `SUCCESSOR_REQUEST` that were read.
-    pub pleas: u64,
-    /// ELECTION of the method BULLY that were read.
-    pub calls: u64,
-    /// SUCCESSOR that were sent.
-    pub answers: u64,
-    /// OK that were.
-    pub oks: u64,
-    /// Nodes that it has put in, itself and others.
-    pub joined: u64,
+pub(super) struct DatagramCounts {
+    /// Sent SUCCESSOR.
+    pub(super) answers: u64,
+    /// Sent OK.
+    pub(super) oks: u64,
+    /// Nodes that it has inserted, with itself.
+    pub(super) joined: u64,
 }
 
-/// A process's session.
+/// The database session of a process.
 #[derive(Debug, Default)]
-pub struct Worker {
-    pub waiting: VecDeque<Job>,
-    pub is_busy: bool,
-    /// What it does is not done as it should be.
-    pub is_in_trouble: bool,
+pub(super) struct Worker {
+    pub(super) waiting: VecDeque<Job>,
+    pub(super) is_busy: bool,
+    /// Whether the database does not process its transaction normally.
+    pub(super) is_in_trouble: bool,
 }
 
-/// What reaches a process from its own host.
+/// An input from the node's host.
 #[derive(Debug, Clone)]
-pub enum Told {
-    /// It is asked for something, or has an answer of the database.
-    Asked(Command),
-    /// Its sockets are bound.
+pub(super) enum HostInput {
+    /// A command, or an answer of the database.
+    Command(Command),
     Bound,
 }
 
-impl Own {
-    /// A node that never ran.
-    pub fn new(at: usize, id: u32) -> Self {
+impl NodeData {
+    /// Returns a node that has never run.
+    pub(super) fn new(at: usize, id: u32) -> Self {
         Self {
             id,
             address: address(at),
             visits: 0,
-            mood: Mood::Quick,
+            behavior: DatabaseBehavior::Quick,
             lacks: None,
             process: Process::default(),
         }

@@ -1,27 +1,25 @@
-//! Addresses, and lines of text.
+//! Readable names of addresses and datagrams.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use ring_codec::andrews::{Election, Frame, Message};
 
-/// The UDP port and the listener of all nodes.
+/// The UDP port and the TCP port of all nodes.
 pub(super) const PORT: u16 = 7_400;
-/// What the third byte of a stranger's address is.
+/// The third byte of a stranger's address.
 const STRANGE: u8 = 200;
 
-/// A node's address.
 pub(super) fn address(node: usize) -> SocketAddr {
-    // There are never so many nodes.
+    // The simulator has fewer nodes than 255.
     let last = u8::try_from(node + 1).unwrap_or(u8::MAX);
     SocketAddr::from((Ipv4Addr::new(10, 0, 0, last), PORT))
 }
 
-/// The address of somebody who is no node.
 pub(super) fn stranger() -> SocketAddr {
     SocketAddr::from((Ipv4Addr::new(10, 0, STRANGE, 1), PORT))
 }
 
-/// The node that has an address; `None`: it is a stranger's.
+/// Returns the node of an address; `None` for a stranger's.
 pub(super) fn node_of(address: SocketAddr) -> Option<usize> {
     let IpAddr::V4(ip) = address.ip() else {
         return None;
@@ -32,7 +30,7 @@ pub(super) fn node_of(address: SocketAddr) -> Option<usize> {
         .flatten()
 }
 
-/// A datagram as a line of text.
+/// Formats a datagram as one line.
 pub(super) fn line(bytes: &[u8]) -> String {
     let Frame { src_id, message } = match Frame::decode_datagram(bytes) {
         Ok(frame) => frame,

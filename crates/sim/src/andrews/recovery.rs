@@ -1,4 +1,4 @@
-//! What must be so in the end, when the faults have ended and the database answers.
+//! Checks that the ring recovers after the faults, when the database works.
 
 use std::time::Duration;
 
@@ -8,46 +8,46 @@ use ring_proto::andrews::{Command, State};
 use ring_proto::time::nanos;
 
 use super::bounds::Bounds;
-use super::circle::World;
-use super::node::Told;
+use super::node::HostInput;
 use super::outcome::Rule;
-use super::plan::{Mood, Schedule};
+use super::schedule::{DatabaseBehavior, Schedule};
+use super::system::World;
 
 impl World {
-    /// Ends the faults, and looks whether all is well in time.
-    pub fn recover(&mut self, schedule: &Schedule) {
+    /// Ends the faults and checks the recovery.
+    pub(super) fn recover(&mut self, schedule: &Schedule) {
         self.end_faults(schedule);
         let bounds = Bounds::of(schedule, self.live().count());
-        if self.heals(&bounds, bounds.calm) && self.stays_calm(&bounds) {
-            self.survives_a_crash(schedule, &bounds);
+        if self.check_recovery(&bounds, bounds.calm) && self.check_calm(&bounds) {
+            self.check_crash(schedule, &bounds);
         }
     }
 
     fn end_faults(&mut self, schedule: &Schedule) {
-        self.system.is_calm = true;
-        self.calm_network(None);
-        self.clear_stream_weather();
+        self.system.faults_have_ended = true;
+        self.end_network_faults(None);
+        self.end_stream_faults();
         for at in 0..self.len() {
-            self.nodes[at].own.mood = Mood::Quick;
-            self.calm_process(at);
-            self.go_on_again(at);
+            self.nodes[at].own.behavior = DatabaseBehavior::Quick;
+            self.end_process_faults(at);
+            self.resume_late(at);
             self.set_list(at, None);
             let is_alive = self.nodes[at].driver.is_some();
             if schedule.stay_dead.contains(&at) {
                 if is_alive {
-                    self.die(at);
+                    self.kill_process(at);
                 }
             } else if is_alive {
                 self.nodes[at].unplugged = false;
                 self.nodes[at].own.process.alone_since = None;
-                self.tell(at, Told::Asked(Command::Listeners(false)));
+                self.give_input(at, HostInput::Command(Command::Listeners(false)));
             } else {
                 self.start(at, false);
             }
         }
     }
 
-    /// The rows and the connections are one ring of all live nodes.
+    /// Whether the rows and the connections form one ring of all live nodes.
     fn is_ring(&self) -> bool {
         let ring = &self.system.tables.topology.ring;
         ring.len() == self.live().count()
@@ -62,14 +62,14 @@ impl World {
             })
     }
 
-    /// The largest live node is coordinator, and not an acting one.
+    /// Whether the largest live node is coordinator and not acting.
     fn is_led(&self) -> bool {
         let topology = &self.system.tables.topology;
         let largest = self.live().map(|at| self.nodes[at].own.id).max();
         topology.seat.id == largest && !topology.acting
     }
 
-    /// Somebody has a token that can be used, or had it a hop ago, and nobody else has.
+    /// Whether exactly one node has a usable token, or had it within the last hop.
     fn is_one_token(&self) -> bool {
         let options = self.system.schedule.options(0);
         match self.system.holders {
@@ -83,35 +83,36 @@ impl World {
         }
     }
 
-    fn fails(&mut self, rule: Rule, limit: Duration) -> bool {
+    fn report_late(&mut self, rule: Rule, limit: Duration) -> bool {
         let now = self.now;
-        let what = format!("not within {limit:?}: {}", self.how_they_stand());
-        self.system.found.broken(now, None, rule, what);
+        let what = format!("not within {limit:?}: {}", self.describe_nodes());
+        self.system.findings.report(now, None, rule, what);
         false
     }
 
-    /// All of it in time, and for good, once what is on its way is there.
-    fn heals(&mut self, bounds: &Bounds, calm: Duration) -> bool {
+    /// Checks that the ring, the coordinator and the token recover in time and for good; `calm` is the time until late
+    /// messages have arrived.
+    fn check_recovery(&mut self, bounds: &Bounds, calm: Duration) -> bool {
         let start = self.now();
         let (mut ring, mut led, mut token) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);
-        // A second token that is to be made is made within R and two polls.
+        // A second token would be created within R and two polls.
         let options = self.system.schedule.options(0);
         let settled = bounds.silence + 2 * options.poll;
         let mut seen = (usize::MAX, u64::MAX);
-        self.run_watching(calm + bounds.token + settled, |world| {
-            let passed = world.now().saturating_sub(start);
-            let mark = (world.system.holders, world.system.stats.counters.jobs_done);
-            // Only an input or a transaction changes what is so.
+        self.run_watching(calm + bounds.token + settled, |sim| {
+            let passed = sim.now().saturating_sub(start);
+            let mark = (sim.system.holders, sim.system.stats.counters.jobs_done);
+            // Only an input or a transaction changes the ring or the coordinator.
             if mark != seen || passed.saturating_sub(ring.max(led)) < options.ack_timeout {
                 seen = mark;
-                if !world.is_ring() {
+                if !sim.is_ring() {
                     ring = passed;
                 }
-                if !world.is_led() {
+                if !sim.is_led() {
                     led = passed;
                 }
             }
-            if !world.is_one_token() {
+            if !sim.is_one_token() {
                 token = passed;
             }
             passed.saturating_sub(ring.max(led).max(token)) < settled
@@ -120,20 +121,21 @@ impl World {
         counters.ring_after = counters.ring_after.max(Some(ring));
         counters.led_after = counters.led_after.max(Some(led));
         counters.token_after = counters.token_after.max(Some(token));
-        let is_late = |took: Duration, bound| took > calm + bound;
+        let is_late = |elapsed: Duration, bound| elapsed > calm + bound;
         if is_late(ring, bounds.ring) {
-            self.fails(Rule::Ring, bounds.ring)
+            self.report_late(Rule::Ring, bounds.ring)
         } else if is_late(led, bounds.led) {
-            self.fails(Rule::Led, bounds.led)
+            self.report_late(Rule::Led, bounds.led)
         } else if is_late(token, bounds.token) {
-            self.fails(Rule::Token, bounds.token)
+            self.report_late(Rule::Token, bounds.token)
         } else {
-            self.all_are_answered()
+            self.check_all_answered()
         }
     }
 
-    /// Every request has an answer by now: it may wait for the token for request-timeout, and for the database once.
-    fn all_are_answered(&mut self) -> bool {
+    /// Checks that every request has an answer. It may wait for the token for request-timeout, and once for the
+    /// database.
+    fn check_all_answered(&mut self) -> bool {
         let open = self.system.clients.open();
         let left = open.filter(|(_, it)| {
             let node = &self.nodes[it.node];
@@ -144,7 +146,7 @@ impl World {
             .map(|(request, it)| (request, it.node))
             .collect();
         for &(request, at) in &late {
-            self.broken_at(at, Rule::Answered, format!("{request} is never answered"));
+            self.report_at(at, Rule::Answered, format!("{request} is never answered"));
         }
         late.is_empty()
     }
@@ -153,22 +155,22 @@ impl World {
         self.nodes.iter().map(|node| node.own.visits).collect()
     }
 
-    fn all_had_it(&self, before: &[u64]) -> bool {
+    fn have_all_had_token(&self, before: &[u64]) -> bool {
         let mut live = self.live();
         live.all(|at| self.nodes[at].own.visits > before[at])
     }
 
-    /// Nothing changes, each member has the token once a round, and what is posted is acknowledged.
-    fn stays_calm(&mut self, bounds: &Bounds) -> bool {
-        let before = self.happened();
+    /// Checks that the ring does not change, each member has the token once per rotation, and posts are acknowledged.
+    fn check_calm(&mut self, bounds: &Bounds) -> bool {
+        let before = self.unusual_events();
         let visits = self.visits();
-        // The hop in hand comes on top.
+        // The current hop comes on top.
         let limit = 2 * bounds.round;
         if self
-            .run_until(limit, |world| world.all_had_it(&visits))
+            .run_until(limit, |sim| sim.have_all_had_token(&visits))
             .is_none()
         {
-            return self.fails(Rule::Round, limit);
+            return self.report_late(Rule::Round, limit);
         }
         let first = self.system.clients.count();
         let live: Vec<usize> = self.live().collect();
@@ -178,23 +180,23 @@ impl World {
         }
         let options = self.system.schedule.options(0);
         let limit = 2 * bounds.round + options.ack_timeout;
-        let done = |world: &Self| world.system.clients.are_done(first);
+        let done = |sim: &Self| sim.system.clients.are_done(first);
         if self.run_until(limit, done).is_none() {
-            return self.fails(Rule::Served, limit);
+            return self.report_late(Rule::Served, limit);
         }
         self.run(bounds.silence);
-        let after = self.happened();
+        let after = self.unusual_events();
         if before != after || !self.is_one_token() || !self.is_ring() {
-            let what = format!("{before:?} became {after:?}: {}", self.how_they_stand());
+            let what = format!("{before:?} became {after:?}: {}", self.describe_nodes());
             let now = self.now;
-            self.system.found.broken(now, None, Rule::Calm, what);
+            self.system.findings.report(now, None, Rule::Calm, what);
         }
         before == after
     }
 
-    /// What does not happen when all is well: tokens returned, made and lost, claims, removals, insertions, other terms,
-    /// and messages of elections.
-    fn happened(&self) -> [u64; 8] {
+    /// Returns the counts of events that do not occur without faults: returned, created and lost tokens, claims,
+    /// removals, insertions, changes of the term, and messages of elections.
+    fn unusual_events(&self) -> [u64; 8] {
         let counters = &self.system.stats.counters;
         let term = self.system.tables.topology.seat.term;
         let live = self.live().filter_map(|at| self.machine(at));
@@ -211,8 +213,8 @@ impl World {
         ]
     }
 
-    /// A node dies: the token goes on in time, and all is well again.
-    fn survives_a_crash(&mut self, schedule: &Schedule, bounds: &Bounds) {
+    /// Kills a node, and checks that the token goes on in time and the ring recovers.
+    fn check_crash(&mut self, schedule: &Schedule, bounds: &Bounds) {
         if self.live().count() < 2 {
             return;
         }
@@ -226,7 +228,7 @@ impl World {
             let snapshot = it.snapshot();
             snapshot.token.held || self.system.holders == 0
         });
-        self.die(victim);
+        self.kill_process(victim);
         let visits = self.visits();
         let options = self.system.schedule.options(0);
         let limit = if had_it {
@@ -234,24 +236,24 @@ impl World {
         } else {
             bounds.goes_on
         };
-        let took = self.run_until(limit, |world| world.all_had_it(&visits));
-        let Some(took) = took else {
-            self.fails(Rule::GoesOn, limit);
+        let elapsed = self.run_until(limit, |sim| sim.have_all_had_token(&visits));
+        let Some(elapsed) = elapsed else {
+            self.report_late(Rule::GoesOn, limit);
             return;
         };
         if !had_it {
-            self.system.stats.counters.went_on_after = Some(took);
+            self.system.stats.counters.went_on_after = Some(elapsed);
         }
         let bounds = Bounds::of(schedule, self.live().count());
-        if self.heals(&bounds, Duration::ZERO) {
+        if self.check_recovery(&bounds, Duration::ZERO) {
             self.start(victim, false);
             let bounds = Bounds::of(schedule, self.live().count());
-            self.heals(&bounds, Duration::ZERO);
+            self.check_recovery(&bounds, Duration::ZERO);
         }
     }
 
-    /// What the nodes are doing, for who reads of a violation.
-    fn how_they_stand(&self) -> String {
+    /// Describes the state of the nodes for a violation.
+    fn describe_nodes(&self) -> String {
         let topology = &self.system.tables.topology;
         let nodes = (0..self.len()).map(|at| {
             let id = self.nodes[at].own.id;

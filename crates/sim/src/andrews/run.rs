@@ -1,31 +1,31 @@
 //! Whole runs.
 
-use super::circle::World;
 use super::outcome::Outcome;
-use super::plan::Schedule;
+use super::schedule::Schedule;
 use super::settings::Settings;
+use super::system::World;
 use crate::kernel::run::{Run, replay};
 use crate::kernel::schedule::Schedule as _;
 use crate::kernel::trace::Trace;
 
-/// Runs what follows from the settings: first the faults, then the recovery from them.
+/// Runs the schedule of these settings: first the faults, then the recovery.
 pub fn run(settings: &Settings) -> Outcome {
     replay(&Schedule::of(settings))
 }
 
 impl Run for Schedule {
     fn play(&self, trace: Trace) -> (Outcome, Vec<String>) {
-        let mut world = World::of(self);
-        world.system.trace = trace;
-        for at in 0..world.len() {
-            world.start(at, false);
+        let mut sim = World::of(self);
+        sim.system.trace = trace;
+        for at in 0..sim.len() {
+            sim.start(at, false);
         }
-        world.run(self.time());
-        if world.system.found.violations.is_empty() {
-            world.recover(self);
+        sim.run(self.time());
+        if sim.system.findings.violations.is_empty() {
+            sim.recover(self);
         }
-        world.look_at_clients();
-        let lines = world.system.trace.take();
-        (world.finish(), lines)
+        sim.check_clients();
+        let lines = sim.system.trace.take();
+        (sim.finish(), lines)
     }
 }

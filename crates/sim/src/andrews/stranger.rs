@@ -1,37 +1,39 @@
-//! Who is no node, or says that it is another: what it sends, and how it uses connections.
+//! The datagrams and connections of strangers, in their own or in nodes' names.
 
 use std::net::SocketAddr;
 
 use ring_codec::U32;
 use ring_codec::andrews::{Election, Frame, Message, Method};
 
-use super::circle::World;
 use super::notation::stranger;
+use super::system::World;
 use crate::kernel::stranger::{Ending, Stranger};
 
 const US: u64 = 1_000;
 const MS: u64 = 1_000 * US;
 /// An id that no list has.
-const NOBODY: u32 = 999_999_999;
+const UNKNOWN_ID: u32 = 999_999_999;
 
 impl World {
-    /// Somebody who is no node sends a datagram.
-    pub fn say_something_strange(&mut self, node: usize) {
+    pub(super) fn send_strange_datagram(&mut self, node: usize) {
         let at = self.rng.index(self.len());
         let id = self.nodes[at].own.id;
         let (from, mut bytes) = match self.rng.below(5) {
-            // Of a node, and not from its address; of nobody, from a node's address; of the receiver itself.
-            0 => (stranger(), encoded(id, Message::SuccessorRequest)),
-            1 => (self.nodes[at].own.address, encoded(NOBODY, Message::Join)),
+            // Sender: a node, from a wrong address; an unknown id, from a node's address; the receiver itself.
+            0 => (stranger(), encode(id, Message::SuccessorRequest)),
+            1 => (
+                self.nodes[at].own.address,
+                encode(UNKNOWN_ID, Message::Join),
+            ),
             2 => {
                 let own = &self.nodes[node].own;
-                (own.address, encoded(own.id, Message::SuccessorRequest))
+                (own.address, encode(own.id, Message::SuccessorRequest))
             }
-            // Another way than its type takes.
+            // The type belongs to connections.
             3 => {
                 let sequence = self.system.tables.topology.sequence + 1;
                 let address = self.nodes[at].own.address;
-                (address, encoded(id, Message::Token { sequence }))
+                (address, encode(id, Message::Token { sequence }))
             }
             _ => {
                 let len = self.rng.index(40);
@@ -46,25 +48,25 @@ impl World {
         self.inject(from, to, bytes.into());
     }
 
-    /// A stranger connects, and does not do as a predecessor should.
-    pub fn connect_strangely(&mut self, node: usize) {
+    /// Connects a stranger that does not follow the protocol of a predecessor.
+    pub(super) fn connect_stranger(&mut self, node: usize) {
         let to = self.nodes[node].own.id;
         let at = self.rng.index(self.len());
         let id = self.nodes[at].own.id;
-        let hello = encoded(id, Message::Successor { successor_id: to });
+        let hello = encode(id, Message::Successor { successor_id: to });
         let mut says = match self.rng.below(4) {
             0 => Vec::new(),
-            1 => encoded(id, Message::Join),
+            1 => encode(id, Message::Join),
             2 => hello,
             _ => vec![1, 2, 0, 0, 0, 0, 0, 1, 0xff, 0xff, 0xff, 0xff],
         };
         if self.rng.chance(300) {
             says.truncate(self.rng.index(says.len()));
         }
-        self.connect_as(stranger(), node, says);
+        self.connect_from(stranger(), node, says);
     }
 
-    fn connect_as(&mut self, from: SocketAddr, node: usize, says: Vec<u8>) {
+    fn connect_from(&mut self, from: SocketAddr, node: usize, says: Vec<u8>) {
         let gap = self.rng.pick(&[US, MS, 20 * MS]);
         let reads = self.rng.chance(500);
         let ends = self
@@ -81,8 +83,8 @@ impl World {
         self.admit_stranger(node, &stranger);
     }
 
-    /// A stranger connects, says nothing, and stays.
-    pub fn connect_idly(&mut self, node: usize) {
+    /// Connects a stranger that sends nothing, and stays.
+    pub(super) fn connect_idle_stranger(&mut self, node: usize) {
         let stranger = Stranger {
             from: stranger(),
             to: self.nodes[node].own.address,
@@ -94,8 +96,8 @@ impl World {
         self.admit_stranger(node, &stranger);
     }
 
-    /// Something comes to a node in another's name.
-    pub fn forge(&mut self, node: usize) {
+    /// Sends a message to a node in another's name.
+    pub(super) fn send_forged_message(&mut self, node: usize) {
         let as_node = self.rng.index(self.len());
         let (id, from) = {
             let own = &self.nodes[as_node].own;
@@ -118,12 +120,12 @@ impl World {
                 }),
             };
             let to = self.nodes[node].own.address;
-            return self.inject(from, to, encoded(id, message).into());
+            return self.inject(from, to, encode(id, message).into());
         }
         let successor_id = self.nodes[node].own.id;
-        let mut says = encoded(id, Message::Successor { successor_id });
+        let mut says = encode(id, Message::Successor { successor_id });
         let ids = [U32::new(other), U32::new(id)];
-        let sequence = self.some_sequence();
+        let sequence = self.draw_sequence();
         let message = match self.rng.below(6) {
             0 => ballot(Election::RingBased { ids: &ids[..1] }),
             1 => ballot(Election::RingBased { ids: &ids }),
@@ -135,20 +137,20 @@ impl World {
             4 => Message::TokenAck { sequence },
             _ => Message::Token { sequence },
         };
-        says.extend(encoded(id, message));
+        says.extend(encode(id, message));
         self.nodes[node].own.process.forged_at = Some(self.now);
-        self.connect_as(from, node, says);
+        self.connect_from(from, node, says);
     }
 
-    /// A sequence near those that there are, or near the end of their term.
-    fn some_sequence(&mut self) -> u64 {
+    /// Returns a sequence near the existing ones, or near the end of their term.
+    fn draw_sequence(&mut self) -> u64 {
         let at = self.rng.index(self.len());
         let held = self.nodes[at].own.process.highest;
         let near = self.rng.pick(&[1, 10, 1 << 16, 1 << 17, 1 << 32]);
         let step = self.rng.between(0, near);
         match self.rng.below(10) {
             0..3 => held.saturating_sub(step),
-            // One of the last that its term has: the next are of another.
+            // This is one of the last sequences of its term.
             3 => held | (u64::from(u32::MAX) - self.rng.below(20)),
             _ => held + step,
         }
@@ -159,10 +161,10 @@ const fn ballot(election: Election<'_>) -> Message<'_> {
     Message::CoordinatorElection { election }
 }
 
-fn encoded(src_id: u32, message: Message<'_>) -> Vec<u8> {
+fn encode(src_id: u32, message: Message<'_>) -> Vec<u8> {
     let frame = Frame { src_id, message };
     let mut bytes = vec![0; frame.encoded_len()];
-    // The buffer is as long as the frame, and no frame here is long.
+    // The buffer has the length of the frame, and no frame here is too long.
     let _ = frame.encode(&mut bytes);
     bytes
 }

@@ -1,55 +1,52 @@
-//! The tables, and the transactions on them with their guards (`docs/board.md`, section 7). Each is one step: whoever
-//! reads sees all of it or nothing.
+//! The tables of the database, and the transactions with their guards (`docs/board.md`, section 7). Each is one
+//! step: a reader sees all of it or none.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use ring_proto::andrews::{Change, Outcome, Rows, Seat, Work, Write};
 
-/// From this term on a token's sequence does not fit into the tables.
+/// The first term whose sequences do not fit into the tables.
 const MAX_TERM: u64 = 1 << 31;
 
-/// A post that is in the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Post {
+pub(super) struct Post {
     /// The request that has written it.
-    pub request: u64,
-    /// The node that was asked.
-    pub node: u32,
-    /// The token's.
-    pub sequence: u64,
-    /// Unique where it is.
-    pub key: Option<u64>,
+    pub(super) request: u64,
+    /// The node that got the request.
+    pub(super) node: u32,
+    pub(super) sequence: u64,
+    /// The unique key, if any.
+    pub(super) key: Option<u64>,
 }
 
-/// What the database has.
+/// The contents of the database.
 #[derive(Debug, Default)]
-pub struct Tables {
-    pub topology: Topology,
-    /// Every node that has a row.
+pub(super) struct Tables {
+    pub(super) topology: Topology,
     nodes: BTreeSet<u32>,
-    /// In the order of their ids.
-    pub posts: Vec<Post>,
-    /// The keys that are there.
+    /// The posts in the order of their ids.
+    pub(super) posts: Vec<Post>,
+    /// The keys of all posts.
     keys: BTreeSet<u64>,
-    /// How often each request has written.
+    /// The number of posts of each request.
     written: BTreeMap<u64, usize>,
 }
 
-/// All but the posts.
+/// Everything except the posts.
 #[derive(Debug, Clone, Default)]
-pub struct Topology {
-    /// Members, and their successors.
-    pub ring: BTreeMap<u32, u32>,
-    pub seat: Seat,
-    pub acting: bool,
-    pub beat: u64,
-    pub sequence: u64,
-    pub holder: Option<u32>,
+pub(super) struct Topology {
+    /// Members and their successors.
+    pub(super) ring: BTreeMap<u32, u32>,
+    pub(super) seat: Seat,
+    pub(super) acting: bool,
+    pub(super) beat: u64,
+    pub(super) sequence: u64,
+    pub(super) holder: Option<u32>,
 }
 
 impl Tables {
-    /// One transaction of a node. `key` is that of the post which a request is for.
-    pub fn carry_out(
+    /// Runs one transaction of a node. `key` returns the key of a request's post.
+    pub(super) fn carry_out(
         &mut self,
         own: u32,
         work: &Work,
@@ -104,6 +101,7 @@ impl Tables {
         if !fits(term) {
             return Outcome::Failed;
         }
+        // A transaction whose guard fails is rolled back as a whole.
         let before = self.topology.clone();
         if self.topology.rewrite(own, write).is_none() {
             self.topology = before;
@@ -112,8 +110,8 @@ impl Tables {
         Outcome::Done
     }
 
-    /// How many posts there are of a request; with a key, of all that have it.
-    pub fn count(&self, request: u64, key: Option<u64>) -> usize {
+    /// Returns the number of posts of a request or, with a key, of all requests with this key.
+    pub(super) fn count(&self, request: u64, key: Option<u64>) -> usize {
         match key {
             Some(key) => self.posts.iter().filter(|it| it.key == Some(key)).count(),
             None => self.written.get(&request).copied().unwrap_or_default(),
@@ -133,7 +131,7 @@ impl Topology {
         }
     }
 
-    /// The guard of whoever uses the token: no newer one was used.
+    /// Checks and records the use of a token: no newer one was used.
     fn use_token(&mut self, own: u32, sequence: u64) -> bool {
         let is_again = self.sequence == sequence && self.holder == Some(own);
         let is_newer = self.sequence < sequence;
@@ -143,7 +141,7 @@ impl Topology {
         is_newer || is_again
     }
 
-    /// The row with its guard, and what goes with it; `None`: something hits no row.
+    /// Writes the row, then the ring and the token; returns `None` if a guard fails.
     fn rewrite(&mut self, own: u32, write: Write) -> Option<()> {
         self.write_row(own, write)?;
         match write {
@@ -211,8 +209,8 @@ impl Topology {
         Some(())
     }
 
-    /// Whether the members are one cycle, or there are none.
-    pub fn is_cycle(&self) -> bool {
+    /// Whether the members form one cycle, or there are none.
+    pub(super) fn is_cycle(&self) -> bool {
         let Some((&first, _)) = self.ring.first_key_value() else {
             return true;
         };
@@ -261,7 +259,7 @@ mod tests {
         tables.carry_out(own, &work, |_| key)
     }
 
-    /// 1 has founded, and has put in 2.
+    /// Returns the tables of node 1, which has founded the ring and inserted node 2.
     fn two() -> Tables {
         let mut tables = Tables::default();
         let found = Write::Found {
@@ -285,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_not_seen_the_row_writes_nothing() {
+    fn a_node_that_has_not_read_the_row_writes_nothing() {
         let mut tables = two();
         let before = format!("{tables:?}");
         for (own, stale) in [
@@ -333,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_that_is_older_or_of_another_holder_writes_no_post() {
+    fn an_older_token_or_one_of_another_holder_writes_no_post() {
         let mut tables = two();
         let (first, next) = (1 << 32, (1 << 32) + 1);
         assert_eq!(post(&mut tables, 2, first, None), Outcome::Refused);

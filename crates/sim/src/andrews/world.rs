@@ -1,32 +1,33 @@
-//! The nodes: how they are made, started, told of things, and ended.
+//! The start and end of nodes, and their inputs.
 
 use ring_proto::andrews::{Andrews, Listening, Options};
 
-use super::circle::{Circle, Due, World};
-use super::node::{Own, Process, Told};
+use super::node::{HostInput, NodeData, Process};
 use super::outcome::{Excuse, Outcome, Rule};
-use super::plan::Schedule;
+use super::schedule::Schedule;
+use super::system::{AndrewsEvent, AndrewsSystem, World};
 use crate::kernel::node::Node;
 use crate::kernel::rng::{Rng, Stream};
 
-/// The longest datagram that an interface carries: all are shorter.
+/// The longest datagram of an interface; all are shorter.
 const MTU: usize = 1_472;
 
 impl World {
-    /// The nodes of a schedule, none of them started.
-    pub fn of(schedule: &Schedule) -> Self {
+    /// Creates the simulation of a schedule; no process is started.
+    pub(super) fn of(schedule: &Schedule) -> Self {
         let mut rng = Rng::new(schedule.seed, Stream::World);
         let ids = schedule.ids.iter().enumerate();
-        let nodes =
-            ids.map(|(at, &id)| Node::new(Own::new(at, id), MTU, 1 + rng.below(1_000_000_000_000)));
+        let nodes = ids.map(|(at, &id)| {
+            Node::new(NodeData::new(at, id), MTU, 1 + rng.below(1_000_000_000_000))
+        });
         let nodes = nodes.collect();
-        let mut world = Self::of_schedule(nodes, schedule, rng, Circle::new(schedule));
-        world.set_patience(schedule.options.liveness_us * 1_000);
-        world
+        let mut sim = Self::of_schedule(nodes, schedule, rng, AndrewsSystem::new(schedule));
+        sim.set_ack_timeout(schedule.options.liveness_us * 1_000);
+        sim
     }
 
-    /// Starts a process that is dead.
-    pub fn start(&mut self, at: usize, drop: bool) {
+    /// Starts a dead process.
+    pub(super) fn start(&mut self, at: usize, drop: bool) {
         if self.nodes[at].driver.is_some() {
             return;
         }
@@ -45,25 +46,25 @@ impl World {
         match made {
             Ok(machine) => {
                 self.launch(at, machine);
-                self.tell(at, Told::Bound);
+                self.give_input(at, HostInput::Bound);
             }
-            Err(error) => self.broken_at(at, Rule::Panic, error),
+            Err(error) => self.report_at(at, Rule::Panic, error),
         }
     }
 
-    /// Gives a node another list, which it reads at its start.
-    pub fn set_list(&mut self, at: usize, lacks: Option<usize>) {
+    /// Gives a node another list, which it reads after a restart.
+    pub(super) fn set_list(&mut self, at: usize, lacks: Option<usize>) {
         if std::mem::replace(&mut self.nodes[at].own.lacks, lacks) == lacks {
             return;
         }
         if self.nodes[at].driver.is_some() {
-            self.die(at);
+            self.kill_process(at);
             self.start(at, false);
         }
     }
 
-    /// Tells a process something of its own host, as soon as it can be told.
-    pub fn tell(&mut self, at: usize, what: Told) {
+    /// Gives a process an input of its host as soon as it can read it.
+    pub(super) fn give_input(&mut self, at: usize, what: HostInput) {
         let now = self.now;
         let node = &mut self.nodes[at];
         if node.driver.is_none() {
@@ -75,52 +76,50 @@ impl World {
         if node.busy_until > now {
             node.own.process.troubled_at = Some(now);
             let due = node.busy_until;
-            return self.later_in_life(at, due, Due::Told { node: at, what });
+            return self.later_in_life(at, due, AndrewsEvent::Input { node: at, what });
         }
         self.system
             .trace
-            .note(now, || format!("n{at} is told {what:?}"));
-        self.input(at, |driver, now, surroundings| match what {
-            Told::Asked(command) => driver.command(now, command, surroundings),
-            Told::Bound => driver.link_changed(now, Listening, surroundings),
+            .note(now, || format!("n{at} gets {what:?}"));
+        self.input(at, |driver, now, environment| match what {
+            HostInput::Command(command) => driver.command(now, command, environment),
+            HostInput::Bound => driver.link_changed(now, Listening, environment),
         });
     }
 
-    /// A process that stands still goes on: what it waited for may be late.
-    pub fn go_on_again(&mut self, at: usize) {
+    /// Continues a stalled process. Its answers may be late.
+    pub(super) fn resume_late(&mut self, at: usize) {
         if self.nodes[at].paused.is_some() {
             self.nodes[at].own.process.troubled_at = Some(self.now);
         }
         self.resume(at);
     }
 
-    /// A process dies; with its host, if that loses its power.
-    pub fn die(&mut self, at: usize) {
+    pub(super) fn kill_process(&mut self, at: usize) {
         self.end(at);
-        self.bury(at);
+        self.clean_up(at);
     }
 
-    /// Nothing is left of a process that is dead.
-    pub fn bury(&mut self, at: usize) {
+    /// Cleans up after a dead process.
+    pub(super) fn clean_up(&mut self, at: usize) {
         let now = self.now;
         if self.nodes[at].own.process.holds {
-            self.system.found.excuse(Excuse::LostToken);
+            self.system.findings.excuse(Excuse::LostToken);
         }
-        self.forsake_clients(at);
+        self.excuse_open_requests(at);
         let own = &mut self.nodes[at].own;
-        self.system.holds(now, own, false);
+        self.system.set_holds(now, own, false);
         own.process = Process::default();
     }
 
-    /// What the run has come to.
-    pub fn finish(self) -> Outcome {
-        let Circle {
-            found,
+    pub(super) fn finish(self) -> Outcome {
+        let AndrewsSystem {
+            findings,
             mut stats,
             tables,
             ..
         } = self.system;
         stats.counters.posts = tables.posts.len() as u64;
-        found.outcome(stats, self.now)
+        findings.outcome(stats, self.now)
     }
 }

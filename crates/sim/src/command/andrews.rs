@@ -1,14 +1,13 @@
-//! `ring-sim --system andrews`: the world of the coordinated ring.
+//! `ring-sim --system andrews`: simulations of the coordinated ring.
 
 use super::Options;
-use super::system::Simulation;
+use super::system::SystemCommand;
 use crate::andrews::{Outcome, Schedule};
 use crate::kernel::run;
 
-/// The coordinated ring.
 pub(super) struct Andrews;
 
-impl Simulation for Andrews {
+impl SystemCommand for Andrews {
     const COMMAND: &'static str = "ring-sim --system andrews";
     const REPORT: &'static str = "\
 time          {time} in all
@@ -32,10 +31,6 @@ fingerprint   {fingerprint}
 
     fn schedule(options: &Options, seed: u64) -> Schedule {
         Schedule::of(&options.settings_of(seed))
-    }
-
-    fn check(schedule: &Schedule) -> Result<(), String> {
-        schedule.check()
     }
 
     fn play(schedule: &Schedule, most: usize) -> (Outcome, Vec<String>) {

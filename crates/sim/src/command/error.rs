@@ -1,14 +1,14 @@
-//! Why a run was not made, or not kept, in words.
+//! The errors of `ring-sim`.
 
 use std::io;
 use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// Why `ring-sim` gave up.
+/// An error that ends `ring-sim`.
 #[derive(Debug, Error)]
 #[non_exhaustive]
-#[allow(missing_docs, reason = "fields that say themselves what they are")]
+#[allow(missing_docs, reason = "the names of the fields explain them")]
 pub enum Error {
     /// A file or directory cannot be written.
     #[error("cannot write {}: {source}; give a directory that can be written", path.display())]
@@ -16,22 +16,22 @@ pub enum Error {
     /// A schedule cannot be read.
     #[error("cannot read {}: {source}; give a file that ring-sim has written", path.display())]
     Read { path: PathBuf, source: io::Error },
-    /// A schedule that no world can be made from.
-    #[error("{} is not a schedule: {what}", path.display())]
-    Schedule { path: PathBuf, what: String },
-    /// An option means nothing to the system that is simulated.
+    /// A file is not a valid schedule.
+    #[error("{} is not a schedule: {reason}", path.display())]
+    Schedule { path: PathBuf, reason: String },
+    /// An option does not apply to the simulated system.
     #[error("{0}")]
     Usage(String),
-    /// The output takes nothing.
+    /// Standard output cannot be written.
     #[error("cannot print: {0}")]
     Print(#[from] io::Error),
-    /// A schedule cannot be put into words.
-    #[error("cannot write a schedule as JSON: {0}")]
+    /// A schedule cannot be serialized.
+    #[error("cannot serialize a schedule as JSON: {0}")]
     Json(#[from] serde_json::Error),
 }
 
 impl Error {
-    /// The process's exit code, as `ring-sim --help` lists them.
+    /// Returns the exit code of the process, as `ring-sim --help` lists them.
     pub const fn exit_code(&self) -> u8 {
         match self {
             Self::Schedule { .. } | Self::Usage(_) => 2,

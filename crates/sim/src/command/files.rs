@@ -1,4 +1,4 @@
-//! Runs as files: schedules to replay, frames for capture tools, events for programs.
+//! The files of runs: schedules to replay, frames for capture tools, events for programs.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -19,37 +19,38 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::Error;
-use crate::lab2::{Fault, Record, Schedule, Violation, line};
+use crate::kernel::schedule as kernel;
+use crate::lab2::{Fault, Recorder, Schedule, Violation, line};
 
-/// The longest frame that is kept whole.
+/// The maximum length of a captured frame.
 const SNAP_LENGTH: u32 = 65_535;
-/// if_tsresol: times are in 10^-9 s.
+/// The option if_tsresol: times are in 10^-9 s.
 const NANOSECONDS: u8 = 9;
-/// Times in the capture begin here, in seconds since 1970, as the nodes' wall clocks do.
+/// The start of the capture's times since 1970, equal to that of the nodes' wall clocks.
 const WALL_START: Duration = Duration::from_secs(1_700_000_000);
 
-/// Reads a schedule.
+/// Reads and checks a schedule.
 ///
 /// # Errors
-/// The file cannot be read, or is no schedule that passes the check.
-pub(super) fn read_schedule<S: DeserializeOwned>(
-    path: &Path,
-    check: impl FnOnce(&S) -> Result<(), String>,
-) -> Result<S, Error> {
+/// Returns an error if the file cannot be read or is not a valid schedule.
+pub(super) fn read_schedule<S>(path: &Path) -> Result<S, Error>
+where
+    S: kernel::Schedule + DeserializeOwned,
+{
     let text = fs::read_to_string(path).map_err(|source| Error::Read {
         path: path.into(),
         source,
     })?;
-    let wrong = |what: String| Error::Schedule {
+    let wrong = |reason: String| Error::Schedule {
         path: path.into(),
-        what,
+        reason,
     };
     let schedule: S = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
-    check(&schedule).map_err(wrong)?;
+    schedule.check().map_err(wrong)?;
     Ok(schedule)
 }
 
-/// Makes a directory, and those that it is in.
+/// Creates a directory and its parents.
 pub(super) fn make(directory: &Path) -> Result<(), Error> {
     fs::create_dir_all(directory).map_err(|source| Error::Write {
         path: directory.into(),
@@ -57,7 +58,7 @@ pub(super) fn make(directory: &Path) -> Result<(), Error> {
     })
 }
 
-/// Writes the schedule of a seed to a file of its own in the directory, and says which.
+/// Writes the schedule of a seed to a file in the directory, and returns its path.
 pub(super) fn keep_schedule(directory: &Path, seed: u64, text: &str) -> Result<PathBuf, Error> {
     let path = directory.join(format!("sim-{seed}.json"));
     let written = fs::create_dir_all(directory).and_then(|()| fs::write(&path, text));
@@ -68,15 +69,15 @@ pub(super) fn keep_schedule(directory: &Path, seed: u64, text: &str) -> Result<P
     Ok(path)
 }
 
-/// Writes a file into the directory, which is made if there is none.
+/// Writes a file into the directory, which it creates if necessary.
 pub(super) fn keep(directory: &Path, name: &str, text: &str) -> Result<(), Error> {
     let path = directory.join(name);
     let written = fs::create_dir_all(directory).and_then(|()| fs::write(&path, text));
     written.map_err(|source| Error::Write { path, source })
 }
 
-/// Records a run as `frames.pcapng`, what a capture on the segment would show, `events.jsonl`,
-/// everything else, and `schedule.json`. Clones write to the same files.
+/// Records a run as `frames.pcapng` (a capture of the segment), `events.jsonl` (everything else) and
+/// `schedule.json`. Clones write to the same files.
 #[derive(Clone)]
 pub(super) struct Files(Rc<RefCell<Open>>);
 
@@ -84,16 +85,18 @@ struct Open {
     directory: PathBuf,
     frames: PcapNgWriter<BufWriter<File>>,
     events: BufWriter<File>,
-    /// Frames of slow nodes leave later than they are made: they wait here for their time.
+    /// Sent frames that are not written yet. Frames of slow nodes leave after they are made.
     waiting: BTreeMap<(Duration, u64), (Option<usize>, Vec<u8>)>,
     sent: u64,
-    /// The first write that failed; nothing is written after it.
+    /// The first failed write; none follows it.
     failed: Option<io::Error>,
 }
 
 impl Files {
+    /// Creates the files, and writes the schedule.
+    ///
     /// # Errors
-    /// The directory or a file in it cannot be written.
+    /// Returns an error if the directory or a file in it cannot be written.
     pub(super) fn create(directory: &Path, schedule: &Schedule) -> Result<Self, Error> {
         let failed = |source: io::Error| Error::Write {
             path: directory.into(),
@@ -127,10 +130,10 @@ impl Files {
         }))))
     }
 
-    /// Writes out what is left.
+    /// Writes the remaining frames and flushes the files.
     ///
     /// # Errors
-    /// That, or something before it, could not be written.
+    /// Returns the error of this or of an earlier write.
     pub(super) fn finish(&self) -> Result<(), Error> {
         let open = &mut *self.0.borrow_mut();
         open.write_sent_by(Duration::MAX);
@@ -172,7 +175,7 @@ impl Open {
         self.write(|open| writeln!(open.events, "{record}"));
     }
 
-    /// Writes the frames that have left by now.
+    /// Writes the frames that have left by `now`.
     fn write_sent_by(&mut self, now: Duration) {
         while let Some(first) = self.waiting.first_entry().filter(|f| f.key().0 <= now) {
             let ((at, _), (from, frame)) = first.remove_entry();
@@ -203,22 +206,22 @@ fn nanos(at: Duration) -> u64 {
     u64::try_from(at.as_nanos()).unwrap_or(u64::MAX)
 }
 
-impl Record for Files {
-    fn sent(&mut self, at: Duration, from: Option<usize>, frame: &[u8]) {
+impl Recorder for Files {
+    fn on_sent(&mut self, at: Duration, from: Option<usize>, frame: &[u8]) {
         let open = &mut *self.0.borrow_mut();
         open.sent += 1;
         let key = (at, open.sent);
         open.waiting.insert(key, (from, frame.to_vec()));
     }
 
-    fn heard(&mut self, at: Duration, node: usize, frame: &[u8], age: Duration) {
+    fn on_read(&mut self, at: Duration, node: usize, frame: &[u8], age: Duration) {
         let more = json!({ "frame": line(frame), "age_ns": nanos(age) });
         self.log(at, Some(node), "heard", more);
     }
 
-    fn told(&mut self, at: Duration, node: usize, event: &Event) {
+    fn on_event(&mut self, at: Duration, node: usize, event: &Event) {
         let more = match event {
-            // Frames are there already.
+            // Frames are recorded already.
             Event::Received { .. } | Event::Transmitted { .. } => return,
             Event::StateChanged {
                 from,
@@ -236,17 +239,17 @@ impl Record for Files {
         self.log(at, Some(node), "told", more);
     }
 
-    fn acted(&mut self, at: Duration, fault: &Fault) {
+    fn on_action(&mut self, at: Duration, fault: &Fault) {
         let fault = serde_json::to_value(fault).unwrap_or(Value::Null);
         self.log(at, None, "fault", json!({ "fault": fault }));
     }
 
-    fn phase(&mut self, at: Duration, name: &'static str) {
+    fn on_phase(&mut self, at: Duration, name: &'static str) {
         self.log(at, None, "phase", json!({ "name": name }));
     }
 
-    fn broken(&mut self, violation: &Violation) {
-        let more = json!({ "rule": violation.rule.text(), "circumstances": violation.what });
+    fn on_violation(&mut self, violation: &Violation) {
+        let more = json!({ "rule": violation.rule.text(), "circumstances": violation.details });
         self.log(violation.at, violation.node, "broken", more);
     }
 }

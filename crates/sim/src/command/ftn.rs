@@ -1,14 +1,13 @@
-//! `ring-sim --system ftn`: the world of the token service.
+//! `ring-sim --system ftn`: simulations of the token service.
 
 use super::Options;
-use super::system::Simulation;
+use super::system::SystemCommand;
 use crate::ftn::{Outcome, Schedule};
 use crate::kernel::run;
 
-/// The token service.
 pub(super) struct Ftn;
 
-impl Simulation for Ftn {
+impl SystemCommand for Ftn {
     const COMMAND: &'static str = "ring-sim --system ftn";
     const REPORT: &'static str = "\
 time          {time} in all
@@ -16,7 +15,7 @@ faults met    {met}
 datagrams     {sent} sent, {injected} of strangers or replayed, {delivered} read, {overflowed} lost to full sockets
 sessions      {sessions} live, {lost} lost
 tokens        {grants} grants, {updates} updates, {surveys} surveys, {conflicts} conflicts
-leaders       {warm} warm take-overs, {cold} cold ones, {resets} resets
+leaders       {warm} warm takeovers, {cold} cold ones, {resets} resets
 slowest       READY after {ready_after}, leader replaced after {replaced_after}, \
               its tokens granted after {served_after}
 excused       {excused}
@@ -27,10 +26,6 @@ fingerprint   {fingerprint}
 
     fn schedule(options: &Options, seed: u64) -> Schedule {
         Schedule::of(&options.ftn_settings(seed))
-    }
-
-    fn check(schedule: &Schedule) -> Result<(), String> {
-        schedule.check()
     }
 
     fn play(schedule: &Schedule, most: usize) -> (Outcome, Vec<String>) {

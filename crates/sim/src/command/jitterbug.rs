@@ -1,26 +1,25 @@
-//! `ring-sim --system jitterbug`: the world of Jitterbug.
+//! `ring-sim --system jitterbug`: simulations of Jitterbug.
 
 use super::Options;
-use super::system::Simulation;
+use super::system::SystemCommand;
 use crate::jitterbug::{Outcome, Schedule};
 use crate::kernel::run;
 
-/// Jitterbug.
 pub(super) struct Jitterbug;
 
-impl Simulation for Jitterbug {
+impl SystemCommand for Jitterbug {
     const COMMAND: &'static str = "ring-sim --system jitterbug";
     const REPORT: &'static str = "\
 time          {time} in all
 faults met    {met}
 datagrams     {sent TR1} TR1, {sent TR2} TR2, {injected} of strangers or replayed, {delivered} read, \
               {overflowed} lost to full sockets
-passes        {passes_done} done, {passes_failed} failed, {passes_unknown} unknown, {passes_aborted} broken off
+passes        {passes_done} done, {passes_failed} failed, {passes_unknown} unknown, {passes_aborted} aborted
 tokens        {tokens_taken} taken, {tokens_merged} merged, {tokens_absorbed} absorbed, {restores} restored, \
               {stalls} stalls
 programs      {programs_done} done, {programs_failed} failed; {dropped} datagrams and exchanges dropped
 slowest       one token after {settled_after}, leader replaced after {replaced_after}, \
-              one token after a cut after {merged_after}, lists equal after {equal_after}, \
+              one token after a split after {merged_after}, lists equal after {equal_after}, \
               all have led after {led_after}
 excused       {excused}
 fingerprint   {fingerprint}
@@ -30,10 +29,6 @@ fingerprint   {fingerprint}
 
     fn schedule(options: &Options, seed: u64) -> Schedule {
         Schedule::of(&options.settings_of(seed))
-    }
-
-    fn check(schedule: &Schedule) -> Result<(), String> {
-        schedule.check()
     }
 
     fn play(schedule: &Schedule, most: usize) -> (Outcome, Vec<String>) {

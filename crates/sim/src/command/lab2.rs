@@ -1,4 +1,4 @@
-//! `ring-sim` without `--system`: Lab2's world.
+//! `ring-sim` without `--system`: simulations of Lab2.
 
 use std::marker::PhantomData;
 use std::path::Path;
@@ -7,15 +7,15 @@ use std::time::Duration;
 use ring_codec::lab2::Kind;
 
 use super::files::Files;
-use super::system::Simulation;
+use super::system::SystemCommand;
 use super::{Error, Options};
 use crate::kernel::stats::Tally as _;
-use crate::lab2::{Outcome, Record, Schedule, Stats, Subject, Trace, replay};
+use crate::lab2::{Outcome, Recorder, Schedule, Stats, Subject, Trace, replay};
 
-/// Rings of a machine.
+/// The simulations of one state machine.
 pub(super) struct Lab2<M>(PhantomData<M>);
 
-impl<M: Subject> Simulation for Lab2<M> {
+impl<M: Subject> SystemCommand for Lab2<M> {
     const COMMAND: &'static str = "ring-sim";
     const REPORT: &'static str = "\
 time          {time} in all
@@ -35,10 +35,6 @@ fingerprint   {fingerprint}
         Schedule::of(&options.settings(seed))
     }
 
-    fn check(schedule: &Schedule) -> Result<(), String> {
-        schedule.check()
-    }
-
     fn headline(schedule: &Schedule) -> String {
         let hold = Duration::from_micros(schedule.idle_hold_us);
         let take = Duration::from_micros(schedule.take_timeout_us);
@@ -48,8 +44,8 @@ fingerprint   {fingerprint}
 
     fn play(schedule: &Schedule, most: usize) -> (Outcome, Vec<String>) {
         let trace = Trace::of(most);
-        let record = (most > 0).then(|| Box::new(trace.clone()) as Box<dyn Record>);
-        let outcome = replay::<M>(schedule, record);
+        let recorder = (most > 0).then(|| Box::new(trace.clone()) as Box<dyn Recorder>);
+        let outcome = replay::<M>(schedule, recorder);
         (outcome, trace.take())
     }
 

@@ -8,11 +8,11 @@ use std::thread;
 
 use super::progress::{Progress, in_all};
 
-/// So many seeds are taken at a time: enough that cores do not wait for one another.
-const PORTION: u64 = 8;
+/// The number of seeds that a thread takes at a time. With this many, threads rarely wait for one another.
+const SEEDS_PER_PORTION: u64 = 8;
 
-/// Runs all seeds, and hands on what each has come to; those in which something was broken, in order. `first` says
-/// what was broken first.
+/// Runs all seeds, and calls `add` with each outcome. Returns the failed ones in order. `first` returns the first
+/// violation of an outcome.
 pub(super) fn run<O: Send>(
     seeds: Range<u64>,
     run_one: impl Fn(u64) -> O + Sync,
@@ -30,9 +30,9 @@ pub(super) fn run<O: Send>(
             let (report, next, run_one, end) = (report.clone(), &next, &run_one, seeds.end);
             scope.spawn(move || {
                 loop {
-                    let first = next.fetch_add(PORTION, Ordering::Relaxed);
-                    for seed in first..end.min(first.saturating_add(PORTION)) {
-                        // Nobody listens: the command was given up.
+                    let first = next.fetch_add(SEEDS_PER_PORTION, Ordering::Relaxed);
+                    for seed in first..end.min(first.saturating_add(SEEDS_PER_PORTION)) {
+                        // The receiver is gone, because the command has ended.
                         if report.send((seed, run_one(seed))).is_err() {
                             return;
                         }

@@ -1,9 +1,9 @@
-//! `ring-sim`: the world as a command. Files, threads and the terminal are here, and only here.
+//! The command `ring-sim`. Only this module uses files, threads and the terminal.
 
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,
-    reason = "what is around the worlds reads files and clocks, and has a thread for each processor"
+    reason = "the command uses files, clocks and one thread per processor, outside the simulations"
 )]
 
 mod andrews;
@@ -21,22 +21,22 @@ use std::io;
 
 pub use error::Error;
 pub use options::Options;
-use options::Simulated;
+use options::SimulatedSystem;
 
-/// Runs what the options ask for and prints what happened. `true`: nothing was broken.
+/// Runs the simulations of the options and prints their outcomes. Returns `true` if no rule is broken.
 ///
 /// # Errors
-/// A file cannot be read or written, or the output takes nothing.
+/// Returns an error if a file or standard output cannot be read or written.
 pub fn run(options: &Options) -> Result<bool, Error> {
-    // A machine that panics is a violation like any other, and is printed as one.
+    // A panic of a state machine is a violation, and is printed as one.
     std::panic::set_hook(Box::new(|_| ()));
     options.check()?;
     let out = &mut io::stdout().lock();
     match options.system {
-        Simulated::Lab2 => system::run::<lab2::Lab2<ring_proto::lab2::Lab2>>(options, out),
-        Simulated::Ftn => system::run::<ftn::Ftn>(options, out),
-        Simulated::Jitterbug => system::run::<jitterbug::Jitterbug>(options, out),
-        Simulated::Andrews => system::run::<andrews::Andrews>(options, out),
+        SimulatedSystem::Lab2 => system::run::<lab2::Lab2<ring_proto::lab2::Lab2>>(options, out),
+        SimulatedSystem::Ftn => system::run::<ftn::Ftn>(options, out),
+        SimulatedSystem::Jitterbug => system::run::<jitterbug::Jitterbug>(options, out),
+        SimulatedSystem::Andrews => system::run::<andrews::Andrews>(options, out),
     }
 }
 

@@ -14,51 +14,51 @@ use crate::jitterbug;
 use crate::kernel::kinds::{self, Kind};
 use crate::lab2::{FaultKind, Faults, Settings};
 
-/// The most nodes that a world has room for.
+/// The maximum number of nodes.
 const MAX_NODES: u64 = 1 << 16;
-/// Which seed runs if none is given.
+/// The default seed.
 const SEED: u64 = 1;
-/// How many nodes there are if nobody says so.
+/// The default number of nodes.
 const NODES: u64 = 5;
 
 const EXAMPLES: &str = "\
 Examples:
-  ring-sim                                  one run with everything that can go wrong
+  ring-sim                                  one run with all kinds of fault
   ring-sim --seed 7 --faults drop,pause     another, with two kinds of fault
   ring-sim --seeds 0..10000                 many, on all cores
-  ring-sim --seed 7 --record /tmp/seven     kept in files of that directory
-  ring-sim --schedule sim-7.json            a run that was kept, again
+  ring-sim --seed 7 --record /tmp/seven     also written to files in a directory
+  ring-sim --schedule sim-7.json            a kept run, again
   ring-sim --system ftn --seeds 0..1000     servers and clients of the token service
   ring-sim --system jitterbug --seed 7      nodes of Jitterbug
   ring-sim --system andrews --seed 7        a coordinated ring and its database
 
 Exit codes:
-  0  nothing was broken
-  1  something was
+  0  no rule was broken
+  1  a rule was broken
   2  wrong usage, or a file that is not a schedule
   3  a file cannot be read or written";
 
-/// Simulate rings and what goes wrong in them, and check what must always hold.
+/// Simulate rings and their faults, and check the rules.
 ///
-/// The machines are those of the daemon; time and the segment are made up. Faults come first, for
-/// --time; then they end, and the ring has to recover. Everything follows from the seed: the same
-/// seed makes the same run, to the byte, on every machine. No network is touched.
+/// The state machines are those of the daemon; time and the network are simulated. Faults come first, for --time.
+/// Then they end, and the ring has to recover. Everything follows from the seed: the same seed makes the same run,
+/// to the byte, on every machine. No network is used.
 #[derive(Debug, Clone, Parser)]
 #[command(name = "ring-sim", version, args_override_self = true, after_long_help = after_help(), after_help = "--help says more.")]
 pub struct Options {
-    /// The system whose machines run.
+    /// The system to simulate.
     #[arg(long, value_name = "SYSTEM", value_enum, default_value = "lab2")]
-    pub system: Simulated,
+    pub system: SimulatedSystem,
 
     /// The seed of one run [default: 1]
     #[arg(long, value_name = "S", allow_negative_numbers = true, value_parser = parse_seed, conflicts_with_all = ["seeds", "schedule"])]
     pub seed: Option<u64>,
 
-    /// Run every seed from A to before B, on all cores.
+    /// Run the seeds from A to B - 1, on all cores.
     #[arg(long, value_name = "A..B", value_parser = parse_seeds, conflicts_with = "schedule")]
     pub seeds: Option<Range<u64>>,
 
-    /// The number of nodes [default: 5; of Jitterbug and Andrews the seed chooses 2 to 8]
+    /// The number of nodes [default: 5; Jitterbug and Andrews: the seed chooses 2 to 8]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = parse_number::<1, MAX_NODES>)]
     pub nodes: Option<u64>,
 
@@ -70,13 +70,13 @@ pub struct Options {
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = parse_number::<0, 64>)]
     pub clients: Option<u64>,
 
-    /// How long the faults last, by the world's time.
+    /// The simulated duration of the faults.
     #[arg(long, value_name = "D", default_value = "60s", value_parser = parse_time)]
     pub time: Duration,
 
-    /// What may go wrong: all, none, or kinds with commas between them.
+    /// The kinds of fault: all, none, or a list separated by commas.
     ///
-    /// A kind with - before it is taken out again: all,-twin.
+    /// With - before a kind, the list removes it: all,-twin.
     #[arg(
         long,
         value_name = "LIST",
@@ -86,19 +86,19 @@ pub struct Options {
     )]
     pub faults: String,
 
-    /// Write schedule.json, frames.pcapng and events.jsonl of the run to DIR; schedule.json and trace.txt if the
-    /// system is not lab2. Of many runs, write those of the first seed that breaks each promise.
+    /// Write schedule.json, frames.pcapng and events.jsonl of the run to DIR, or schedule.json and trace.txt if the
+    /// system is not lab2. Of many runs, write those of the first seed that breaks each rule.
     #[arg(long, value_name = "DIR")]
     pub record: Option<PathBuf>,
 
-    /// Run a recorded schedule instead of one that follows from a seed.
+    /// Run a kept schedule instead of a seed.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["nodes", "time", "faults"])]
     pub schedule: Option<PathBuf>,
 }
 
 /// A system that can be simulated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Simulated {
+pub enum SimulatedSystem {
     /// Rings.
     Lab2,
     /// Servers and clients of the token service.
@@ -109,9 +109,8 @@ pub enum Simulated {
     Andrews,
 }
 
-impl Simulated {
-    /// The most nodes of a run.
-    const fn most_nodes(self) -> usize {
+impl SimulatedSystem {
+    const fn max_nodes(self) -> usize {
         match self {
             Self::Lab2 | Self::Ftn => usize::MAX,
             Self::Jitterbug => jitterbug::MAX_NODES,
@@ -119,7 +118,7 @@ impl Simulated {
         }
     }
 
-    /// Whether a list names kinds of fault of the system.
+    /// Checks that a list names kinds of fault of the system.
     fn check_faults(self, list: &str) -> Result<(), String> {
         match self {
             Self::Lab2 => list.parse::<Faults>().map(drop),
@@ -129,7 +128,7 @@ impl Simulated {
         }
     }
 
-    /// A line for each kind of fault: how it is spelled, and what it does.
+    /// Returns one line per kind of fault: its name and its effect.
     fn kinds(self) -> String {
         match self {
             Self::Lab2 => lines::<FaultKind>(),
@@ -143,11 +142,11 @@ impl Simulated {
 fn lines<K: Kind>() -> String {
     let kinds = K::KINDS.iter();
     kinds.fold(String::new(), |text, kind| {
-        text + &format!("  {:<10} {}\n", kind.name(), kind.what())
+        text + &format!("  {:<10} {}\n", kind.name(), kind.help())
     })
 }
 
-/// The runs that were asked for.
+/// The runs to make.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Selection {
     Seed(u64),
@@ -174,7 +173,7 @@ impl Options {
         }
     }
 
-    /// The same for the token service.
+    /// Returns the settings of the token service.
     pub(super) fn ftn_settings(&self, seed: u64) -> ftn::Settings {
         ftn::Settings {
             seed,
@@ -185,7 +184,7 @@ impl Options {
         }
     }
 
-    /// The same for worlds whose nodes are all alike.
+    /// Returns the settings of a system with equal nodes.
     pub(super) fn settings_of<K: Kind>(&self, seed: u64) -> kinds::Settings<K> {
         kinds::Settings {
             seed,
@@ -195,17 +194,16 @@ impl Options {
         }
     }
 
-    /// How many nodes a ring of Lab2 has.
     pub(super) fn lab2_nodes(&self) -> u64 {
         self.nodes.unwrap_or(NODES)
     }
 
-    /// Whether the options go together with the system.
+    /// Checks that the options fit the system.
     pub(super) fn check(&self) -> Result<(), Error> {
-        let is_ftn = self.system == Simulated::Ftn;
-        let most = self.system.most_nodes();
+        let is_ftn = self.system == SimulatedSystem::Ftn;
+        let most = self.system.max_nodes();
         if self.nodes.is_some_and(|nodes| nodes > most as u64) {
-            let what = format!("a run of that system has at most {most} nodes");
+            let what = format!("a run of this system has at most {most} nodes");
             return Err(Error::Usage(what));
         }
         if !is_ftn && (self.servers.is_some() || self.clients.is_some()) {
@@ -215,7 +213,7 @@ impl Options {
         self.system.check_faults(&self.faults).map_err(Error::Usage)
     }
 
-    /// Where schedules of failing runs are kept.
+    /// Returns the directory for the schedules of failing runs.
     pub(super) fn keep(&self) -> PathBuf {
         self.record
             .as_deref()
@@ -229,10 +227,10 @@ fn number(given: u64) -> usize {
 }
 
 fn after_help() -> String {
-    let systems = Simulated::value_variants().iter();
+    let systems = SimulatedSystem::value_variants().iter();
     let kinds = systems.fold(String::new(), |text, &system| {
         let of = match system.to_possible_value() {
-            Some(name) if system != Simulated::Lab2 => {
+            Some(name) if system != SimulatedSystem::Lab2 => {
                 format!(" with --system {}", name.get_name())
             }
             _ => String::new(),
@@ -242,16 +240,18 @@ fn after_help() -> String {
     kinds + EXAMPLES
 }
 
-/// Kinds of fault of any system; which one is meant is known when all options are.
+/// Accepts the kinds of fault of any system. `check` knows the system later.
 fn parse_faults(text: &str) -> Result<String, String> {
-    let mut systems = Simulated::value_variants().iter();
+    let mut systems = SimulatedSystem::value_variants().iter();
     if systems.any(|system| system.check_faults(text).is_ok()) {
         return Ok(text.into());
     }
-    Simulated::Lab2.check_faults(text).map(|()| text.into())
+    SimulatedSystem::Lab2
+        .check_faults(text)
+        .map(|()| text.into())
 }
 
-/// Those who take seeds by portions run on past the end, and must not come round to 0.
+/// The largest end of a range of seeds. Threads take seeds in portions beyond the end, which must not overflow.
 const MAX_SEED: u64 = 1 << 63;
 
 fn parse_number<const MIN: u64, const MAX: u64>(text: &str) -> Result<u64, String> {
@@ -281,7 +281,7 @@ fn parse_seeds(text: &str) -> Result<Range<u64>, String> {
     Ok(seeds)
 }
 
-/// The longest that a run may last; a year of the world's time would take days.
+/// The maximum of `--time`. A simulated year would take days.
 const MAX_TIME: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 fn parse_time(text: &str) -> Result<Duration, String> {
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn the_declaration_is_sound() {
+    fn the_declaration_is_valid() {
         Options::command().debug_assert();
     }
 
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_is_taken() {
+    fn given_options_are_used() {
         let given = [
             "--seeds",
             "3..9",
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused_with_a_reason() {
+    fn invalid_options_are_refused_with_a_reason() {
         let cases = [
             (["--seed", "x"], "not a seed: give a whole number"),
             (["--seed", "-1"], "not a seed: give a whole number"),
@@ -365,7 +365,7 @@ mod tests {
         let help = Options::command().term_width(200).render_long_help();
         let help = help.to_string();
         for kind in FaultKind::ALL {
-            assert!(help.contains(kind.what()), "{kind:?}");
+            assert!(help.contains(kind.help()), "{kind:?}");
         }
     }
 }

@@ -1,18 +1,17 @@
-//! A line on the terminal that says how far a long command has come.
+//! A line on the terminal that shows the progress of a long command.
 
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-/// How often the line is written at most.
+/// The minimum time between two updates of the line.
 const TICK: Duration = Duration::from_millis(200);
-/// Goes to the start of the line and erases it.
+/// The sequence that goes to the start of the line and erases it.
 const ERASE: &str = "\r\x1b[K";
 
-/// The last line of standard error, written over and over; nothing where that is no terminal.
+/// The progress line on standard error. It is shown only on a terminal.
 pub(super) struct Progress {
     started: Instant,
     is_terminal: bool,
-    /// When the line was written last.
     written: Option<Instant>,
 }
 
@@ -25,8 +24,7 @@ impl Progress {
         }
     }
 
-    /// Replaces the line, unless it was written just now. What makes it is told how long it all has taken so
-    /// far.
+    /// Replaces the line, unless it was written just before. `line` gets the elapsed time.
     pub(super) fn show(&mut self, line: impl FnOnce(Duration) -> String) {
         let now = Instant::now();
         let is_recent = |written| now.duration_since(written) < TICK;
@@ -55,12 +53,12 @@ impl Drop for Progress {
 
 fn write(text: &str) {
     let mut stderr = io::stderr();
-    // Who does not see it misses nothing that is not said at the end.
+    // A failed write loses only progress: the end of the output repeats the facts.
     let _ = stderr.write_all(text.as_bytes());
     let _ = stderr.flush();
 }
 
-/// Seconds that `all` will take if `done` of them took `elapsed`.
+/// Returns the estimated total seconds, if `done` of `all` took `elapsed`.
 pub(super) fn in_all(elapsed: Duration, done: u64, all: u64) -> u128 {
     elapsed.as_millis() * u128::from(all) / u128::from(done.max(1)) / 1_000
 }
@@ -71,7 +69,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn what_is_left_is_taken_to_go_on_as_before() {
+    fn the_rest_is_estimated_from_the_elapsed_time() {
         assert_eq!(in_all(Duration::from_secs(3), 10, 200), 60);
         assert_eq!(in_all(Duration::from_secs(3), 200, 200), 3);
         assert_eq!(in_all(Duration::ZERO, 0, 200), 0);

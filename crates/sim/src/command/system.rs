@@ -1,4 +1,4 @@
-//! The same command around any world: what a system adds is [`Simulation`].
+//! The command for any system; [`SystemCommand`] has the differences.
 
 use std::fmt;
 use std::io::Write;
@@ -16,49 +16,43 @@ use crate::kernel::schedule::Schedule;
 use crate::kernel::shrink::shrink;
 use crate::kernel::stats::Tally as _;
 
-/// So much of what led to a violation is printed.
+/// The number of trace lines that are printed before a violation.
 const TRACE_LINES: usize = 60;
-/// More lines than any run has.
+/// A number of lines that no run reaches.
 const ALL_LINES: usize = 10_000_000;
 
-/// A system's world, as the command sees it.
-pub(super) trait Simulation {
-    /// The command that runs it.
+pub(super) trait SystemCommand {
     const COMMAND: &'static str;
-    /// What has happened in runs, with the names of counters.
+    /// The report of runs, with names of counters.
     const REPORT: &'static str;
 
-    /// A run written down.
     type Schedule: Schedule<Rule: fmt::Display + Send, Stats: Send> + DeserializeOwned + Serialize;
 
-    /// The run of a seed.
+    /// Generates the schedule of a seed.
     fn schedule(options: &Options, seed: u64) -> Self::Schedule;
-    /// Whether a world can be made from a schedule; if not, why.
-    fn check(schedule: &Self::Schedule) -> Result<(), String>;
-    /// The nodes and what they are started with.
+    /// Describes the nodes and their options.
     fn headline(schedule: &Self::Schedule) -> String;
-    /// Runs a schedule, which is sound, and returns the last lines of what happens as well, `most` of them. A machine
-    /// that panics is a violation.
+    /// Runs a valid schedule, and also returns the last `most` lines of its trace. A panic of the state machine is a
+    /// violation.
     fn play(schedule: &Self::Schedule, most: usize) -> (Outcome<Self::Schedule>, Vec<String>);
 
-    /// What has happened in one run.
     fn report(schedule: &Self::Schedule, stats: &Stats<Self>) -> String {
         let actions = schedule.parts().actions.len();
         let rest = stats.fill(Self::REPORT);
         format!("actions       {actions}\nruns          1\n{rest}")
     }
 
-    /// How many runs there were, and of what.
+    /// Describes the number and the kind of runs.
     fn runs(_: &Options, runs: u64) -> String {
         runs.to_string()
     }
 
-    /// A schedule as it stands in a file.
+    /// Returns a schedule as the text of a file.
     fn text(schedule: &Self::Schedule) -> serde_json::Result<String> {
         Ok(serde_json::to_string_pretty(schedule)? + "\n")
     }
 
-    /// Writes a schedule and what happens in its run into a directory.
+    /// Writes a schedule and the trace of its run into a directory.
     fn record(schedule: &Self::Schedule, directory: &Path) -> Result<(), Error> {
         files::keep(directory, "schedule.json", &Self::text(schedule)?)?;
         let lines = Self::play(schedule, ALL_LINES).1.join("\n") + "\n";
@@ -66,15 +60,18 @@ pub(super) trait Simulation {
     }
 }
 
-type Rule<S> = <<S as Simulation>::Schedule as Schedule>::Rule;
-type Stats<S> = <<S as Simulation>::Schedule as Schedule>::Stats;
+type Rule<S> = <<S as SystemCommand>::Schedule as Schedule>::Rule;
+type Stats<S> = <<S as SystemCommand>::Schedule as Schedule>::Stats;
 
-/// Runs what the options ask for and prints what happened. `true`: nothing was broken.
-pub(super) fn run<S: Simulation>(options: &Options, out: &mut impl Write) -> Result<bool, Error> {
+/// Runs the simulations of the options and prints their outcomes. Returns `true` if no rule is broken.
+pub(super) fn run<S: SystemCommand>(
+    options: &Options,
+    out: &mut impl Write,
+) -> Result<bool, Error> {
     let record = options.record.as_deref();
     match options.selection() {
         Selection::Schedule(path) => {
-            let schedule = files::read_schedule(&path, S::check)?;
+            let schedule = files::read_schedule::<S::Schedule>(&path)?;
             one::<S>(&schedule, record, None, out)
         }
         Selection::Seed(seed) => {
@@ -85,8 +82,8 @@ pub(super) fn run<S: Simulation>(options: &Options, out: &mut impl Write) -> Res
     }
 }
 
-/// Runs one schedule. If something is broken the shortest schedule that does so goes to `keep`.
-fn one<S: Simulation>(
+/// Runs one schedule. If a rule is broken, writes the shortest schedule that breaks it to `keep`.
+fn one<S: SystemCommand>(
     schedule: &S::Schedule,
     record: Option<&Path>,
     keep: Option<&Path>,
@@ -114,8 +111,8 @@ fn one<S: Simulation>(
     Ok(false)
 }
 
-/// Shrinks a failing schedule, prints it with the trace of its end, and keeps it in a file.
-fn shorten<S: Simulation>(
+/// Shrinks a failing schedule, prints it with the end of its trace, and writes it to a file.
+fn shorten<S: SystemCommand>(
     schedule: &S::Schedule,
     rule: Rule<S>,
     keep: &Path,
@@ -137,21 +134,23 @@ fn shorten<S: Simulation>(
     Ok(())
 }
 
-fn print_trace<S: Simulation>(schedule: &S::Schedule, out: &mut impl Write) -> Result<(), Error> {
+fn print_trace<S: SystemCommand>(
+    schedule: &S::Schedule,
+    out: &mut impl Write,
+) -> Result<(), Error> {
     let lines = S::play(schedule, TRACE_LINES).1.join("\n");
     writeln!(out, "\nWhat led to it:\n\n{lines}")?;
     Ok(())
 }
 
-/// Runs many seeds; prints those in which something is broken, and shrinks the first for each
-/// rule.
-fn run_many<S: Simulation>(
+/// Runs many seeds, prints the failing ones, and shrinks the first one for each rule.
+fn run_many<S: SystemCommand>(
     options: &Options,
     seeds: Range<u64>,
     out: &mut impl Write,
 ) -> Result<bool, Error> {
     if let Some(directory) = &options.record {
-        // Better now than after hours.
+        // Fail at once instead of after hours.
         files::make(directory)?;
     }
     let runs = seeds.end - seeds.start;

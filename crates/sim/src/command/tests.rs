@@ -3,19 +3,18 @@ use std::time::Duration;
 
 use clap::Parser;
 
-use super::system::{self, Simulation};
+use super::system::{self, SystemCommand};
 use super::{Error, Options, andrews, ftn, jitterbug, lab2};
 use crate::kernel::schedule as kernel;
 use crate::kernel::stats::Tally as _;
 use crate::lab2::{Action, Fault, Outcome, Rule, Schedule, Stats, Violation};
 
-/// Rings of the machine that ships.
 type Lab2 = lab2::Lab2<ring_proto::lab2::Lab2>;
 
 /// The same rings, but a schedule that changes a node's address breaks a rule.
 struct Spoilt;
 
-impl Simulation for Spoilt {
+impl SystemCommand for Spoilt {
     const COMMAND: &'static str = Lab2::COMMAND;
     const REPORT: &'static str = Lab2::REPORT;
 
@@ -23,10 +22,6 @@ impl Simulation for Spoilt {
 
     fn schedule(options: &Options, seed: u64) -> Schedule {
         Lab2::schedule(options, seed)
-    }
-
-    fn check(schedule: &Schedule) -> Result<(), String> {
-        Lab2::check(schedule)
     }
 
     fn headline(schedule: &Schedule) -> String {
@@ -41,7 +36,7 @@ impl Simulation for Spoilt {
             at: Duration::from_micros(moves.at_us),
             node: None,
             rule: Rule::Stored,
-            what: "an address has changed".into(),
+            details: "an address has changed".into(),
         }));
         (outcome, lines)
     }
@@ -55,25 +50,25 @@ impl Simulation for Spoilt {
     }
 }
 
-/// What a command line comes to: whether nothing was broken, and what it printed.
-fn sim<S: Simulation>(arguments: &str) -> Result<(bool, String), Error> {
+/// Returns whether no rule was broken, and the output.
+fn sim<S: SystemCommand>(arguments: &str) -> Result<(bool, String), Error> {
     let given = ["sim"].into_iter().chain(arguments.split(' '));
-    let options = Options::try_parse_from(given).expect("a command line that can be read");
+    let options = Options::try_parse_from(given).expect("a valid command line");
     let mut printed = Vec::new();
     let whole = system::run::<S>(&options, &mut printed)?;
-    let printed = String::from_utf8(printed).expect("people can read it");
+    let printed = String::from_utf8(printed).expect("UTF-8 output");
     Ok((whole, printed))
 }
 
 fn read(path: &Path) -> Schedule {
-    super::files::read_schedule(path, Schedule::check).expect("a schedule that was kept")
+    super::files::read_schedule(path).expect("a kept schedule")
 }
 
-/// A seed that changes nodes' addresses, among much else.
+/// A seed that changes nodes' addresses, with other faults.
 const SEED: &str = "--seed 4 --nodes 3 --time 60s --faults crash,drop,address";
 
 #[test]
-fn what_fails_is_shrunk_printed_and_kept_and_still_fails() {
+fn a_failing_schedule_is_shrunk_printed_and_kept_and_still_fails() {
     let directory = tempfile::tempdir().unwrap();
     let keep = directory.path().display();
     let (whole, printed) = sim::<Spoilt>(&format!("{SEED} --record {keep}")).unwrap();
@@ -84,7 +79,7 @@ fn what_fails_is_shrunk_printed_and_kept_and_still_fails() {
     let kept = directory.path().join("sim-4.json");
     let short = read(&kept);
     assert!(printed.contains(&short.to_text().unwrap()), "{printed}");
-    // It takes one. A few more may be left of those that come before.
+    // The violation needs one action. A few more may be left before it.
     assert!(
         short.actions.len() <= 3 && long.actions.len() > 10,
         "{short:?}"
@@ -111,7 +106,7 @@ fn equal_seeds_have_equal_fingerprints() {
 }
 
 #[test]
-fn of_many_seeds_each_that_fails_is_named() {
+fn each_failing_seed_of_many_is_named() {
     let directory = tempfile::tempdir().unwrap();
     let keep = directory.path().display();
     let many = SEED.replace("--seed 4", "--seeds 3..6");
@@ -130,7 +125,7 @@ fn of_many_seeds_each_that_fails_is_named() {
 }
 
 #[test]
-fn a_file_that_is_no_schedule_is_refused_with_a_reason() {
+fn an_invalid_schedule_is_refused_with_a_reason() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.json");
     let refused = || sim::<Lab2>(&format!("--schedule {}", path.display())).unwrap_err();
@@ -179,25 +174,25 @@ fn a_file_that_is_no_schedule_is_refused_with_a_reason() {
 }
 
 #[test]
-fn reports_name_only_counters_that_there_are() {
-    fn filled<S: Simulation>() -> String {
+fn reports_name_only_existing_counters() {
+    fn fill_report<S: SystemCommand>() -> String {
         <S::Schedule as kernel::Schedule>::Stats::default().fill(S::REPORT)
     }
     let options = Options::try_parse_from(["sim"]).unwrap();
     let schedule = Lab2::schedule(&options, 1);
     for report in [
-        filled::<Lab2>(),
+        fill_report::<Lab2>(),
         Lab2::report(&schedule, &Stats::default()),
-        filled::<ftn::Ftn>(),
-        filled::<jitterbug::Jitterbug>(),
-        filled::<andrews::Andrews>(),
+        fill_report::<ftn::Ftn>(),
+        fill_report::<jitterbug::Jitterbug>(),
+        fill_report::<andrews::Andrews>(),
     ] {
         assert!(!report.contains('{'), "{report}");
     }
 }
 
 #[test]
-fn seeds_that_have_no_end_are_refused() {
+fn ranges_of_seeds_without_an_end_are_refused() {
     let refused = |seeds: &str| Options::try_parse_from(["sim", "--seeds", seeds]).is_err();
     assert!(refused("18446744073709551605..18446744073709551615") && refused("3..3"));
     assert!(!refused("0..1000000"));

@@ -1,71 +1,71 @@
-//! Carries a schedule's actions out.
+//! Applies the faults and actions of a schedule.
 
 use ring_codec::ftn::Access;
 use ring_proto::ftn::{client, server};
 
-use super::node::Doom;
-use super::plan::{Fault, WorldFault};
-use super::service::World;
+use super::node::CrashAfterSend;
+use super::schedule::{Fault, SystemFault};
 use super::settings::FaultKind;
+use super::system::World;
 use ring_proto::ftn::station::Command;
 
 const SECOND: i64 = 1_000_000_000;
 
 impl World {
-    /// An action is due.
-    pub fn act(&mut self, fault: &Fault) {
+    /// Applies an action of the schedule.
+    pub(super) fn act(&mut self, fault: &Fault) {
         let now = self.now;
         self.system.trace.note(now, || format!("{fault:?}"));
-        if let Some(fault) = self.act_on_any(fault) {
-            self.act_on_node(fault);
-            self.act_on_program(fault);
+        if let Some(fault) = self.apply_fault(fault) {
+            self.apply_node_fault(fault);
+            self.apply_program_action(fault);
         }
     }
 
-    fn act_on_node(&mut self, fault: &WorldFault) {
+    fn apply_node_fault(&mut self, fault: &SystemFault) {
         let now = self.now;
         match *fault {
-            WorldFault::End { node, forget } if self.nodes[node].driver.is_some() => {
-                self.die(node);
+            SystemFault::End { node, forget } if self.nodes[node].driver.is_some() => {
+                self.kill_process(node);
                 if let Some(server) = self.nodes[node].own.server_mut().filter(|_| forget) {
                     server.durable = server::Durable::default();
-                    self.system.checks.exempt.note_file_lost(now);
-                    self.system.met(FaultKind::Forget);
+                    self.system.checks.exemptions.note_file_lost(now);
+                    self.system.count_fault(FaultKind::Forget);
                 } else {
-                    self.system.met(FaultKind::Crash);
+                    self.system.count_fault(FaultKind::Crash);
                 }
             }
-            WorldFault::Doom { node, sends, us } if self.nodes[node].driver.is_some() => {
-                self.nodes[node].own.doom = Doom::Waits(sends, us * 1_000);
+            SystemFault::Doom { node, sends, us } if self.nodes[node].driver.is_some() => {
+                self.nodes[node].own.crash_after_send = CrashAfterSend::Armed(sends, us * 1_000);
             }
-            WorldFault::Start { node } => self.start(node),
-            WorldFault::Pause { node } => {
+            SystemFault::Start { node } => self.start(node),
+            SystemFault::Pause { node } => {
                 self.pause(node);
                 if node < self.system.servers {
-                    self.look_at_server(node);
+                    self.check_server(node);
                 }
             }
-            WorldFault::Resume { node } => self.resume(node),
-            WorldFault::Disk { node, full } => {
+            SystemFault::Resume { node } => self.resume(node),
+            SystemFault::Disk { node, full } => {
                 self.nodes[node].disk_full = full;
-                self.system.met(FaultKind::Disk);
+                self.system.count_fault(FaultKind::Disk);
             }
-            WorldFault::Wall { node, seconds } => {
+            SystemFault::Wall { node, seconds } => {
                 self.nodes[node]
                     .clock
                     .set_wall(seconds.saturating_mul(SECOND));
-                self.system.met(FaultKind::Clock);
+                self.system.count_fault(FaultKind::Clock);
             }
-            WorldFault::Stranger { node, count } if node < self.system.servers => {
+            SystemFault::Stranger { node, count } if node < self.system.servers => {
                 for _ in 0..count {
-                    self.system.met(FaultKind::Stranger);
-                    self.strange(node);
+                    self.system.count_fault(FaultKind::Stranger);
+                    self.send_from_stranger(node);
                 }
             }
-            WorldFault::Leave { node }
+            SystemFault::Leave { node }
                 if node < self.system.servers && self.nodes[node].is_running() =>
             {
-                self.system.met(FaultKind::Leave);
+                self.system.count_fault(FaultKind::Leave);
                 if let Some(server) = self.nodes[node].own.server_mut() {
                     server.leaves = true;
                 }
@@ -75,7 +75,7 @@ impl World {
         }
     }
 
-    fn act_on_program(&mut self, fault: &WorldFault) {
+    fn apply_program_action(&mut self, fault: &SystemFault) {
         let access = |shared| {
             if shared {
                 Access::Shared
@@ -83,14 +83,14 @@ impl World {
                 Access::Exclusive
             }
         };
-        let (WorldFault::Run { node, .. }
-        | WorldFault::Hold { node, .. }
-        | WorldFault::Change { node, .. }
-        | WorldFault::Update { node, .. }
-        | WorldFault::Cancel { node, .. }
-        | WorldFault::List { node, .. }
-        | WorldFault::Socket { node }
-        | WorldFault::Logout { node }) = *fault
+        let (SystemFault::Run { node, .. }
+        | SystemFault::Hold { node, .. }
+        | SystemFault::Change { node, .. }
+        | SystemFault::Update { node, .. }
+        | SystemFault::Cancel { node, .. }
+        | SystemFault::List { node, .. }
+        | SystemFault::Socket { node }
+        | SystemFault::Logout { node }) = *fault
         else {
             return;
         };
@@ -98,27 +98,27 @@ impl World {
             return;
         }
         let met = match *fault {
-            WorldFault::Run {
+            SystemFault::Run {
                 token, shared, us, ..
             } => {
-                self.ask(node, token, access(shared), Some(us * 1_000));
+                self.request(node, token, access(shared), Some(us * 1_000));
                 Some(FaultKind::Run)
             }
-            WorldFault::Hold { token, shared, .. } => {
-                self.ask(node, token, access(shared), None);
+            SystemFault::Hold { token, shared, .. } => {
+                self.request(node, token, access(shared), None);
                 Some(FaultKind::Hold)
             }
-            WorldFault::Change { token, .. } => {
+            SystemFault::Change { token, .. } => {
                 self.change_access(node, token).then_some(FaultKind::Change)
             }
-            WorldFault::Update { token, .. } => {
+            SystemFault::Update { token, .. } => {
                 self.update(node, token).then_some(FaultKind::Update)
             }
-            WorldFault::Cancel { token, .. } => {
+            SystemFault::Cancel { token, .. } => {
                 self.cancel(node, token);
                 Some(FaultKind::Cancel)
             }
-            WorldFault::List { server, .. } => {
+            SystemFault::List { server, .. } => {
                 let list = client::Command::List {
                     server,
                     after: Box::default(),
@@ -126,11 +126,11 @@ impl World {
                 self.command(node, Command::Client(list));
                 Some(FaultKind::List)
             }
-            WorldFault::Socket { .. } => {
+            SystemFault::Socket { .. } => {
                 self.open_socket(node);
                 Some(FaultKind::Socket)
             }
-            WorldFault::Logout { .. } => {
+            SystemFault::Logout { .. } => {
                 if let Some(own) = self.running_client(node) {
                     own.jobs.clear();
                 }
@@ -140,7 +140,7 @@ impl World {
             _ => None,
         };
         if let Some(kind) = met {
-            self.system.met(kind);
+            self.system.count_fault(kind);
         }
     }
 }

@@ -1,19 +1,21 @@
-//! Makes a run's schedule from its seed.
+//! Generates a run's schedule from its seed.
 
 use ring_codec::ftn::Kind as Type;
 use ring_proto::ftn::MIN_CLIENT_TIMEOUT;
 use ring_proto::ftn::server::{SESSION_BYTES, majority};
 use ring_proto::time::nanos;
 
-use super::plan::{Fault, MAX_CLIENTS, MAX_RATE, MAX_SERVERS, Odd, Schedule, WorldFault};
-use super::program::LENGTHS;
+use super::program::UPDATE_LENGTHS;
+use super::schedule::{
+    DeviantServer, Fault, MAX_CLIENTS, MAX_RATE, MAX_SERVERS, Schedule, SystemFault,
+};
 use super::settings::{FaultKind, Settings};
-use crate::kernel::generate::{self, Choices, Draws, MS};
+use crate::kernel::generate::{self, Choices, GeneratorOptions, MS};
 use crate::kernel::rng::{Rng, Stream};
 
 const SECOND: u64 = 1_000 * MS;
-/// What servers die of.
-const BY_SERVERS: [Type; 8] = [
+/// The messages after which a server may die.
+const LAST_MESSAGES_OF_SERVERS: [Type; 8] = [
     Type::Config,
     Type::Grant,
     Type::Confirm,
@@ -23,15 +25,16 @@ const BY_SERVERS: [Type; 8] = [
     Type::Elect,
     Type::Transfer,
 ];
-/// What clients die of.
-const BY_CLIENTS: [Type; 4] = [Type::Login, Type::Request, Type::Return, Type::Catalog];
-/// Memory that is never full.
-const MEMORY: usize = 256 << 20;
-/// Room for four tokens with the longest data of a run.
-const LITTLE_MEMORY: usize = 4 * (256 + 2 + LENGTHS[4]);
+/// The messages after which a client may die.
+const LAST_MESSAGES_OF_CLIENTS: [Type; 4] =
+    [Type::Login, Type::Request, Type::Return, Type::Catalog];
+/// An amount of memory that never fills up.
+const MEMORY_BYTES: usize = 256 << 20;
+/// The memory of four tokens with the longest data of a run.
+const SCARCE_MEMORY_BYTES: usize = 4 * (256 + 2 + UPDATE_LENGTHS[4]);
 
 impl Schedule {
-    /// The run that follows from the settings.
+    /// Generates the schedule of these settings.
     pub fn of(settings: &Settings) -> Self {
         let mut rng = Rng::new(settings.seed, Stream::Plan);
         let servers = settings
@@ -43,65 +46,66 @@ impl Schedule {
         let server_timeout_us = heartbeat_us * rng.between(3, 5);
         let quorum = rng.pick(&[1, majority(servers), majority(servers)]);
         let clients = clients.min(MAX_CLIENTS);
-        let own = Service {
+        let own = FaultOptions {
             servers,
             clients,
             tokens: usize::try_from(rng.between(1, 4)).unwrap_or(1),
         };
-        let mut draw = Draw {
+        let mut generator = Generator {
             nodes: servers + clients,
             time: nanos(settings.time) / MS,
             span: 3 * server_timeout_us,
             actions: Vec::new(),
             rng,
-            own,
+            options: own,
         };
-        // As by default sessions outlive a change of leader; in some runs they do not.
+        // By default sessions outlive a change of leader; in some runs they do not.
         let change = server_timeout_us + 4 * heartbeat_us;
         let client_timeout_us =
-            draw.rng
+            generator
+                .rng
                 .pick(&[change / 2, 5 * change / 2, 5 * change / 2, 4 * change]);
-        let latency_us = draw.rng.pick(&[(50, 100), (200, 800), (1_000, 4_000)]);
+        let latency_us = generator.rng.pick(&[(50, 100), (200, 800), (1_000, 4_000)]);
         let kinds: Vec<_> = settings.faults.iter().collect();
-        let mut max_memory = MEMORY;
-        let mut odd = None;
+        let mut max_memory = MEMORY_BYTES;
+        let mut deviant = None;
         for &kind in &kinds {
-            // A run with half of all kinds finds what a run with all of them drowns.
-            let share = if is_life(kind) { 800 } else { 400 };
-            if kinds.len() < 4 || draw.rng.chance(share) {
+            // With half of the kinds, effects show that all kinds together would hide.
+            let share = if is_normal_use(kind) { 800 } else { 400 };
+            if kinds.len() < 4 || generator.rng.chance(share) {
                 if kind == FaultKind::Memory {
-                    max_memory = LITTLE_MEMORY + 3 * clients * SESSION_BYTES;
+                    max_memory = SCARCE_MEMORY_BYTES + 3 * clients * SESSION_BYTES;
                 }
                 if kind == FaultKind::Options {
                     let usual = (quorum, heartbeat_us, server_timeout_us, client_timeout_us);
-                    odd = Some(draw.odd(usual));
+                    deviant = Some(generator.draw_deviant(usual));
                 } else {
-                    draw.episodes(kind);
+                    generator.add_episodes(kind);
                 }
             }
         }
-        draw.actions.sort_by_key(|action| action.at_us);
+        generator.actions.sort_by_key(|action| action.at_us);
         Self {
             about: String::new(),
             seed: settings.seed,
             servers,
             clients,
             quorum,
-            time_us: draw.time,
+            time_us: generator.time,
             heartbeat_us,
             server_timeout_us,
             client_timeout_us,
             max_memory,
-            odd,
+            deviant,
             latency_us,
             stay_dead: Vec::new(),
-            actions: draw.actions,
+            actions: generator.actions,
         }
     }
 }
 
-/// Whether it is no fault, but belongs to the life of a service.
-const fn is_life(kind: FaultKind) -> bool {
+/// Whether a kind is not a fault, but part of normal use.
+const fn is_normal_use(kind: FaultKind) -> bool {
     matches!(
         kind,
         FaultKind::Run
@@ -113,16 +117,16 @@ const fn is_life(kind: FaultKind) -> bool {
     )
 }
 
-/// How many there are of what faults are about.
-struct Service {
+/// The numbers from which faults are drawn.
+struct FaultOptions {
     servers: usize,
     clients: usize,
     tokens: usize,
 }
 
-type Draw = generate::Draw<Service>;
+type Generator = generate::Generator<FaultOptions>;
 
-impl Draws for Service {
+impl GeneratorOptions for FaultOptions {
     type Fault = Fault;
 
     const CHOICES: Choices = Choices {
@@ -136,164 +140,166 @@ impl Draws for Service {
         rates: &[-MAX_RATE, -10_000, 0, 10_000, MAX_RATE],
     };
 
-    /// A server more often than not.
-    fn node(draw: &mut Draw) -> usize {
-        if draw.own.clients == 0 || draw.rng.chance(650) {
-            draw.server()
+    /// Draws the node of a fault: more often a server.
+    fn draw_node(generator: &mut Generator) -> usize {
+        if generator.options.clients == 0 || generator.rng.chance(650) {
+            generator.draw_server()
         } else {
-            draw.client()
+            generator.draw_client()
         }
     }
 }
 
-impl Draw {
-    /// A server with some options that differ from these.
-    fn odd(&mut self, usual: (usize, u64, u64, u64)) -> Odd {
+impl Generator {
+    /// Draws a server with options that differ from those of the others.
+    fn draw_deviant(&mut self, usual: (usize, u64, u64, u64)) -> DeviantServer {
         let (quorum, heartbeat_us, server_timeout_us, client_timeout_us) = usual;
-        let mut odd = Odd {
-            server: self.server(),
+        let mut deviant = DeviantServer {
+            server: self.draw_server(),
             quorum,
             heartbeat_us,
             server_timeout_us,
             client_timeout_us,
         };
         if self.rng.chance(500) {
-            odd.quorum = self
-                .rng
-                .pick(&[1, majority(self.own.servers), self.own.servers]);
+            deviant.quorum =
+                self.rng
+                    .pick(&[1, majority(self.options.servers), self.options.servers]);
         }
         if self.rng.chance(500) {
-            // A fifteenth and five times are more than a server makes up for.
+            // A server adapts to neither a fifteenth nor five times its client timeout, as it does to smaller differences.
             let timeout = client_timeout_us * self.rng.pick(&[5, 1, 75]) / 15;
-            odd.client_timeout_us = timeout.max(nanos(MIN_CLIENT_TIMEOUT) / 1_000);
+            deviant.client_timeout_us = timeout.max(nanos(MIN_CLIENT_TIMEOUT) / 1_000);
         }
         if self.rng.chance(300) {
-            odd.server_timeout_us = self.rng.pick(&[3 * heartbeat_us, 2 * server_timeout_us]);
+            deviant.server_timeout_us = self.rng.pick(&[3 * heartbeat_us, 2 * server_timeout_us]);
         }
         if self.rng.chance(200) {
-            odd.heartbeat_us = heartbeat_us / 2;
+            deviant.heartbeat_us = heartbeat_us / 2;
         }
-        odd
+        deviant
     }
 
-    fn server(&mut self) -> usize {
-        self.rng.index(self.own.servers)
+    fn draw_server(&mut self) -> usize {
+        self.rng.index(self.options.servers)
     }
 
-    fn client(&mut self) -> usize {
-        self.own.servers + self.rng.index(self.own.clients)
+    fn draw_client(&mut self) -> usize {
+        self.options.servers + self.rng.index(self.options.clients)
     }
 
-    fn token(&mut self) -> usize {
-        self.rng.index(self.own.tokens)
+    fn draw_token(&mut self) -> usize {
+        self.rng.index(self.options.tokens)
     }
 
-    /// All that happens of a kind.
-    fn episodes(&mut self, kind: FaultKind) {
+    /// Adds all episodes of one kind.
+    fn add_episodes(&mut self, kind: FaultKind) {
         let pause = match kind {
             FaultKind::Run => self.rng.pick(&[200 * MS, 600 * MS]),
             FaultKind::Hold | FaultKind::Update | FaultKind::Change => SECOND,
             FaultKind::Cancel | FaultKind::List => 3 * SECOND,
             _ => 2 * self.span,
         };
-        let needs_clients = is_life(kind) || matches!(kind, FaultKind::Logout | FaultKind::Socket);
-        if needs_clients && self.own.clients == 0 {
+        let needs_clients =
+            is_normal_use(kind) || matches!(kind, FaultKind::Logout | FaultKind::Socket);
+        if needs_clients && self.options.clients == 0 {
             return;
         }
-        self.repeat(pause, |draw, at| {
-            if is_life(kind) {
-                draw.life(at, kind);
+        self.repeat(pause, |generator, at| {
+            if is_normal_use(kind) {
+                generator.add_use(at, kind);
             } else {
-                draw.episode(at, kind);
+                generator.add_kind(at, kind);
             }
         });
     }
 
-    fn life(&mut self, at: u64, kind: FaultKind) {
-        let (node, token) = (self.client(), self.token());
+    fn add_use(&mut self, at: u64, kind: FaultKind) {
+        let (node, token) = (self.draw_client(), self.draw_token());
         let fault = match kind {
-            FaultKind::Run => WorldFault::Run {
+            FaultKind::Run => SystemFault::Run {
                 node,
                 token,
                 shared: self.rng.chance(300),
                 us: self.rng.pick(&[MS, 100 * MS, SECOND, 4 * SECOND]),
             },
-            FaultKind::Hold => WorldFault::Hold {
+            FaultKind::Hold => SystemFault::Hold {
                 node,
                 token,
                 shared: self.rng.chance(500),
             },
-            FaultKind::Change => WorldFault::Change { node, token },
-            FaultKind::Update => WorldFault::Update { node, token },
-            FaultKind::Cancel => WorldFault::Cancel { node, token },
-            _ => WorldFault::List {
+            FaultKind::Change => SystemFault::Change { node, token },
+            FaultKind::Update => SystemFault::Update { node, token },
+            FaultKind::Cancel => SystemFault::Cancel { node, token },
+            _ => SystemFault::List {
                 node,
-                server: self.server(),
+                server: self.draw_server(),
             },
         };
-        self.once(at, fault);
+        self.add_fault(at, fault);
     }
 
-    fn episode(&mut self, at: u64, kind: FaultKind) {
-        self.common_episode(at, kind);
+    fn add_kind(&mut self, at: u64, kind: FaultKind) {
+        self.add_common_episode(at, kind);
         match kind {
             FaultKind::Pause => {
-                let node = self.node();
-                self.span(at, WorldFault::Pause { node });
+                let node = self.draw_node();
+                self.add_episode(at, SystemFault::Pause { node });
             }
             FaultKind::Crash => {
                 let forget = false;
-                self.crash(at, |node| WorldFault::End { node, forget });
+                self.add_crash(at, |node| SystemFault::End { node, forget });
             }
-            FaultKind::Doom => self.doom(at),
+            FaultKind::Doom => self.add_crash_after_send(at),
             FaultKind::Forget => {
-                let (node, forget) = (self.server(), true);
-                self.span(at, WorldFault::End { node, forget });
+                let (node, forget) = (self.draw_server(), true);
+                self.add_episode(at, SystemFault::End { node, forget });
             }
             FaultKind::Clock => {
                 let seconds = self.rng.pick(&[-86_400, -3, 3, 86_400]);
-                let node = self.node();
-                self.once(at + self.span / 2, WorldFault::Wall { node, seconds });
+                let node = self.draw_node();
+                self.add_fault(at + self.span / 2, SystemFault::Wall { node, seconds });
             }
             FaultKind::Disk => {
-                let node = self.server();
-                self.span(at, WorldFault::Disk { node, full: true });
+                let node = self.draw_server();
+                self.add_episode(at, SystemFault::Disk { node, full: true });
             }
             FaultKind::Stranger => {
-                let node = self.server();
+                let node = self.draw_server();
                 let count = self.rng.pick(&[1, 20]);
-                self.once(at, WorldFault::Stranger { node, count });
+                self.add_fault(at, SystemFault::Stranger { node, count });
             }
             FaultKind::Socket => {
-                let node = self.client();
-                self.once(at, WorldFault::Socket { node });
+                let node = self.draw_client();
+                self.add_fault(at, SystemFault::Socket { node });
             }
             FaultKind::Logout => {
-                let node = self.client();
-                self.span(at, WorldFault::Logout { node });
+                let node = self.draw_client();
+                self.add_episode(at, SystemFault::Logout { node });
             }
             FaultKind::Leave => {
-                let node = self.server();
-                self.span(at, WorldFault::Leave { node });
+                let node = self.draw_server();
+                self.add_episode(at, SystemFault::Leave { node });
             }
             _ => {}
         }
     }
 
-    /// A process dies of what it sends: there are more of these than of other crashes, and mostly it is soon back.
-    fn doom(&mut self, at: u64) {
+    /// Adds processes that die after sending a certain message. These are more frequent than other crashes, and the
+    /// process mostly starts again soon.
+    fn add_crash_after_send(&mut self, at: u64) {
         for _ in 0..self.rng.between(1, 4) {
-            let node = self.node();
-            let kinds: &[Type] = if node < self.own.servers {
-                &BY_SERVERS
+            let node = self.draw_node();
+            let kinds: &[Type] = if node < self.options.servers {
+                &LAST_MESSAGES_OF_SERVERS
             } else {
-                &BY_CLIENTS
+                &LAST_MESSAGES_OF_CLIENTS
             };
             let kind = self.rng.pick(kinds);
-            let us = self.downtime();
+            let us = self.draw_downtime();
             let sends = Type::ALL.iter().position(|it| *it == kind).unwrap_or(0);
             let at = at + self.rng.below(self.span);
-            self.once(at, WorldFault::Doom { node, sends, us });
+            self.add_fault(at, SystemFault::Doom { node, sends, us });
         }
     }
 }

@@ -1,29 +1,29 @@
-//! FTN in a simulated world: servers and clients together on a network of datagrams.
+//! Simulations of FTN: servers and clients on a network of datagrams.
 //!
-//! [`run`] is a whole run: faults first, then the recovery from them. Servers and clients are the machines that
-//! ship, each pumped by the [`Driver`](ring_runtime::driver::Driver) of the programs, turn by turn. What is checked
-//! after every event, and what must be so in the end, are the promises of `docs/ftn.md`, section 7.
+//! [`run`] makes a whole run: first the faults, then the recovery. Servers and clients run their real state
+//! machines in the [`Driver`](ring_runtime::driver::Driver) of the daemon. The checks are the promises of
+//! `docs/ftn.md`, section 7.
 
 mod apply;
 mod checks;
-mod exempt;
+mod exemptions;
 mod generate;
 mod node;
 mod notation;
 mod outcome;
-mod plan;
 mod program;
 mod recovery;
-mod register;
 mod run;
-mod service;
+mod schedule;
 mod settings;
 mod stranger;
+mod system;
+mod update_log;
 mod world;
 
 pub use outcome::{Excuse, Outcome, Rule, Stats, Violation};
-pub use plan::{Action, Fault, Schedule};
 pub use run::run;
+pub use schedule::{Action, Fault, Schedule};
 pub use settings::{FaultKind, Faults, Settings};
 
 pub use super::kernel::run::replay;

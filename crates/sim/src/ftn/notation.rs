@@ -1,48 +1,42 @@
-//! Addresses, names of tokens and lines of text.
+//! Readable names of addresses, tokens and datagrams.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use ring_codec::ftn::Datagram;
 use ring_proto::ftn::Servers;
 
-use super::plan::TOKENS;
+use super::schedule::TOKENS;
 
-/// The port of every server.
 const PORT: u16 = 7_000;
-/// The port of a client's first socket.
 pub(super) const FIRST_PORT: u16 = 20_000;
-/// What a network address says of who has it.
+/// The third byte of an address tells the kind of its owner.
 const SERVERS: u8 = 0;
 const CLIENTS: u8 = 1;
 const STRANGERS: u8 = 9;
 
 fn address(net: u8, number: usize, port: u16) -> SocketAddr {
-    // There are never so many of one kind.
+    // The simulator has fewer nodes of one kind than 255.
     let last = u8::try_from(number + 1).unwrap_or(u8::MAX);
     SocketAddr::from((Ipv4Addr::new(10, 0, net, last), port))
 }
 
-/// A server's address.
 pub(super) fn server_address(server: usize) -> SocketAddr {
     address(SERVERS, server, PORT)
 }
 
-/// The address of a client's socket; clients are numbered from 0 here.
+/// Returns the address of a client's socket; the first client is 0.
 pub(super) fn client_address(client: usize, port: u16) -> SocketAddr {
     address(CLIENTS, client, port)
 }
 
-/// The address of somebody who is no node.
 pub(super) fn stranger_address(number: usize) -> SocketAddr {
     address(STRANGERS, number, PORT)
 }
 
-/// Whether an address is a stranger's.
 pub(super) fn is_stranger(address: SocketAddr) -> bool {
     matches!(address.ip(), IpAddr::V4(ip) if ip.octets()[2] == STRANGERS)
 }
 
-/// The node that an address is one of.
 pub(super) fn node_of(address: SocketAddr, servers: usize) -> Option<usize> {
     let IpAddr::V4(ip) = address.ip() else {
         return None;
@@ -56,26 +50,23 @@ pub(super) fn node_of(address: SocketAddr, servers: usize) -> Option<usize> {
     }
 }
 
-/// The list of so many servers.
 pub(super) fn list(servers: usize) -> Option<Servers> {
     let lines: Vec<String> = (0..servers).map(|at| format!("s{at}:{PORT}")).collect();
     let servers = lines.iter().enumerate();
     Servers::new(servers.map(|(at, line)| (line.as_str(), server_address(at))))
 }
 
-/// The name of a token.
 pub(super) fn token_name(token: usize) -> Box<[u8]> {
     format!("t{token}").into_bytes().into()
 }
 
-/// The token that has this name.
 pub(super) fn token_of(name: &[u8]) -> Option<usize> {
     let digits = name.strip_prefix(b"t")?;
     let number: usize = std::str::from_utf8(digits).ok()?.parse().ok()?;
     (number < TOKENS).then_some(number)
 }
 
-/// A datagram as a line of text.
+/// Formats a datagram as one line.
 pub(super) fn line(bytes: &[u8]) -> String {
     match Datagram::decode(bytes) {
         Ok(datagram) => datagram.to_string(),

@@ -1,44 +1,44 @@
-//! What a run has come to.
+//! The rules, excuses, counters and outcome of a run.
 
 use super::settings::FaultKind;
 use crate::kernel::stats::{self, counters};
 use crate::kernel::violation::{self, texts};
 
 texts! {
-    /// What must hold, by its number in section 7 of `docs/ftn.md`, where it has one.
+    /// A rule, with its number in section 7 of `docs/ftn.md`, if it has one.
     #[non_exhaustive]
     Rule {
         Sessions "promise 1: a session that was ended has power over a token",
-        Exclusion "promise 2: two live clients hold one token and do not share it",
+        Exclusion "promise 2: two live clients hold one token without sharing it",
         Fencing "promise 4: fencing numbers do not grow",
         Stale "promise 5: a server serves what it knew before it was DOWN",
         Authority "section 4: two leaders have authority at the same time",
         Backwards "section 5: a client goes back to an earlier configuration",
         Stranger "promise 6: a stranger gets more than it may",
         Panic "promise 6: a program crashes",
-        Memory "promise 6: memory is not bounded",
+        Memory "promise 6: memory exceeds its limit",
         Update "section 8: an acknowledged update is lost without a reason",
         OneLeader "promise 7: there is not exactly one leader in time",
         Served "promise 7: tokens are not served in time",
         Granted "promise 8: a request at the head is not granted in time",
-        Storm "promise 6: there is no end to the datagrams",
-        Valid "a datagram that is not valid is sent",
+        Storm "promise 6: the datagrams never end",
+        Valid "an invalid datagram is sent",
     }
 }
 
 texts! {
-    /// Why something is excused that the page says may happen.
+    /// A reason for which the document allows a broken promise.
     Excuse {
         /// Q = 1, and two servers led while one of the grants was asked for (7.3).
         TwoLeaders "two leaders",
-        /// Half of the servers or more lost their memory within CT (section 7, "Assumed").
+        /// At least half of the servers lost their memory within CT (section 7, "Assumed").
         MemoryLost "memory of a majority lost",
         /// A state file was lost (section 7, "Assumed").
         StateFileLost "state file lost",
         /// The server of the token lost its memory, or was marked DOWN (section 8).
         ServerLost "update lost with its server",
-        /// The token went for want of memory (section 8).
-        Dropped "update dropped for want of memory",
+        /// A server dropped the token to save memory (section 8).
+        Dropped "update dropped to save memory",
         /// Q = 1, and a leader that knew nothing never met the one before it (`docs/ftn.md`).
         Unmet "leader that never met the one before",
         /// A server with a smaller quorum than the others led before it had heard of them.
@@ -46,13 +46,13 @@ texts! {
     }
 }
 
-/// Something that must not happen, and did.
+/// A broken rule.
 pub type Violation = violation::Violation<Rule>;
 
-/// What a run has come to.
+/// The outcome of a run.
 pub type Outcome = violation::Outcome<Rule, Stats>;
 
-/// Counts of what happened in a run.
+/// The counters of a run.
 pub type Stats = stats::Stats<FaultKind, Excuse, Counters>;
 
 counters! {
@@ -61,28 +61,28 @@ counters! {
         sessions,
         /// Sessions that were lost.
         lost,
-        /// Grants that clients took.
+        /// Grants to clients.
         grants,
-        /// Updates that were confirmed.
+        /// Confirmed updates.
         updates,
-        /// How often a server took the lead, knowing its predecessor's sessions.
+        /// Changes to a leader that knew the sessions of its predecessor.
         warm,
-        /// How often a server took the lead without knowing them.
+        /// Changes to a leader that did not know them.
         cold,
         /// Surveys that ended.
         surveys,
-        /// How often a server had to forget.
+        /// Resets of servers.
         resets,
-        /// Tokens that were claimed in ways that exclude each other.
+        /// Tokens whose claims contradict each other.
         conflicts,
     }
     most {}
     longest {
-        /// From the end of the faults until one server led and all were READY.
+        /// The time from the end of the faults until one server led and all were READY.
         ready_after,
-        /// From the crash of the leader to the next.
+        /// The time from the crash of the leader to the next leader.
         replaced_after,
-        /// From the crash of the leader until all its tokens were granted anew.
+        /// The time from the crash of the leader until all its tokens were granted again.
         served_after,
     }
 }

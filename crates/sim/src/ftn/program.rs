@@ -1,40 +1,40 @@
-//! The programs above the clients: they run commands under tokens, write, and give back.
+//! The programs above the clients: they run commands under tokens, write data and return tokens.
 
 use ring_codec::ftn::Access;
 use ring_proto::ftn::client::{self, Refusal};
 
 use super::checks::Grant;
-use super::node::{ClientOwn, Job, Todo};
+use super::node::{ClientData, Job, ProgramAct};
 use super::notation::{token_name, token_of};
 use super::outcome::Rule;
-use super::plan::TOKENS;
-use super::register::data;
-use super::service::{Due, Service, World};
+use super::schedule::TOKENS;
+use super::system::{FtnEvent, FtnSystem, World};
+use super::update_log::data;
 use ring_proto::ftn::station::Command;
 
-/// How many bytes an update has: mostly few, sometimes more than a datagram has room for, and as many parts as go at once.
-/// More than these would take an exchange more, which the time for a grant does not have.
-pub(super) const LENGTHS: [usize; 5] = [0, 0, 40, 1_500, 16_000];
+/// The lengths of updates: mostly short, sometimes longer than a datagram, and as many parts as one window holds. A
+/// longer one would take another exchange, for which the bound on a grant has no time.
+pub(super) const UPDATE_LENGTHS: [usize; 5] = [0, 0, 40, 1_500, 16_000];
 
-impl Service {
-    /// A client's machine has told something.
-    pub(super) fn client_told(
+impl FtnSystem {
+    /// Handles an event of a client's state machine.
+    pub(super) fn on_client_event(
         &mut self,
         at: u64,
         node: usize,
-        own: &mut ClientOwn,
+        own: &mut ClientData,
         event: &client::Event,
     ) {
         use client::Event as E;
         match event {
-            E::NewSocket => own.todo.push(Todo::NewSocket),
+            E::NewSocket => own.todo.push(ProgramAct::NewSocket),
             E::Live { .. } => self.stats.counters.sessions += 1,
             E::Lost { .. } => {
                 self.stats.counters.lost += 1;
-                // What runs under a token ends with its lease.
+                // A command ends when the lease of its token is lost.
                 own.jobs.clear();
             }
-            E::LoggedOut { .. } => own.todo.push(Todo::End),
+            E::LoggedOut { .. } => own.todo.push(ProgramAct::End),
             E::Granted {
                 name,
                 access,
@@ -56,17 +56,17 @@ impl Service {
                     requested: job.requested,
                 };
                 if job.granted.is_none() {
-                    own.todo.push(Todo::Begin(token, job.number));
+                    own.todo.push(ProgramAct::Begin(token, job.number));
                 }
                 (job.granted, job.access) = (Some(at), *access);
-                self.checks.grant(at, node, &grant);
+                self.checks.check_grant(at, node, &grant);
             }
             E::Revoked { name } => {
                 let job = token_of(name).and_then(|token| Some((token, own.jobs.get(&token)?)));
                 if let Some((token, job)) = job
                     && job.lasts.is_none()
                 {
-                    own.todo.push(Todo::Yield(token, job.number));
+                    own.todo.push(ProgramAct::Yield(token, job.number));
                 }
             }
             E::UpgradeRevoked { name } => {
@@ -81,8 +81,8 @@ impl Service {
                 self.stats.counters.updates += 1;
                 let pending = own.jobs.get_mut(&token).and_then(|job| job.pending.take());
                 if let Some(update) = pending {
-                    let register = self.checks.registers.entry(token).or_default();
-                    register.confirm(update, at);
+                    let update_log = self.checks.update_logs.entry(token).or_default();
+                    update_log.on_confirmed(update, at);
                 }
             }
             E::Returned { name } | E::Cancelled { name } => {
@@ -105,8 +105,8 @@ impl Service {
 }
 
 impl World {
-    /// A program asks for a token.
-    pub fn ask(&mut self, at: usize, token: usize, access: Access, lasts: Option<u64>) {
+    /// Asks for a token.
+    pub(super) fn request(&mut self, at: usize, token: usize, access: Access, lasts: Option<u64>) {
         let now = self.now;
         let Some(own) = self.running_client(at) else {
             return;
@@ -124,6 +124,7 @@ impl World {
             anew: false,
             pending: None,
         };
+        // Some requests have no fencing number, because it is optional in the protocol.
         let fence = own.numbered % 8 > 0;
         own.jobs.insert(token, job);
         let name = token_name(token);
@@ -135,8 +136,8 @@ impl World {
         self.command(at, Command::Client(request));
     }
 
-    /// What is kept of a client whose process is there and not stopped.
-    pub fn running_client(&mut self, at: usize) -> Option<&mut ClientOwn> {
+    /// Returns a client's data, if its process runs.
+    pub(super) fn running_client(&mut self, at: usize) -> Option<&mut ClientData> {
         let node = &mut self.nodes[at];
         if node.is_running() {
             node.own.client_mut()
@@ -145,8 +146,8 @@ impl World {
         }
     }
 
-    /// A holder asks for the other access.
-    pub fn change_access(&mut self, at: usize, token: usize) -> bool {
+    /// Asks for the other access to a held token.
+    pub(super) fn change_access(&mut self, at: usize, token: usize) -> bool {
         let holding = self.holding(at, token);
         let Some(own) = self.running_client(at) else {
             return false;
@@ -169,15 +170,15 @@ impl World {
         true
     }
 
-    /// How a client holds a token that it may use: while its lease lasts, by its own clock.
-    pub fn holding(&self, at: usize, token: usize) -> Option<Access> {
+    /// Returns a client's access to a token while its lease lasts, by its own clock.
+    pub(super) fn holding(&self, at: usize, token: usize) -> Option<Access> {
         let local = self.nodes[at].clock.monotonic(self.now);
         let client = self.machine(at)?.client()?;
         client.lease().filter(|end| local < *end)?;
         Some(client.holding(&token_name(token))?.access)
     }
 
-    /// The next update of a token by a client that has none under way.
+    /// Begins an update of a token, unless another one of this client is unconfirmed.
     fn next_update(&mut self, at: usize, token: usize) -> Option<Box<[u8]>> {
         let now = self.now;
         let update = self.system.updates + 1;
@@ -191,16 +192,17 @@ impl World {
         self.system.updates = update;
         let checks = &mut self.system.checks;
         checks
-            .registers
+            .update_logs
             .entry(token)
             .or_default()
-            .begin(update, asked, now);
-        let length = usize::try_from(update).unwrap_or(0) % LENGTHS.len();
-        Some(data(update, LENGTHS[length]))
+            .on_begun(update, asked, now);
+        // The length follows from the number, so it needs no random number.
+        let length = usize::try_from(update).unwrap_or(0) % UPDATE_LENGTHS.len();
+        Some(data(update, UPDATE_LENGTHS[length]))
     }
 
-    /// A holder sets the data, and goes on holding.
-    pub fn update(&mut self, at: usize, token: usize) -> bool {
+    /// Sets the data of a held token.
+    pub(super) fn update(&mut self, at: usize, token: usize) -> bool {
         if self.holding(at, token).is_none() {
             return false;
         }
@@ -212,12 +214,12 @@ impl World {
         true
     }
 
-    /// A program gives up what there is of a token.
-    pub fn cancel(&mut self, at: usize, token: usize) {
+    /// Cancels a request or a hold.
+    pub(super) fn cancel(&mut self, at: usize, token: usize) {
         let Some(own) = self.running_client(at) else {
             return;
         };
-        // Of a token that it has nothing to do with the answer could come when it has asked for it again.
+        // If the client has no such job, the answer could come after a new request for the token.
         let Some(job) = own.jobs.get_mut(&token) else {
             return;
         };
@@ -226,8 +228,8 @@ impl World {
         self.command(at, Command::Client(client::Command::Cancel { name }));
     }
 
-    /// A command has ended: the token is given back, mostly with new data.
-    pub fn job_done(&mut self, at: usize, token: usize, number: u32) {
+    /// Ends a command: returns the token, mostly with new data.
+    pub(super) fn finish_job(&mut self, at: usize, token: usize, number: u32) {
         let Some(own) = self.running_client(at) else {
             return;
         };
@@ -251,16 +253,16 @@ impl World {
         self.command(at, Command::Client(command));
     }
 
-    /// A client was given an input: its program goes on, and it is looked at who else holds what it holds.
-    pub fn look_at_client(&mut self, at: usize) {
+    /// Continues a client's program after an input, and checks the client.
+    pub(super) fn check_client(&mut self, at: usize) {
         while let Some(todo) = self.nodes[at].own.client_mut().and_then(|own| {
             let is_there = !own.todo.is_empty();
             is_there.then(|| own.todo.remove(0))
         }) {
             let now = self.now;
             match todo {
-                Todo::NewSocket => self.open_socket(at),
-                Todo::Begin(token, job) => {
+                ProgramAct::NewSocket => self.open_socket(at),
+                ProgramAct::Begin(token, job) => {
                     let own = self.nodes[at].own.client();
                     let job = own
                         .and_then(|own| own.jobs.get(&token))
@@ -268,7 +270,7 @@ impl World {
                     if let Some((number, lasts)) =
                         job.and_then(|job| Some((job.number, job.lasts?)))
                     {
-                        let done = Due::Done {
+                        let done = FtnEvent::Done {
                             node: at,
                             token,
                             job: number,
@@ -276,19 +278,19 @@ impl World {
                         self.later_in_life(at, now + lasts, done);
                     }
                 }
-                Todo::Yield(token, job) => {
+                ProgramAct::Yield(token, job) => {
                     let node = at;
-                    self.later_in_life(at, now + 1_000_000, Due::Done { node, token, job });
+                    self.later_in_life(at, now + 1_000_000, FtnEvent::Done { node, token, job });
                 }
-                Todo::End => self.later_in_life(at, now, Due::End { node: at }),
+                ProgramAct::End => self.later_in_life(at, now, FtnEvent::End { node: at }),
             }
         }
-        self.look_at_configuration(at);
-        self.look_for_clashes(at);
+        self.check_configuration(at);
+        self.check_exclusion(at);
     }
 
-    /// The configuration of a session never goes back.
-    fn look_at_configuration(&mut self, at: usize) {
+    /// Checks that the configuration of a session never goes back.
+    fn check_configuration(&mut self, at: usize) {
         let client = self.machine(at).and_then(|station| station.client());
         let number = client.and_then(|client| Some(client.configuration()?.number()));
         let Some(own) = self.nodes[at].own.client_mut() else {
@@ -300,11 +302,11 @@ impl World {
         {
             let (now, what) = (self.now, format!("{number} after {before}"));
             let checks = &mut self.system.checks;
-            checks.found.broken(now, Some(at), Rule::Backwards, what);
+            checks.findings.report(now, Some(at), Rule::Backwards, what);
         }
     }
 
-    fn look_for_clashes(&mut self, at: usize) {
+    fn check_exclusion(&mut self, at: usize) {
         let Some(own) = self.nodes[at].own.client() else {
             return;
         };
@@ -315,7 +317,7 @@ impl World {
             .collect();
         for (token, requested) in jobs {
             let Some(access) = self.holding(at, token) else {
-                self.system.checks.no_clash(at, token);
+                self.system.checks.clear_clashes(at, token);
                 continue;
             };
             for other in self.system.servers..self.len() {
@@ -331,7 +333,7 @@ impl World {
                     .map_or(0, |job| job.requested);
                 let (now, nodes) = (self.now, (at.min(other), at.max(other)));
                 let checks = &mut self.system.checks;
-                checks.clash(now, nodes, token, requested.min(since));
+                checks.check_clash(now, nodes, token, requested.min(since));
             }
         }
     }

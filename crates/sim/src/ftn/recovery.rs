@@ -1,4 +1,4 @@
-//! What must be so in the end, when the faults have ended.
+//! Checks that the service recovers after the faults.
 
 use std::time::Duration;
 
@@ -7,48 +7,48 @@ use ring_proto::ftn::RETRY_MAX;
 use ring_proto::ftn::client::Standing;
 use ring_proto::ftn::server::{Options, RoleKind, Server};
 
-use super::node::Doom;
+use super::node::CrashAfterSend;
 use super::outcome::Rule;
-use super::plan::Schedule;
-use super::service::{PATH, World};
+use super::schedule::Schedule;
+use super::system::{PATH_DATAGRAM_MAX, World};
 
-/// How long a client holds what it asks for here.
-const HOLD: Duration = Duration::from_millis(20);
-/// How long a server takes to leave, by a slow clock.
-const LEAVING: Duration = Duration::from_secs(6);
-/// The tokens that are asked for here.
-const ASKED: usize = 6;
+/// The time for which a client holds a token here.
+const HOLD_TIME: Duration = Duration::from_millis(20);
+/// The maximum time of a leave, by a slow clock.
+const LEAVE_TIMEOUT: Duration = Duration::from_secs(6);
+/// The number of tokens that are asked for here.
+const ASKED_TOKENS: usize = 6;
 
 impl World {
-    /// Ends the faults, and looks whether all is well in time.
-    pub fn recover(&mut self, schedule: &Schedule) {
+    /// Ends the faults and checks the recovery.
+    pub(super) fn recover(&mut self, schedule: &Schedule) {
         self.end_faults();
-        // Who was told to leave may take its time, and is started again.
-        self.run_until(LEAVING, |world| !world.is_anyone_leaving());
+        // A leaving server may need some time, and is then started again.
+        self.run_until(LEAVE_TIMEOUT, |sim| !sim.is_anyone_leaving());
         let options = schedule.slowest();
         let exchange = Duration::from_micros(4 * (schedule.latency_us.0 + schedule.latency_us.1));
-        if !self.settles(&options, exchange, schedule.latest())
-            || !self.all_live(&options, exchange)
+        if !self.check_one_leader(&options, exchange, schedule.latest())
+            || !self.await_sessions(&options, exchange)
         {
             return;
         }
-        self.stop_programs(options.client_timeout + schedule.latest());
+        self.cancel_programs(options.client_timeout + schedule.latest());
         let scarce = schedule.is_scarce();
-        if !scarce && !self.serves_all(exchange) {
+        if !scarce && !self.serve_all_tokens(exchange) {
             return;
         }
         self.run(options.server_timeout);
         if schedule.servers > options.quorum {
-            self.replaces_the_leader(schedule, exchange);
+            self.check_leader_replacement(schedule, exchange);
         }
     }
 
     fn end_faults(&mut self) {
-        self.system.is_calm = true;
-        self.calm_network(Some(PATH));
+        self.system.faults_have_ended = true;
+        self.end_network_faults(Some(PATH_DATAGRAM_MAX));
         for at in 0..self.len() {
-            self.nodes[at].own.doom = Doom::None;
-            self.calm_process(at);
+            self.nodes[at].own.crash_after_send = CrashAfterSend::None;
+            self.end_process_faults(at);
             self.resume(at);
             self.start(at);
         }
@@ -62,7 +62,7 @@ impl World {
         self.machine(at)?.server()
     }
 
-    /// The servers that lead.
+    /// Returns the servers that lead with authority.
     fn leaders(&self) -> impl Iterator<Item = usize> + '_ {
         let leads = |&at: &usize| {
             let role = self.server(at).map(|it| {
@@ -74,14 +74,14 @@ impl World {
         (0..self.system.servers).filter(leads)
     }
 
-    /// The one server that leads.
+    /// Returns the leader, if there is exactly one.
     pub(super) fn leader(&self) -> Option<usize> {
         let mut leaders = self.leaders();
         let leader = leaders.next()?;
         leaders.next().is_none().then_some(leader)
     }
 
-    /// Whether one server leads, and all that are up serve by its configuration.
+    /// Whether one server leads and all live ones serve by its configuration.
     fn is_ready(&self) -> bool {
         let Some(leader) = self.leader() else {
             return false;
@@ -104,8 +104,8 @@ impl World {
         })
     }
 
-    /// What servers and clients are doing, for who reads of a violation.
-    fn how_they_stand(&self) -> String {
+    /// Describes the state of servers and clients for a violation.
+    fn describe_nodes(&self) -> String {
         let servers = (0..self.system.servers).map(|at| {
             let local = self.nodes[at].clock.monotonic(self.now);
             self.server(at).map_or_else(
@@ -136,36 +136,41 @@ impl World {
         servers.chain(clients).collect::<Vec<_>>().join("; ")
     }
 
-    fn broken(&mut self, rule: Rule, what: &str) {
-        let (now, stand) = (self.now, self.how_they_stand());
+    fn report(&mut self, rule: Rule, what: &str) {
+        let (now, stand) = (self.now, self.describe_nodes());
         let what = format!("{what}: {stand}");
-        self.system.checks.found.broken(now, None, rule, what);
+        self.system.checks.findings.report(now, None, rule, what);
     }
 
-    /// One leader that stays, and all servers READY. A STATE of before the loss of a state file may be late, and then
-    /// its number above that of the leader, who follows it: after the last of them all is to be well once more.
-    fn settles(&mut self, options: &Options, exchange: Duration, latest: Duration) -> bool {
-        if !self.all_ready(options, exchange, latest) {
+    /// Checks that one leader stays and all servers become READY. A late STATE from before a lost state file may have a
+    /// number above the leader's, which follows it. After the last such STATE the service must recover once more.
+    fn check_one_leader(
+        &mut self,
+        options: &Options,
+        exchange: Duration,
+        latest: Duration,
+    ) -> bool {
+        if !self.await_ready(options, exchange, latest) {
             return false;
         }
-        if self.leader_stays(options) {
+        if self.does_leader_stay(options) {
             return true;
         }
-        if self.system.checks.leader_left() {
+        if self.system.checks.is_leader_loss_excused() {
             self.run(latest);
-            if !self.all_ready(options, exchange, latest) {
+            if !self.await_ready(options, exchange, latest) {
                 return false;
             }
-            if self.leader_stays(options) {
+            if self.does_leader_stay(options) {
                 return true;
             }
         }
-        self.broken(Rule::OneLeader, "the leader does not stay");
+        self.report(Rule::OneLeader, "the leader does not stay");
         false
     }
 
-    /// One leader, and all servers READY.
-    fn all_ready(&mut self, options: &Options, exchange: Duration, latest: Duration) -> bool {
+    /// Waits for one leader and READY servers.
+    fn await_ready(&mut self, options: &Options, exchange: Duration, latest: Duration) -> bool {
         let Options {
             heartbeat,
             server_timeout,
@@ -173,62 +178,62 @@ impl World {
             grace,
             ..
         } = *options;
-        // Whoever is electing has waited for ST of silence; a vote for a server that gives up is kept for 2 HB.
+        // An electing server has waited for ST. A vote for a server that gives up is kept for 2 HB.
         let one = 2 * server_timeout + 8 * heartbeat + RETRY_MAX;
-        let leads = |world: &Self| world.leader().is_some();
+        let leads = |sim: &Self| sim.leader().is_some();
         if self.run_until(one, leads).is_none() {
-            self.broken(Rule::OneLeader, "no leader after the faults");
+            self.report(Rule::OneLeader, "no leader after the faults");
             return false;
         }
-        // Late datagrams of a dead client keep its session, and a survey waits for that.
+        // Late datagrams of a dead client keep its session alive, and a survey waits for it.
         let ready = latest
             + grace
             + client_timeout
             + 3 * server_timeout
             + 10 * (heartbeat + exchange)
             + 4 * RETRY_MAX;
-        let Some(took) = self.run_until(ready, Self::is_ready) else {
-            self.broken(Rule::Served, "not all servers are READY");
+        let Some(elapsed) = self.run_until(ready, Self::is_ready) else {
+            self.report(Rule::Served, "not all servers are READY");
             return false;
         };
-        self.system.stats.counters.ready_after = Some(took);
-        // What was lost just before the faults ended may cost authority, or a leader, once more.
+        self.system.stats.counters.ready_after = Some(elapsed);
+        // Losses just before the end of the faults may cost authority, or a leader, once more.
         self.run(2 * server_timeout);
         if self.run_until(ready, Self::is_ready).is_none() {
-            self.broken(Rule::Served, "not all servers are READY again");
+            self.report(Rule::Served, "not all servers are READY again");
             return false;
         }
         true
     }
 
-    /// One leads for a while.
-    fn leader_stays(&mut self, options: &Options) -> bool {
+    fn does_leader_stay(&mut self, options: &Options) -> bool {
         let mut stays = true;
-        self.run_watching(2 * options.server_timeout, |world| {
-            stays = world.leader().is_some();
+        self.run_watching(2 * options.server_timeout, |sim| {
+            stays = sim.leader().is_some();
             stays
         });
         stays
     }
 
-    /// Every client has a session.
-    fn all_live(&mut self, options: &Options, exchange: Duration) -> bool {
+    /// Waits until every client has a session.
+    fn await_sessions(&mut self, options: &Options, exchange: Duration) -> bool {
         let limit = options.client_timeout * 2 + 4 * RETRY_MAX + 10 * exchange;
-        let live = |world: &Self| {
-            (world.system.servers..world.len()).all(|at| {
-                let client = world.machine(at).and_then(|it| it.client());
+        let live = |sim: &Self| {
+            (sim.system.servers..sim.len()).all(|at| {
+                let client = sim.machine(at).and_then(|it| it.client());
                 client.is_some_and(|it| matches!(it.standing(), Standing::Live { .. }))
             })
         };
-        let took = self.run_until(limit, live);
-        if took.is_none() {
-            self.broken(Rule::Served, "not all clients have a session");
+        let elapsed = self.run_until(limit, live);
+        if elapsed.is_none() {
+            self.report(Rule::Served, "not all clients have a session");
         }
-        took.is_some()
+        elapsed.is_some()
     }
 
-    /// Whatever the programs did, they give up, and the sessions of dead clients end, whose last datagrams may be late.
-    fn stop_programs(&mut self, timeout: Duration) {
+    /// Cancels the work of all programs, and waits for the end of dead clients' sessions, whose last datagrams may be
+    /// late.
+    fn cancel_programs(&mut self, timeout: Duration) {
         for at in self.system.servers..self.len() {
             let own = self.nodes[at].own.client();
             let tokens: Vec<usize> = own
@@ -243,72 +248,76 @@ impl World {
     }
 
     /// Asks for a token with every client at once, and waits until each has had it.
-    fn serves(&mut self, token: usize, first: Duration, exchange: Duration) -> bool {
+    fn serve_token(&mut self, token: usize, first: Duration, exchange: Duration) -> bool {
         let clients: Vec<usize> = (self.system.servers..self.len()).collect();
         let before = self.system.stats.counters.grants;
         for &at in &clients {
-            self.ask(
+            self.request(
                 at,
                 token,
                 Access::Exclusive,
-                Some(u64::try_from(HOLD.as_nanos()).unwrap_or(0)),
+                Some(u64::try_from(HOLD_TIME.as_nanos()).unwrap_or(0)),
             );
         }
         for (served, _) in clients.iter().enumerate() {
             let wanted = before + served as u64 + 1;
-            let limit = if served == 0 { first } else { HOLD + exchange };
-            let granted = |world: &Self| world.system.stats.counters.grants >= wanted;
+            let limit = if served == 0 {
+                first
+            } else {
+                HOLD_TIME + exchange
+            };
+            let granted = |sim: &Self| sim.system.stats.counters.grants >= wanted;
             if self.run_until(limit, granted).is_none() {
                 let what = format!(
                     "t{token}: {served} of {} within {limit:?} each",
                     clients.len()
                 );
-                let (now, stand) = (self.now, self.how_they_stand());
+                let (now, stand) = (self.now, self.describe_nodes());
                 let checks = &mut self.system.checks;
-                checks.not_granted(now, format!("{what}: {stand}"));
+                checks.report_not_granted(now, format!("{what}: {stand}"));
                 return false;
             }
         }
-        self.run(HOLD + exchange);
+        self.run(HOLD_TIME + exchange);
         true
     }
 
-    fn serves_all(&mut self, exchange: Duration) -> bool {
-        (0..ASKED).all(|token| self.serves(token, exchange, exchange))
+    fn serve_all_tokens(&mut self, exchange: Duration) -> bool {
+        (0..ASKED_TOKENS).all(|token| self.serve_token(token, exchange, exchange))
     }
 
-    /// The leader dies: another leads in time, and the tokens of the dead one are served.
-    fn replaces_the_leader(&mut self, schedule: &Schedule, exchange: Duration) {
+    /// Checks that another server leads in time after the leader's death, and serves its tokens.
+    fn check_leader_replacement(&mut self, schedule: &Schedule, exchange: Duration) {
         let options = &schedule.slowest();
         let Some(leader) = self.leader() else {
             return;
         };
         let heartbeats = if options.quorum > 1 { 4 } else { 2 };
         let limit = options.server_timeout + heartbeats * options.heartbeat + exchange;
-        self.die(leader);
+        self.kill_process(leader);
         let crashed = self.now;
-        // What other votes may cost beside.
-        let Some(took) = self.run_until(limit, |world| world.leader().is_some()) else {
-            let what = format!("nobody leads {limit:?} after the crash of n{leader}");
-            self.broken(Rule::OneLeader, &what);
+        // A split vote may take longer.
+        let Some(elapsed) = self.run_until(limit, |sim| sim.leader().is_some()) else {
+            let what = format!("no server leads {limit:?} after the crash of n{leader}");
+            self.report(Rule::OneLeader, &what);
             return;
         };
-        self.system.stats.counters.replaced_after = Some(took);
+        self.system.stats.counters.replaced_after = Some(elapsed);
         if schedule.is_scarce() {
             return;
         }
         let client_timeout = schedule.client_timeout();
         let last_renewal = client_timeout / 5;
         if client_timeout * 3 / 4 < last_renewal + limit + RETRY_MAX {
-            // Sessions do not outlive a change of leader: those that are lost are to end first.
+            // Sessions do not outlive a change of leader: wait for the end of lost ones.
             self.run(options.client_timeout + exchange);
-            if !self.all_live(options, exchange) {
+            if !self.await_sessions(options, exchange) {
                 return;
             }
         }
-        let first = limit.saturating_sub(took) + 4 * exchange + RETRY_MAX;
-        for token in 0..ASKED {
-            if !self.serves(token, first, exchange + RETRY_MAX) {
+        let first = limit.saturating_sub(elapsed) + 4 * exchange + RETRY_MAX;
+        for token in 0..ASKED_TOKENS {
+            if !self.serve_token(token, first, exchange + RETRY_MAX) {
                 return;
             }
         }

@@ -1,29 +1,33 @@
-//! A station without a session: what it sends, and what it gets for that.
+//! The datagrams of stations without a session.
 
 use ring_codec::ftn::{Access, Datagram, Flags, Header, Message, Token};
 
 use super::notation::{server_address, stranger_address};
-use super::service::World;
+use super::system::World;
 use crate::kernel::queue::Bytes;
 
-/// How many strangers there are.
 const STRANGERS: usize = 4;
 
 impl World {
-    /// A stranger sends a server a datagram: of a client that it is not, one that was captured, or nonsense.
-    pub fn strange(&mut self, server: usize) {
+    /// Sends a server a datagram of a stranger: in a client's name, a captured one, or nonsense.
+    pub(super) fn send_from_stranger(&mut self, server: usize) {
         let stranger = stranger_address(self.rng.index(STRANGERS));
-        let bytes = self.strange_bytes(server);
-        let copies = 1 + u64::from(self.network.weather.duplicate > 0);
-        self.system.checks.stranger_sends(stranger, copies);
+        let bytes = self.draw_strange_bytes(server);
+        let copies = 1 + u64::from(self.network.conditions.duplicate > 0);
+        self.system.checks.on_stranger_sends(stranger, copies);
         self.inject(stranger, server_address(server), bytes);
     }
 
-    fn strange_bytes(&mut self, server: usize) -> Bytes {
-        let Some(ssig) = self.system.setup.as_ref().map(|it| it.list.signature()) else {
+    fn draw_strange_bytes(&mut self, server: usize) -> Bytes {
+        let Some(ssig) = self
+            .system
+            .process_options
+            .as_ref()
+            .map(|it| it.list.signature())
+        else {
             return [].into();
         };
-        let known = self.some_session();
+        let known = self.draw_session();
         let session = self.rng.pick(&[0, -1, 1 << 20, i32::MAX, known]);
         let msgnum = i64::try_from(self.rng.below(1 << 62)).unwrap_or(i64::MAX);
         let token = Token {
@@ -75,7 +79,7 @@ impl World {
                 content: self.rng.pick(&[0, 7, msgnum]),
                 came: token.data,
             },
-            _ => return self.nonsense(),
+            _ => return self.draw_nonsense(),
         };
         let header = Header {
             from: session,
@@ -90,8 +94,8 @@ impl World {
         }
     }
 
-    /// The id of a session that a server knows.
-    fn some_session(&mut self) -> i32 {
+    /// Returns the id of a session that a server knows.
+    fn draw_session(&mut self) -> i32 {
         let server = self.rng.index(self.system.servers);
         let local = self.nodes[server].clock.monotonic(self.now);
         let known = self.machine(server).and_then(|machine| machine.server());
@@ -101,8 +105,8 @@ impl World {
         sessions.get(at).map_or(0, |(id, _)| *id)
     }
 
-    /// A captured datagram of which bytes were changed, or bytes that are none.
-    fn nonsense(&mut self) -> Bytes {
+    /// Returns a captured datagram with changed bytes, or random bytes.
+    fn draw_nonsense(&mut self) -> Bytes {
         let at = self.rng.index(self.network.captured.len());
         let captured = self.network.captured.get(at);
         let mut bytes = captured.map_or(vec![0; 9], |message| message.bytes.to_vec());
@@ -119,7 +123,7 @@ impl World {
     }
 }
 
-/// Whether it is a renewal, by which a cold leader would take a stranger for a client of an earlier run.
+/// Whether this is a renewal. A cold leader would take its sender for a client of an earlier run.
 fn is_renewal(bytes: &[u8]) -> bool {
     let message = Datagram::decode(bytes).map(|datagram| datagram.message());
     matches!(message, Ok(Message::Return { token, .. }) if token.name.is_empty())

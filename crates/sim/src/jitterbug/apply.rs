@@ -1,83 +1,85 @@
-//! Carries a schedule's actions out.
+//! Applies the faults and actions of a schedule.
 
 use ring_proto::jitterbug::{Command, State};
 
-use super::node::Told;
-use super::plan::{Fault, WorldFault};
-use super::segment::World;
+use super::node::HostInput;
+use super::schedule::{Fault, SystemFault};
 use super::settings::FaultKind;
+use super::system::World;
 
 impl World {
-    /// An action is due.
-    pub fn act(&mut self, fault: &Fault) {
+    /// Applies an action of the schedule.
+    pub(super) fn act(&mut self, fault: &Fault) {
         let now = self.now;
         self.system.trace.note(now, || format!("{fault:?}"));
-        let Some(fault) = self.act_on_any(fault) else {
+        let Some(fault) = self.apply_fault(fault) else {
             return;
         };
         match *fault {
-            WorldFault::End { node } if self.nodes[node].driver.is_some() => {
-                self.die(node);
-                self.system.met(FaultKind::Crash);
+            SystemFault::End { node } if self.nodes[node].driver.is_some() => {
+                self.kill_process(node);
+                self.system.count_fault(FaultKind::Crash);
             }
-            WorldFault::Power { node } if self.nodes[node].driver.is_some() => {
+            SystemFault::Power { node } if self.nodes[node].driver.is_some() => {
                 self.lose_power(node);
-                self.bury(node);
-                self.system.met(FaultKind::Power);
+                self.clean_up(node);
+                self.system.count_fault(FaultKind::Power);
             }
-            WorldFault::Start { node } => self.start(node),
-            WorldFault::Pause { node } => self.stand_still(node),
-            WorldFault::Resume { node } => self.resume(node),
-            WorldFault::Jobs { node, mood } => self.nodes[node].own.programs.mood = mood,
-            WorldFault::Work { node, wants } => {
-                self.tell(node, Told::Asked(Command::Work(wants)));
-                self.system.met(FaultKind::Work);
+            SystemFault::Start { node } => self.start(node),
+            SystemFault::Pause { node } => self.stall(node),
+            SystemFault::Resume { node } => self.resume(node),
+            SystemFault::Jobs { node, behavior } => {
+                self.nodes[node].own.programs.behavior = behavior
             }
-            WorldFault::Yield { node } => {
-                self.tell(node, Told::Asked(Command::Yield));
-                self.system.met(FaultKind::Yield);
+            SystemFault::Work { node, wants } => {
+                self.give_input(node, HostInput::Command(Command::Work(wants)));
+                self.system.count_fault(FaultKind::Work);
             }
-            WorldFault::Leave { node } if self.nodes[node].is_running() => {
-                self.tell(node, Told::Asked(Command::ShutDown));
-                self.system.met(FaultKind::Leave);
+            SystemFault::Yield { node } => {
+                self.give_input(node, HostInput::Command(Command::Yield));
+                self.system.count_fault(FaultKind::Yield);
             }
-            WorldFault::Unreached { node, unreached } => {
+            SystemFault::Leave { node } if self.nodes[node].is_running() => {
+                self.give_input(node, HostInput::Command(Command::ShutDown));
+                self.system.count_fault(FaultKind::Leave);
+            }
+            SystemFault::Unreached { node, unreached } => {
                 self.nodes[node].broadcasts_lost = unreached;
             }
-            WorldFault::Link { node, up } if self.nodes[node].driver.is_some() => {
-                // Who stands still does not hear of it, and misses what it is sent. Of a pass the token may be held up, and
-                // its reset lost.
+            SystemFault::Link { node, up } if self.nodes[node].driver.is_some() => {
+                // A stalled process does not learn of it and misses messages. During a pass the token may be delayed and its reset
+                // lost.
                 let at = &self.nodes[node];
                 let is_giving = at.own.state == State::Leader && !at.own.uses;
-                self.system.checks.exempt.is_disturbed |= at.paused.is_some() || is_giving;
+                self.system.checks.exemptions.is_disturbed |= at.paused.is_some() || is_giving;
                 self.nodes[node].unplugged = !up;
-                self.system.met(FaultKind::Link);
-                self.tell_network(node);
+                self.system.count_fault(FaultKind::Link);
+                self.report_network(node);
             }
-            WorldFault::Address { node } => {
-                self.system.met(FaultKind::Address);
-                self.move_to_another_address(node);
+            SystemFault::Address { node } => {
+                self.system.count_fault(FaultKind::Address);
+                self.change_address(node);
             }
-            WorldFault::Stranger { node, count } => {
+            SystemFault::Stranger { node, count } => {
                 for _ in 0..count {
-                    self.system.met(FaultKind::Stranger);
-                    self.say_something_strange(node);
-                    self.connect_strangely(node);
+                    self.system.count_fault(FaultKind::Stranger);
+                    self.send_strange_datagram(node);
+                    self.connect_stranger(node);
                 }
             }
-            WorldFault::Flood { node, count } => {
-                self.system.met(FaultKind::Flood);
+            SystemFault::Flood { node, count } => {
+                self.system.count_fault(FaultKind::Flood);
                 for _ in 0..count {
-                    self.connect_idly(node);
+                    self.connect_idle_stranger(node);
                 }
             }
-            WorldFault::Announce { claim } => {
-                self.system.met(FaultKind::Forge);
-                self.announce_falsely(claim);
+            SystemFault::Announce { claim } => {
+                self.system.count_fault(FaultKind::Forge);
+                self.announce_forged_token(claim);
             }
-            WorldFault::Give { node, claim } => {
-                self.system.met(FaultKind::Forge);
-                self.give_falsely(node, claim);
+            SystemFault::Give { node, claim } => {
+                self.system.count_fault(FaultKind::Forge);
+                self.give_forged_token(node, claim);
             }
             _ => {}
         }

@@ -1,4 +1,4 @@
-//! How long what must happen in the end may take.
+//! The time limits of the recovery.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -6,34 +6,33 @@ use std::time::Duration;
 use ring_codec::jitterbug::Node;
 use ring_proto::jitterbug::{Jitterbug, Options};
 
-use super::plan::Schedule;
-use super::segment::World;
+use super::schedule::Schedule;
+use super::system::World;
 
-/// A program that is in order takes no longer, whatever it does.
-const PROGRAM: Duration = Duration::from_millis(3);
-/// The restore of a node that has had no token yet lasts at least so long.
-const FIRST_RESTORE: Duration = Duration::from_millis(600);
-/// Bytes of a connection that are on their way at a time.
-const WINDOW: usize = 4096;
-/// A message that a cut has held up is sent again after so long.
-pub(super) const AGAIN: Duration = Duration::from_millis(200);
+/// The maximum duration of a program that works correctly.
+const PROGRAM_TIME_MAX: Duration = Duration::from_millis(3);
+/// The minimum restore time of a node that has had no token.
+const FIRST_RESTORE_MIN: Duration = Duration::from_millis(600);
+/// The bytes of a connection that are on their way at a time.
+const WINDOW_BYTES: usize = 4096;
+/// The time after which a message that a split has held up is sent again.
+pub(super) const RESEND_INTERVAL: Duration = Duration::from_millis(200);
 
-/// The bounds of a run.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds {
-    /// The longest way of a datagram.
-    pub latency: Duration,
-    /// A turn in which nothing fails.
-    pub turn: Duration,
+    /// The maximum latency of a datagram.
+    pub(super) latency: Duration,
+    /// The maximum duration of one node's tenure if nothing fails.
+    pub(super) turn: Duration,
     /// The longest restore of a node.
     restore: Duration,
-    /// The longest of one that has had no token yet.
+    /// The longest restore of a node that has had no token.
     first: Duration,
     options: Options,
 }
 
 impl Bounds {
-    /// Those of a schedule, in which nodes may have heard of so long a lease.
+    /// Returns the bounds of a schedule whose nodes may have heard of the lease `heard`.
     pub(super) fn of(schedule: &Schedule, heard: Duration) -> Self {
         let options = schedule.options();
         let (least, more) = schedule.latency_us;
@@ -43,34 +42,37 @@ impl Bounds {
         let longest = all().map(|it| it.stall()).max().unwrap_or_default();
         let longest = longest.max(heard);
         let interval = all().map(|it| it.tr_interval).max().unwrap_or_default();
-        let windows = u32::try_from(options.max_data / WINDOW).unwrap_or(u32::MAX);
+        let windows = u32::try_from(options.max_data / WINDOW_BYTES).unwrap_or(u32::MAX);
         let hop = latency * (10 + 2 * windows);
         Self {
             latency,
-            turn: options.hold + 4 * PROGRAM + hop,
+            turn: options.hold + 4 * PROGRAM_TIME_MAX + hop,
             restore,
-            first: restore.max(FIRST_RESTORE).max(longest + interval),
+            first: restore.max(FIRST_RESTORE_MIN).max(longest + interval),
             options,
         }
     }
 
-    /// `renew_timeout` + D, and the ways of the datagrams.
-    pub(super) fn replaced(&self) -> Duration {
+    /// Returns `renew_timeout` + D and the latency of the datagrams.
+    pub(super) fn replacement_time(&self) -> Duration {
         self.options.renew_timeout + self.restore + 4 * self.latency
     }
 
-    /// How much longer the restore of a node takes that has had no token yet.
+    /// Returns the additional restore time of a node that has had no token.
     pub(super) fn first(&self) -> Duration {
         self.first.saturating_sub(self.restore)
     }
 
-    /// `renew_timeout` + 2 × `token_pass_timeout`, and the ways.
-    pub(super) fn merged(&self) -> Duration {
-        self.options.renew_timeout + 2 * self.options.token_pass_timeout + 4 * self.latency + AGAIN
+    /// Returns `renew_timeout` + 2 × `token_pass_timeout` and the latency.
+    pub(super) fn merge_time(&self) -> Duration {
+        self.options.renew_timeout
+            + 2 * self.options.token_pass_timeout
+            + 4 * self.latency
+            + RESEND_INTERVAL
     }
 
-    /// A round of so many nodes, each of which fails with so many candidates.
-    pub(super) fn round(&self, live: usize, failing: usize) -> Duration {
+    /// Returns the duration of a rotation of `live` nodes, each of which fails to pass to `failing` candidates.
+    pub(super) fn rotation_time(&self, live: usize, failing: usize) -> Duration {
         let failing = u32::try_from(failing).unwrap_or(u32::MAX);
         let live = u32::try_from(live).unwrap_or(u32::MAX);
         (self.turn + self.options.token_pass_timeout * failing) * live
@@ -78,8 +80,8 @@ impl Bounds {
 }
 
 impl World {
-    /// The entries of all lists that are no live node's.
-    pub fn dead_entries(&self) -> usize {
+    /// Returns the number of entries in all lists that belong to no live node.
+    pub(super) fn dead_entries(&self) -> usize {
         let mut dead: Vec<IpAddr> = Vec::new();
         for at in self.live() {
             let lists = self.machine(at).map(Jitterbug::lists);
@@ -94,8 +96,8 @@ impl World {
         dead.len()
     }
 
-    /// Whether some node would not try a live one at its next turn.
-    pub fn skips_somebody(&self) -> bool {
+    /// Whether some node would skip a live one in its next pass.
+    pub(super) fn skips_live_node(&self) -> bool {
         self.live().any(|at| {
             let nodes = self.machine(at).map(|it| it.snapshot().nodes);
             let nodes = nodes.unwrap_or_default();

@@ -1,71 +1,82 @@
-//! What was broken, and what was excused.
+//! The checks, and the observations that they need.
 
 use std::collections::BTreeSet;
 
-use super::chain::Chain;
-use super::exempt::Exempt;
+use super::exemptions::Exemptions;
 use super::outcome::{Excuse, Rule};
-use crate::kernel::checks::Found;
+use super::tokens::Tokens;
+use crate::kernel::checks::Findings;
 
-/// What is known of all nodes.
 #[derive(Debug, Default)]
-pub struct Checks {
-    /// What was broken, and what was excused.
-    pub found: Found<Rule, Excuse>,
-    /// What voids promises.
-    pub exempt: Exempt,
-    /// The tokens.
-    pub chain: Chain,
-    /// Programs of dead processes: their node, their token, and until when they may run, by the world's time.
+pub(super) struct Checks {
+    pub(super) findings: Findings<Rule, Excuse>,
+    /// The facts that void promises.
+    pub(super) exemptions: Exemptions,
+    pub(super) tokens: Tokens,
+    /// The programs of dead processes: the node, its token, and the simulated time until which they may run.
     left: Vec<(usize, u32, u64)>,
-    /// Pairs of nodes that use a token at the same time.
+    /// Reported pairs of nodes that used a token at the same time.
     clashes: BTreeSet<(usize, usize)>,
 }
 
 impl Checks {
-    /// Two nodes use tokens of these ids at the same time.
-    pub fn clash(&mut self, at: u64, (node, id): (usize, u32), (other, its): (usize, u32)) {
+    /// Checks two nodes that use tokens of these ids at the same time.
+    pub(super) fn check_clash(
+        &mut self,
+        at: u64,
+        (node, id): (usize, u32),
+        (other, its): (usize, u32),
+    ) {
         if !self.clashes.insert((node.min(other), node.max(other))) {
             return;
         }
-        let is_void = self.chain.excuse(id).filter(|_| id == its);
-        self.exempt.doubled = self.exempt.doubled.or(is_void);
+        let is_void = self.tokens.excuse(id).filter(|_| id == its);
+        self.exemptions.doubled = self.exemptions.doubled.or(is_void);
         if id == its {
             let what = format!("n{node} and n{other} use {id}");
-            self.found.judge(at, Some(node), is_void, Rule::Chain, what);
+            self.findings
+                .report_unless_excused(at, Some(node), is_void, Rule::Chain, what);
         }
-        // Nothing tells two tokens of one id apart: they do not become one.
-        let network = self.exempt.is_disturbed.then_some(Excuse::Network);
+        // Two tokens of one id cannot be distinguished, so they do not merge.
+        let network = self.exemptions.is_disturbed.then_some(Excuse::Network);
         let excuse = network.or(is_void);
         let what = format!("n{node} uses {id}, and n{other} uses {its}");
-        self.found
-            .judge(at, Some(node), excuse, Rule::OneLeader, what);
+        self.findings
+            .report_unless_excused(at, Some(node), excuse, Rule::OneLeader, what);
     }
 
-    /// A process is dead whose programs may use a token until then.
-    pub fn leave_behind(&mut self, node: usize, id: u32, until: u64) {
+    /// Records that the programs of a dead process may use a token until a time.
+    pub(super) fn leave_behind(&mut self, node: usize, id: u32, until: u64) {
         self.left.push((node, id, until));
     }
 
-    /// A node uses a token: no lease of another one may still last.
-    pub fn look_at_left(&mut self, at: u64, (node, id): (usize, u32)) {
+    /// Checks that no dead process's lease lasts while a node uses a token.
+    pub(super) fn check_left_programs(&mut self, at: u64, (node, id): (usize, u32)) {
         self.left.retain(|(_, _, until)| *until > at);
         let left = self.left.iter().find(|(other, _, _)| *other != node);
         if let Some(&(other, its, _)) = left {
-            self.lease_lasts(at, (node, id), (other, its));
+            self.report_lasting_lease(at, (node, id), (other, its));
         }
     }
 
-    /// A node uses a token while the lease of another node lasts that does not run.
-    pub fn lease_lasts(&mut self, at: u64, (node, id): (usize, u32), (other, its): (usize, u32)) {
-        let network = self.exempt.is_disturbed.then_some(Excuse::Network);
-        let excuse = network.or(self.chain.excuse(id)).or(self.chain.excuse(its));
+    /// Reports that a node uses a token while the lease of another node lasts that does not run.
+    pub(super) fn report_lasting_lease(
+        &mut self,
+        at: u64,
+        (node, id): (usize, u32),
+        (other, its): (usize, u32),
+    ) {
+        let network = self.exemptions.is_disturbed.then_some(Excuse::Network);
+        let excuse = network
+            .or(self.tokens.excuse(id))
+            .or(self.tokens.excuse(its));
         let what = format!("n{node} uses {id}, and the lease of n{other} for {its} lasts");
-        self.found.judge(at, Some(node), excuse, Rule::Lease, what);
+        self.findings
+            .report_unless_excused(at, Some(node), excuse, Rule::Lease, what);
     }
 
-    /// They no longer do.
-    pub fn no_clash(&mut self, node: usize) {
+    /// Forgets the pairs of a node that no longer uses a token.
+    pub(super) fn clear_clashes(&mut self, node: usize) {
         self.clashes
             .retain(|&(one, other)| one != node && other != node);
     }

@@ -1,30 +1,30 @@
-//! The kernel's TCP, as the passes of a ring show it.
+//! Tests of the simulator's TCP by the passes of a ring.
 
 use std::time::Duration;
 
 use ring_proto::time::nanos;
 
-use super::plan::{DataPlan, Decider, Given, Schedule};
-use super::segment::World;
+use super::schedule::{DataPlan, Decider, NodeOptions, Schedule};
+use super::system::World;
 use crate::kernel::faults::{NetworkFault, StreamFault};
 use crate::kernel::rng::{Rng, Stream};
 use crate::kernel::schedule::Fault as _;
 
-/// The time for a pass: token_pass_timeout.
+/// token_pass_timeout.
 const PASS: Duration = Duration::from_secs(1);
-/// Longer than a ring takes to form, or to go on after a failed pass.
+/// The maximum time in which a ring forms, or continues after a failed pass.
 const SOON: Duration = Duration::from_secs(10);
-/// Bytes of a pass between two nodes that know each other, without the padding: TP6, TP1, TP3, TP5 and its data.
+/// The bytes of a pass between two nodes that know each other, without padding: TP6, TP1, TP3, TP5 and its data.
 const PASS_BYTES: u64 = 34 + 9 + 1 + 5 + 14;
 
-/// Starts nodes with `padding` bytes in their data, and lets time pass until each has led.
+/// Starts nodes with `padding` bytes in their data, and runs until each has led.
 fn ring(nodes: usize, seed: u64, padding: usize) -> World {
     let schedule = Schedule {
         about: String::new(),
         seed,
         nodes,
         time_us: 0,
-        options: Given {
+        options: NodeOptions {
             interval_us: 50_000,
             count: 3,
             renew_us: 2_000_000,
@@ -43,55 +43,55 @@ fn ring(nodes: usize, seed: u64, padding: usize) -> World {
         stay_dead: Vec::new(),
         actions: Vec::new(),
     };
-    schedule.check().expect("a sound schedule");
-    let mut world = World::of(&schedule);
+    schedule.check().expect("a valid schedule");
+    let mut sim = World::of(&schedule);
     for at in 0..nodes {
-        world.start(at);
+        sim.start(at);
     }
-    let is_formed = |world: &World| {
-        let mut owns = world.nodes.iter().map(|node| &node.own);
+    let is_formed = |sim: &World| {
+        let mut owns = sim.nodes.iter().map(|node| &node.own);
         owns.all(|own| own.led > 2 && own.list.len() == nodes)
     };
-    let formed = world.run_until(SOON, is_formed);
+    let formed = sim.run_until(SOON, is_formed);
     assert!(formed.is_some(), "seed {seed}: the nodes form no ring");
-    world
+    sim
 }
 
-/// Lets time pass until each node has led again. Returns how long that took.
-fn all_lead(world: &mut World) -> Option<Duration> {
-    let led = |world: &World| -> Vec<u64> { world.nodes.iter().map(|node| node.own.led).collect() };
-    let before = led(world);
-    world.run_until(SOON, |world| {
-        let mut pairs = led(world).into_iter().zip(&before);
+/// Runs until each node has led again. Returns the time that it took.
+fn await_all_lead(sim: &mut World) -> Option<Duration> {
+    let led = |sim: &World| -> Vec<u64> { sim.nodes.iter().map(|node| node.own.led).collect() };
+    let before = led(sim);
+    sim.run_until(SOON, |sim| {
+        let mut pairs = led(sim).into_iter().zip(&before);
         pairs.all(|(now, before)| now > *before)
     })
 }
 
-/// Returns how many passes were done.
-fn done(world: &World) -> u64 {
-    world.system.stats.counters.passes_done
+/// Returns the number of done passes.
+fn done_passes(sim: &World) -> u64 {
+    sim.system.stats.counters.passes_done
 }
 
-/// Returns how many passes have failed, were aborted, or have an unknown outcome.
-fn missed(world: &World) -> u64 {
-    let counters = &world.system.stats.counters;
+/// Returns the number of passes that have failed, were aborted, or have an unknown outcome.
+fn failed_passes(sim: &World) -> u64 {
+    let counters = &sim.system.stats.counters;
     counters.passes_failed + counters.passes_unknown + counters.passes_aborted
 }
 
-fn check(world: &World, what: &str) {
-    assert_eq!(world.system.checks.found.violations, [], "{what}");
+fn check(sim: &World, what: &str) {
+    assert_eq!(sim.system.checks.findings.violations, [], "{what}");
 }
 
 #[test]
 fn bytes_that_arrive_one_by_one_make_a_pass() {
-    let mut world = ring(3, 1, 5_000);
-    let before = (missed(&world), world.system.stats.dropped);
-    world.act_on_streams(&StreamFault::Dribble { rate: 1_000 });
+    let mut sim = ring(3, 1, 5_000);
+    let before = (failed_passes(&sim), sim.system.stats.dropped);
+    sim.apply_stream_fault(&StreamFault::Dribble { rate: 1_000 });
     for _ in 0..10 {
-        assert!(all_lead(&mut world).is_some());
+        assert!(await_all_lead(&mut sim).is_some());
     }
-    assert_eq!((missed(&world), world.system.stats.dropped), before);
-    check(&world, "dribble");
+    assert_eq!((failed_passes(&sim), sim.system.stats.dropped), before);
+    check(&sim, "dribble");
 }
 
 /// The reset cuts TP6, TP1, TP3 or TP5.
@@ -100,56 +100,57 @@ fn a_reset_after_any_byte_costs_a_pass_and_nothing_else() {
     const PADDING: usize = 100;
     let whole = PASS_BYTES + PADDING as u64;
     for byte in 0..whole + 8 {
-        let mut world = ring(2, byte, PADDING);
-        let before = missed(&world);
+        let mut sim = ring(2, byte, PADDING);
+        let before = failed_passes(&sim);
         let fault = StreamFault::ResetAt { byte };
-        world.act_on_streams(&fault);
-        world.run(PASS / 2);
-        let costs = missed(&world) > before;
+        sim.apply_stream_fault(&fault);
+        sim.run(PASS / 2);
+        let costs = failed_passes(&sim) > before;
         assert_eq!(costs, byte < whole, "a reset after {byte} bytes");
-        world.act_on_streams(&fault.end());
-        let goes_on = all_lead(&mut world);
-        assert!(goes_on.is_some(), "a reset after {byte} bytes is for good");
-        check(&world, &format!("a reset after {byte} bytes"));
+        sim.apply_stream_fault(&fault.end());
+        let goes_on = await_all_lead(&mut sim);
+        assert!(goes_on.is_some(), "a reset after {byte} bytes lasts");
+        check(&sim, &format!("a reset after {byte} bytes"));
     }
 }
 
-/// Bytes that a cut has delayed arrive before bytes that were sent later.
+/// Bytes that a split has delayed arrive before bytes that were sent later.
 #[test]
 fn short_cuts_exchange_no_bytes() {
     for seed in 0..20 {
-        let mut world = ring(2, seed, 3_000);
-        world.act_on_streams(&StreamFault::Dribble { rate: 1_000 });
+        let mut sim = ring(2, seed, 3_000);
+        sim.apply_stream_fault(&StreamFault::Dribble { rate: 1_000 });
         let mut rng = Rng::new(seed, Stream::Plan);
-        let before = (missed(&world), world.system.stats.dropped);
+        let before = (failed_passes(&sim), sim.system.stats.dropped);
         for _ in 0..400 {
-            world.run(Duration::from_micros(rng.below(10_000)));
+            sim.run(Duration::from_micros(rng.below(10_000)));
             let cut = NetworkFault::Part { groups: vec![0, 1] };
-            world.act_on_network(&cut);
-            world.run(Duration::from_micros(rng.below(20)));
-            world.act_on_network(&cut.end());
+            sim.apply_network_fault(&cut);
+            sim.run(Duration::from_micros(rng.below(20)));
+            sim.apply_network_fault(&cut.end());
         }
-        assert!(all_lead(&mut world).is_some(), "seed {seed}");
-        let after = (missed(&world), world.system.stats.dropped);
+        assert!(await_all_lead(&mut sim).is_some(), "seed {seed}");
+        let after = (failed_passes(&sim), sim.system.stats.dropped);
         assert_eq!(after, before, "seed {seed}");
-        check(&world, &format!("seed {seed}"));
+        check(&sim, &format!("seed {seed}"));
     }
 }
 
-/// Each connection stalls after some bytes. If its kernel gives up, the giver learns of it before the end of the pass.
+/// Each connection stalls after some bytes. If its kernel gives up, the giver learns of it before the end of the
+/// pass.
 #[test]
-fn a_kernel_gives_up_what_nobody_acknowledges() {
+fn a_kernel_gives_up_a_connection_without_acknowledgements() {
     let missed_early = |patience: Option<Duration>| -> u64 {
         let counts = (0..20).map(|seed| {
-            let mut world = ring(2, seed, 0);
+            let mut sim = ring(2, seed, 0);
             if let Some(patience) = patience {
-                world.set_patience(nanos(patience));
+                sim.set_ack_timeout(nanos(patience));
             }
-            let before = missed(&world);
-            world.act_on_streams(&StreamFault::Stall { rate: 1_000 });
-            world.run(PASS / 2);
-            check(&world, &format!("seed {seed}"));
-            missed(&world) - before
+            let before = failed_passes(&sim);
+            sim.apply_stream_fault(&StreamFault::Stall { rate: 1_000 });
+            sim.run(PASS / 2);
+            check(&sim, &format!("seed {seed}"));
+            failed_passes(&sim) - before
         });
         counts.sum()
     };
@@ -158,32 +159,32 @@ fn a_kernel_gives_up_what_nobody_acknowledges() {
 }
 
 #[test]
-fn a_connection_that_nobody_answers_is_given_up() {
-    let mut world = ring(2, 1, 0);
-    let before = missed(&world);
+fn an_unanswered_connection_is_given_up() {
+    let mut sim = ring(2, 1, 0);
+    let before = failed_passes(&sim);
     let fault = StreamFault::Unanswered { rate: 1_000 };
-    world.act_on_streams(&fault);
-    let took = world.run_until(SOON, |world| missed(world) > before);
-    let took = took.expect("the pass has an end");
-    assert!(took >= PASS && took < 2 * PASS, "{took:?}");
-    let before = done(&world);
-    world.run(2 * PASS);
-    assert_eq!(done(&world), before);
-    world.act_on_streams(&fault.end());
-    let took = all_lead(&mut world).expect("it is tried again");
-    assert!(took < 2 * PASS, "{took:?}");
-    check(&world, "no answer");
+    sim.apply_stream_fault(&fault);
+    let elapsed = sim.run_until(SOON, |sim| failed_passes(sim) > before);
+    let elapsed = elapsed.expect("the pass has an end");
+    assert!(elapsed >= PASS && elapsed < 2 * PASS, "{elapsed:?}");
+    let before = done_passes(&sim);
+    sim.run(2 * PASS);
+    assert_eq!(done_passes(&sim), before);
+    sim.apply_stream_fault(&fault.end());
+    let elapsed = await_all_lead(&mut sim).expect("the pass is repeated");
+    assert!(elapsed < 2 * PASS, "{elapsed:?}");
+    check(&sim, "no answer");
 }
 
 #[test]
-fn hundreds_of_strangers_keep_nobody_from_the_token_for_long() {
-    let mut world = ring(3, 1, 0);
-    for at in 0..world.len() {
+fn hundreds_of_strangers_delay_the_token_only_for_a_short_time() {
+    let mut sim = ring(3, 1, 0);
+    for at in 0..sim.len() {
         for _ in 0..100 {
-            world.connect_idly(at);
+            sim.connect_idle_stranger(at);
         }
     }
-    let took = all_lead(&mut world).expect("the token goes on");
-    assert!(took < 3 * PASS, "{took:?}");
-    check(&world, "strangers");
+    let elapsed = await_all_lead(&mut sim).expect("the token goes on");
+    assert!(elapsed < 3 * PASS, "{elapsed:?}");
+    check(&sim, "strangers");
 }

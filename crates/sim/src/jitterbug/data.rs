@@ -1,14 +1,14 @@
-//! The data of a run: a part of it differs from the whole, and so do bytes that have changed places.
+//! The data of a run. Their form shows whether bytes are missing or exchanged.
 
-use super::plan::DataPlan;
+use super::schedule::DataPlan;
 
-/// What stands before the number of a program's data, and what stands last.
+/// The first byte of a program's data, before the number, and the last byte.
 const FIRST: u8 = b'v';
 const LAST: u8 = b'$';
-/// Digits of the number: data of one padding are as long as each other.
+/// The number of digits. So data with the same padding have the same length.
 const DIGITS: usize = 12;
 
-/// A program's data.
+/// Returns the data of a program.
 pub(super) fn of(number: u64, padding: usize) -> Vec<u8> {
     let mut data = vec![FIRST];
     data.extend(format!("{number:0DIGITS$}").bytes());
@@ -17,7 +17,7 @@ pub(super) fn of(number: u64, padding: usize) -> Vec<u8> {
     data
 }
 
-/// The number of a program's data; 0: there is none yet.
+/// Returns the number of a program's data, or 0 if they are empty.
 pub(super) fn number_of(data: &[u8]) -> Option<u64> {
     if data.is_empty() {
         return Some(0);
@@ -26,7 +26,7 @@ pub(super) fn number_of(data: &[u8]) -> Option<u64> {
     std::str::from_utf8(digits).ok()?.parse().ok()
 }
 
-/// Whether it is all of some data that somebody has made.
+/// Whether the bytes are complete data that a node has made.
 pub(super) fn is_whole(data: &[u8], plan: &DataPlan) -> bool {
     if !plan.computes {
         return data.iter().all(u8::is_ascii_digit);
@@ -38,8 +38,8 @@ pub(super) fn is_whole(data: &[u8], plan: &DataPlan) -> bool {
     }
 }
 
-/// Data as it is shown to people.
-pub(super) fn shown(data: &[u8]) -> String {
+/// Formats the beginning and the length of data.
+pub(super) fn describe(data: &[u8]) -> String {
     let first = &data[..data.len().min(1 + DIGITS)];
     let first = String::from_utf8_lossy(first);
     format!("'{first}' ({} bytes)", data.len())
@@ -47,7 +47,7 @@ pub(super) fn shown(data: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::plan::Decider;
+    use super::super::schedule::Decider;
     use super::*;
 
     const PLAN: DataPlan = DataPlan {

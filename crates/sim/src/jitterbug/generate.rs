@@ -1,23 +1,23 @@
-//! Makes a run's schedule from its seed.
+//! Generates a run's schedule from its seed.
 
 use ring_proto::jitterbug::LEAST_LEASE;
 use ring_proto::time::nanos;
 
-use super::plan::{
-    Claim, DataPlan, Decider, Deviant, Fault, Given, MAX_NODES, MAX_RATE, Mood, Schedule,
-    WorldFault,
+use super::schedule::{
+    DataPlan, Decider, Deviant, Fault, ForgedId, MAX_NODES, MAX_RATE, NodeOptions, ProgramBehavior,
+    Schedule, SystemFault,
 };
-use super::segment::disturbs;
 use super::settings::{FaultKind, Settings};
+use super::system::disturbs;
 use crate::kernel::faults::StreamFault;
-use crate::kernel::generate::{self, Choices, Draws, MS};
+use crate::kernel::generate::{self, Choices, GeneratorOptions, MS};
 use crate::kernel::rng::{Rng, Stream};
 
-/// As many entries as any list has.
-const ENTRIES: u32 = 65_536;
+/// The default number of entries of a list.
+const LIST_ENTRIES_MAX: u32 = 65_536;
 
 impl Schedule {
-    /// The run that follows from the settings.
+    /// Generates the schedule of these settings.
     pub fn of(settings: &Settings) -> Self {
         let mut rng = Rng::new(settings.seed, Stream::Plan);
         let nodes = settings
@@ -41,100 +41,103 @@ impl Schedule {
             },
         };
         let options = options(&mut rng, nodes, &data);
-        let own = Segment {
+        let own = FaultOptions {
             options: options.clone(),
             moves: 0,
             latest_us: latency_us.0 + latency_us.1,
             deviant: None,
         };
-        let mut draw = Draw {
+        let mut generator = Generator {
             nodes,
             time: nanos(settings.time) / MS,
             span: 3 * options.renew_us,
             actions: Vec::new(),
             rng,
-            own,
+            options: own,
         };
-        // Some runs leave the network in order: what holds there is not excused.
-        let is_in_order = draw.rng.chance(300);
+        // Some runs leave the network in order, because nothing is excused there.
+        let is_in_order = generator.rng.chance(300);
         let kinds: Vec<_> = settings.faults.iter().collect();
         for &kind in &kinds {
-            // A run with half of all kinds finds what a run with all of them drowns.
-            let share = if is_life(kind) { 600 } else { 350 };
-            let is_left_out = is_in_order && spoils_order(kind) && kinds.len() >= 4;
-            let is_drawn = kinds.len() < 4 || draw.rng.chance(share);
+            // With half of the kinds, effects show that all kinds together would hide.
+            let share = if is_normal_use(kind) { 600 } else { 350 };
+            let is_left_out = is_in_order && disturbs_network(kind) && kinds.len() >= 4;
+            let is_drawn = kinds.len() < 4 || generator.rng.chance(share);
             if is_drawn && !is_left_out {
-                draw.episodes(kind);
+                generator.add_episodes(kind);
             }
         }
-        draw.actions.sort_by_key(|action| action.at_us);
+        generator.actions.sort_by_key(|action| action.at_us);
         let dies = kinds.contains(&FaultKind::Crash) || kinds.contains(&FaultKind::Power);
-        let stay_dead = draw.stay_dead(dies);
+        let stay_dead = generator.draw_stay_dead(dies);
         Self {
             about: String::new(),
             seed: settings.seed,
             nodes,
-            time_us: draw.time,
+            time_us: generator.time,
             options,
-            deviant: draw.own.deviant,
+            deviant: generator.options.deviant,
             data,
             latency_us,
             stay_dead,
-            actions: draw.actions,
+            actions: generator.actions,
         }
     }
 }
 
-fn options(rng: &mut Rng, nodes: usize, data: &DataPlan) -> Given {
+fn options(rng: &mut Rng, nodes: usize, data: &DataPlan) -> NodeOptions {
     let interval_us = rng.pick(&[20, 50, 100]) * MS;
-    // Long data takes a while to cross the network, a window at a time.
+    // Long data need time to cross the network, one window after another.
     let pass = if data.padding > 1_000 {
         rng.pick(&[300, 500])
     } else {
         rng.pick(&[100, 300, 500])
     };
-    let few = u32::try_from(nodes).unwrap_or(ENTRIES);
+    let few = u32::try_from(nodes).unwrap_or(LIST_ENTRIES_MAX);
     let count = rng.pick(&[1, 2, 3, 3]);
-    Given {
+    NodeOptions {
         interval_us: interval_us.max(least_interval(count)),
         count,
         renew_us: rng.pick(&[1_000, 2_000]) * MS,
         pass_us: pass * MS,
         hold_us: rng.pick(&[20, 50, 100, 100]) * MS,
         compute_us: rng.pick(&[300, 1_000]) * MS,
-        max_nodes: if rng.chance(40) { few } else { ENTRIES },
+        max_nodes: if rng.chance(40) {
+            few
+        } else {
+            LIST_ENTRIES_MAX
+        },
     }
 }
 
-/// The shortest interval with which a lease is long enough.
+/// Returns the shortest interval with a sufficient lease.
 fn least_interval(count: u32) -> u64 {
     (nanos(LEAST_LEASE) / 1_000).div_ceil(u64::from(2 * count - 1))
 }
 
-/// Whether it is no fault, but belongs to the life of a ring.
-const fn is_life(kind: FaultKind) -> bool {
+/// Whether a kind is not a fault, but part of normal use.
+const fn is_normal_use(kind: FaultKind) -> bool {
     matches!(kind, FaultKind::Work | FaultKind::Yield)
 }
 
-/// Whether the network is not in order with it.
-fn spoils_order(kind: FaultKind) -> bool {
+fn disturbs_network(kind: FaultKind) -> bool {
     disturbs(kind) || kind == FaultKind::Forge
 }
 
-/// What faults of this world depend on.
-struct Segment {
-    options: Given,
-    /// How often nodes have got another address.
+/// The values on which Jitterbug's faults depend.
+struct FaultOptions {
+    options: NodeOptions,
+    /// The number of address changes.
     moves: u32,
-    /// The longest way of a datagram on a clear network.
+    /// The maximum latency without faults.
     latest_us: u64,
     /// A node with other times.
     deviant: Option<Deviant>,
 }
 
-type Draw = generate::Draw<Segment>;
+type Generator = generate::Generator<FaultOptions>;
 
-impl Draws for Segment {
+impl GeneratorOptions for FaultOptions {
     type Fault = Fault;
 
     const CHOICES: Choices = Choices {
@@ -149,25 +152,25 @@ impl Draws for Segment {
     };
 }
 
-/// Addresses that nodes have had stay in all lists: more would make rounds too long to wait for.
+/// The maximum number of address changes. Old addresses stay in all lists, and more would make rotations too long.
 const MAX_MOVES: u32 = 3;
 
-impl Draw {
-    /// All that happens of a kind.
-    fn episodes(&mut self, kind: FaultKind) {
+impl Generator {
+    /// Adds all episodes of one kind.
+    fn add_episodes(&mut self, kind: FaultKind) {
         if kind == FaultKind::Times {
-            let least = least_interval(self.own.options.count);
+            let least = least_interval(self.options.options.count);
             let interval_us = match self.rng.below(4) {
-                // A restore that is over before an answer can be there hears none.
-                0 => (self.own.options.interval_us / 10)
-                    .max(2 * self.own.latest_us)
+                // A restore that ends before an answer can arrive receives none.
+                0 => (self.options.options.interval_us / 10)
+                    .max(2 * self.options.latest_us)
                     .max(least),
-                1 => 3 * self.own.options.interval_us,
-                2 => 10 * self.own.options.interval_us,
+                1 => 3 * self.options.options.interval_us,
+                2 => 10 * self.options.options.interval_us,
                 _ => 2_000 * MS,
             };
-            let node = self.node();
-            self.own.deviant = Some(Deviant { node, interval_us });
+            let node = self.draw_node();
+            self.options.deviant = Some(Deviant { node, interval_us });
             return;
         }
         let pause = match kind {
@@ -176,106 +179,109 @@ impl Draw {
             FaultKind::Address => 2 * self.span,
             _ => self.span,
         };
-        self.repeat(pause, |draw, at| draw.episode(at, kind));
+        self.repeat(pause, |generator, at| generator.add_kind(at, kind));
     }
 
-    fn episode(&mut self, at: u64, kind: FaultKind) {
-        if self.common_episode(at, kind) {
+    fn add_kind(&mut self, at: u64, kind: FaultKind) {
+        if self.add_common_episode(at, kind) {
             return;
         }
         match kind {
             FaultKind::Reset => {
                 let fault = if self.rng.chance(600) {
-                    // An exchange of lists has about so many bytes.
+                    // An exchange of lists has about this many bytes.
                     let byte = self.rng.below(64 + 8 * self.nodes as u64);
                     StreamFault::ResetAt { byte }
                 } else {
                     let rate = self.rng.pick(&[100, 500]);
                     StreamFault::Reset { rate }
                 };
-                self.streams(at, fault);
+                self.add_stream_fault(at, fault);
             }
             FaultKind::Stall => {
                 let rate = self.rng.pick(&[50, 300, 900]);
-                self.streams(at, StreamFault::Stall { rate });
+                self.add_stream_fault(at, StreamFault::Stall { rate });
             }
             FaultKind::Dribble => {
                 let rate = self.rng.pick(&[200, 900]);
-                self.streams(at, StreamFault::Dribble { rate });
+                self.add_stream_fault(at, StreamFault::Dribble { rate });
             }
             FaultKind::Unanswered => {
                 let rate = self.rng.pick(&[100, 500]);
-                self.streams(at, StreamFault::Unanswered { rate });
+                self.add_stream_fault(at, StreamFault::Unanswered { rate });
             }
-            _ => self.node_episode(at, kind),
+            _ => self.add_node_fault(at, kind),
         }
     }
 
-    fn node_episode(&mut self, at: u64, kind: FaultKind) {
-        let node = self.node();
+    fn add_node_fault(&mut self, at: u64, kind: FaultKind) {
+        let node = self.draw_node();
         match kind {
-            FaultKind::Pause => self.pause(at, node),
-            FaultKind::Crash => self.crash(at, |node| WorldFault::End { node }),
-            FaultKind::Power => self.span(at, WorldFault::Power { node }),
-            FaultKind::Leave => self.span(at, WorldFault::Leave { node }),
+            FaultKind::Pause => self.add_pause(at, node),
+            FaultKind::Crash => self.add_crash(at, |node| SystemFault::End { node }),
+            FaultKind::Power => self.add_episode(at, SystemFault::Power { node }),
+            FaultKind::Leave => self.add_episode(at, SystemFault::Leave { node }),
             FaultKind::Broadcast => {
                 let unreached = true;
-                self.span(at, WorldFault::Unreached { node, unreached });
+                self.add_episode(at, SystemFault::Unreached { node, unreached });
             }
-            FaultKind::Link => self.span(at, WorldFault::Link { node, up: false }),
-            FaultKind::Address if self.own.moves < MAX_MOVES => {
-                self.own.moves += 1;
-                self.once(at, WorldFault::Address { node });
+            FaultKind::Link => self.add_episode(at, SystemFault::Link { node, up: false }),
+            FaultKind::Address if self.options.moves < MAX_MOVES => {
+                self.options.moves += 1;
+                self.add_fault(at, SystemFault::Address { node });
             }
             FaultKind::Jobs => {
-                let mood = self
-                    .rng
-                    .pick(&[Mood::Slow, Mood::Fail, Mood::Hang, Mood::Linger]);
-                self.span(at, WorldFault::Jobs { node, mood });
+                let behavior = self.rng.pick(&[
+                    ProgramBehavior::Slow,
+                    ProgramBehavior::Fail,
+                    ProgramBehavior::Hang,
+                    ProgramBehavior::Linger,
+                ]);
+                self.add_episode(at, SystemFault::Jobs { node, behavior });
             }
             FaultKind::Work => {
-                let lasts = self.rng.pick(&[MS, 50 * MS, self.own.options.renew_us]);
-                self.once(at, WorldFault::Work { node, wants: true });
-                self.once(at + lasts, WorldFault::Work { node, wants: false });
+                let lasts = self.rng.pick(&[MS, 50 * MS, self.options.options.renew_us]);
+                self.add_fault(at, SystemFault::Work { node, wants: true });
+                self.add_fault(at + lasts, SystemFault::Work { node, wants: false });
             }
-            FaultKind::Yield => self.once(at, WorldFault::Yield { node }),
+            FaultKind::Yield => self.add_fault(at, SystemFault::Yield { node }),
             FaultKind::Stranger => {
                 let count = self.rng.pick(&[1, 5, 20]);
-                self.once(at, WorldFault::Stranger { node, count });
+                self.add_fault(at, SystemFault::Stranger { node, count });
             }
             FaultKind::Flood => {
                 let count = self.rng.pick(&[20, 200]);
-                self.once(at, WorldFault::Flood { node, count });
+                self.add_fault(at, SystemFault::Flood { node, count });
             }
             FaultKind::Forge => {
                 let claim = self.rng.pick(&[
-                    Claim::Same,
-                    Claim::Below,
-                    Claim::Below,
-                    Claim::Above,
-                    Claim::Above,
-                    Claim::Largest,
+                    ForgedId::Same,
+                    ForgedId::Below,
+                    ForgedId::Below,
+                    ForgedId::Above,
+                    ForgedId::Above,
+                    ForgedId::Largest,
                 ]);
                 let fault = if self.rng.chance(600) {
-                    WorldFault::Announce { claim }
+                    SystemFault::Announce { claim }
                 } else {
-                    WorldFault::Give { node, claim }
+                    SystemFault::Give { node, claim }
                 };
-                self.once(at, fault);
+                self.add_fault(at, fault);
             }
             _ => {}
         }
     }
 
-    /// A process stands still: for about as long as what its protocol waits for.
-    fn pause(&mut self, at: u64, node: usize) {
-        let Given {
+    /// Stalls a process for about as long as one of the protocol's timeouts.
+    fn add_pause(&mut self, at: u64, node: usize) {
+        let NodeOptions {
             interval_us,
             count,
             renew_us,
             pass_us,
             ..
-        } = self.own.options;
+        } = self.options.options;
         let try_us = interval_us * u64::from(count);
         let about = [
             interval_us,
@@ -286,6 +292,6 @@ impl Draw {
             renew_us + 2 * try_us,
             2 * renew_us,
         ];
-        self.stall(at, &about, WorldFault::Pause { node });
+        self.add_stall(at, &about, SystemFault::Pause { node });
     }
 }

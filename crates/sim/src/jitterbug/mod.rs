@@ -1,35 +1,35 @@
-//! Jitterbug in a simulated world: the nodes of a segment, on datagrams and connections.
+//! Simulations of Jitterbug: the nodes of a segment, with datagrams and connections.
 //!
-//! [`run`] is a whole run: faults first, then the recovery from them. The nodes run the machine that ships, pumped by
-//! the [`Driver`](ring_runtime::driver::Driver) of the programs, turn by turn. What is checked after every event, and what
-//! must be so in the end, are the promises of `docs/jitterbug.md`, section 11, "Always" and "Eventually".
+//! [`run`] makes a whole run: first the faults, then the recovery. The nodes run their real state machine in the
+//! [`Driver`](ring_runtime::driver::Driver) of the daemon. The checks are the promises of `docs/jitterbug.md`,
+//! section 11, "Always" and "Eventually".
 
 mod apply;
 mod bounds;
-mod chain;
 mod checks;
 #[cfg(test)]
 mod connection_tests;
 mod data;
-mod exempt;
+mod events;
+mod exemptions;
 mod generate;
-mod judge;
 mod node;
+mod node_checks;
 mod notation;
 mod outcome;
-mod plan;
 mod programs;
 mod recovery;
 mod run;
-mod segment;
+mod schedule;
 mod settings;
 mod stranger;
-mod told;
+mod system;
+mod tokens;
 mod world;
 
 pub use outcome::{Excuse, Outcome, Rule, Stats, Violation};
-pub use plan::{Action, Fault, MAX_NODES, Schedule};
 pub use run::run;
+pub use schedule::{Action, Fault, MAX_NODES, Schedule};
 pub use settings::{FaultKind, Faults, Settings};
 
 pub use super::kernel::run::replay;

@@ -1,4 +1,4 @@
-//! What is kept of one node.
+//! Jitterbug's data of each node.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
@@ -8,107 +8,97 @@ use ring_proto::jitterbug::{Command, Job, Net, State};
 use ring_proto::time::Instant;
 
 use super::notation::{FIRST_TCP_PORT, PORT, address};
-use super::plan::Mood;
+use super::schedule::ProgramBehavior;
 
-/// A node, whether its process is alive or dead.
+/// A node, alive or dead.
 #[derive(Debug)]
-pub struct Own {
-    /// Its address of now.
-    pub ip: IpAddr,
-    /// How often that has changed.
-    pub changes: u8,
-    /// Where its process listens.
-    pub tcp_port: u16,
-    /// It has ended of its own.
-    pub left: bool,
-    /// What it has last said to be, with which token.
-    pub state: State,
-    /// The absolute id of that token.
-    pub id: u32,
+pub(super) struct NodeData {
+    /// The current address.
+    pub(super) ip: IpAddr,
+    /// The number of address changes.
+    pub(super) changes: u8,
+    /// The port at which its process listens.
+    pub(super) tcp_port: u16,
+    /// Whether its process has ended by itself.
+    pub(super) left: bool,
+    /// The last state that it reported.
+    pub(super) state: State,
+    /// The absolute id of its token.
+    pub(super) id: u32,
     /// Whether local work may use the token.
-    pub uses: bool,
-    /// Until when it may without a look at the clock, by its own clock.
-    pub lease_until: Instant,
-    /// When it took a token from another node last, by the world's time.
-    pub received: Option<u64>,
-    /// How often it has become leader in this life.
-    pub led: u64,
-    /// How often it has noticed that it stood still.
-    pub stalls: u64,
-    /// When its last turn ends, by its own clock: a process that is slow is still in it.
-    pub busy_until: Instant,
-    /// It stands still as leader: since when, and how often it had before.
-    pub stands: Option<Stands>,
-    /// Its list, and what waits to be in it, as they were after the last input.
-    pub list: Vec<Node>,
-    pub to_add: Vec<Node>,
-    /// Its data then.
-    pub data: Vec<u8>,
-    /// What has happened in the present input.
-    pub input: Input,
-    /// Its programs.
-    pub programs: Programs,
+    pub(super) uses: bool,
+    /// The end of its lease, by its own clock.
+    pub(super) lease_until: Instant,
+    /// The simulated time at which it last got a token from another node.
+    pub(super) received: Option<u64>,
+    /// The number of times at which this process has become leader.
+    pub(super) led: u64,
+    /// The number of stalls that it has noticed.
+    pub(super) stalls: u64,
+    /// The end of its last loop iteration, by its own clock.
+    pub(super) busy_until: Instant,
+    pub(super) stall: Option<LeaderStall>,
+    /// Its list and the entries to add, after the last input.
+    pub(super) list: Vec<Node>,
+    pub(super) to_add: Vec<Node>,
+    /// Its data after the last input.
+    pub(super) data: Vec<u8>,
+    pub(super) input: InputEvents,
+    pub(super) programs: Programs,
 }
 
-/// What has happened in one input.
 #[derive(Debug, Default)]
-pub struct Input {
-    /// Nodes for which there was no room.
-    pub refused: Vec<IpAddr>,
-    /// Nodes that never answered.
-    pub forgotten: Vec<IpAddr>,
-    /// A restore was won.
-    pub has_won: bool,
-    /// A token was taken: its list has another order.
-    pub has_taken: bool,
-    /// A decision was not made, or not asked for.
-    pub is_undecided: bool,
-    /// A token that a candidate has taken, though the pass is not done.
-    pub is_gone: Option<(u32, IpAddr)>,
+pub(super) struct InputEvents {
+    /// Nodes that a full list did not take.
+    pub(super) refused: Vec<IpAddr>,
+    /// Forgotten nodes that never answered.
+    pub(super) forgotten: Vec<IpAddr>,
+    pub(super) has_won: bool,
+    /// Whether a token was accepted, whose list has another order.
+    pub(super) has_taken: bool,
+    /// Whether a decision failed or was not asked for.
+    pub(super) is_undecided: bool,
+    /// The token that a candidate has accepted, and its address, if the pass is not done.
+    pub(super) is_gone: Option<(u32, IpAddr)>,
 }
 
-/// A leader that stands still.
 #[derive(Debug, Clone, Copy)]
-pub struct Stands {
-    /// Since when, by its own clock.
-    pub since: Instant,
-    /// How often it had noticed that before.
-    pub stalls: u64,
+pub(super) struct LeaderStall {
+    /// Its start, by the node's clock.
+    pub(super) since: Instant,
+    /// The number of stalls that the node had noticed before.
+    pub(super) stalls: u64,
 }
 
-/// A node's programs.
 #[derive(Debug, Default)]
-pub struct Programs {
-    /// How they behave.
-    pub mood: Mood,
-    pub waiting: VecDeque<(Job, bool)>,
-    pub running: Option<Job>,
-    /// Which of all outcomes is the next: one of before is no more.
-    pub serial: u64,
+pub(super) struct Programs {
+    pub(super) behavior: ProgramBehavior,
+    pub(super) waiting: VecDeque<(Job, bool)>,
+    pub(super) running: Option<Job>,
+    /// The number of the next outcome. Earlier ones are void.
+    pub(super) serial: u64,
 }
 
 impl Programs {
-    /// Those of a process that has none yet.
-    pub fn of(mood: Mood) -> Self {
+    /// Returns the programs of a process that runs none.
+    pub(super) fn of(behavior: ProgramBehavior) -> Self {
         Self {
-            mood,
+            behavior,
             ..Self::default()
         }
     }
 }
 
-/// What reaches a process from its own host.
+/// An input from the node's host.
 #[derive(Debug, Clone)]
-pub enum Told {
-    /// It is asked for something.
-    Asked(Command),
-    /// Its network has changed.
+pub(super) enum HostInput {
+    Command(Command),
     Network(Net),
 }
 
-impl Own {
-    /// A node that never ran.
-    pub fn new(node: usize) -> Self {
+impl NodeData {
+    /// Returns a node that has never run.
+    pub(super) fn new(node: usize) -> Self {
         Self {
             ip: address(node, 0),
             changes: 0,
@@ -122,37 +112,37 @@ impl Own {
             led: 0,
             stalls: 0,
             busy_until: Instant::default(),
-            stands: None,
+            stall: None,
             list: Vec::new(),
             to_add: Vec::new(),
             data: Vec::new(),
-            input: Input::default(),
+            input: InputEvents::default(),
             programs: Programs::default(),
         }
     }
 
-    /// Where its datagrams come from.
-    pub const fn address(&self) -> SocketAddr {
+    /// Returns the source address of its datagrams.
+    pub(super) const fn address(&self) -> SocketAddr {
         SocketAddr::new(self.ip, PORT)
     }
 
-    /// Where it takes connections.
-    pub const fn listener(&self) -> SocketAddr {
+    /// Returns the address at which it accepts connections.
+    pub(super) const fn listener(&self) -> SocketAddr {
         SocketAddr::new(self.ip, self.tcp_port)
     }
 
-    /// Its process is dead.
-    pub fn forget(&mut self) {
+    /// Forgets the data of a dead process.
+    pub(super) fn forget(&mut self) {
         self.state = State::Orphan;
         self.uses = false;
         self.received = None;
         self.led = 0;
-        self.stands = None;
+        self.stall = None;
         self.left = false;
         self.list.clear();
         self.to_add.clear();
         self.data.clear();
-        self.input = Input::default();
-        self.programs = Programs::of(self.programs.mood);
+        self.input = InputEvents::default();
+        self.programs = Programs::of(self.programs.behavior);
     }
 }

@@ -1,39 +1,35 @@
-//! Addresses, and lines of text.
+//! Readable names of addresses and datagrams.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use ring_codec::jitterbug::Message;
 
-/// The UDP port of all nodes.
 pub(super) const PORT: u16 = 57_700;
-/// The TCP port of a node's first process.
 pub(super) const FIRST_TCP_PORT: u16 = 20_000;
-/// How many leading bits the subnet has.
+/// The prefix length of the subnet.
 pub(super) const PREFIX: u8 = 16;
-/// The hosts of strangers: they answer no connection.
+/// The number of strangers. They answer no connection.
 pub(super) const STRANGERS: usize = 4;
-/// What the third byte of a stranger's address is.
+/// The third byte of a stranger's address.
 const STRANGE: u8 = 200;
 
-/// A node's address, after it has changed so many times.
+/// Returns a node's address after some changes.
 pub(super) fn address(node: usize, changes: u8) -> IpAddr {
-    // There are never so many nodes.
+    // The simulator has fewer nodes than 255.
     let last = u8::try_from(node + 1).unwrap_or(u8::MAX);
     Ipv4Addr::new(10, 0, changes % STRANGE, last).into()
 }
 
-/// The address of somebody who is no node.
 pub(super) fn stranger_address(number: usize) -> IpAddr {
     let last = u8::try_from(number % STRANGERS + 1).unwrap_or(u8::MAX);
     Ipv4Addr::new(10, 0, STRANGE, last).into()
 }
 
-/// Where datagrams for all go.
 pub(super) fn broadcast() -> SocketAddr {
     SocketAddr::from((Ipv4Addr::new(10, 0, 255, 255), PORT))
 }
 
-/// The node that has, or had, an address; `None`: it is a stranger's.
+/// Returns the node that has, or had, an address; `None` for a stranger's.
 pub(super) fn owner_of(address: IpAddr) -> Option<usize> {
     let IpAddr::V4(ip) = address else {
         return None;
@@ -44,18 +40,18 @@ pub(super) fn owner_of(address: IpAddr) -> Option<usize> {
         .flatten()
 }
 
-/// The same, at any port.
+/// Returns the node that has, or had, an address at any port.
 pub(super) fn node_of(address: SocketAddr) -> Option<usize> {
     owner_of(address.ip())
 }
 
-/// The node at whose connections those to an address are kept. That of a stranger answers none of them, as an address
-/// that a node no longer has.
+/// Returns the node that keeps the connections to an address. Connections to a stranger are kept at node 0 and,
+/// like those to an old address, not answered.
 pub(super) fn host_of(address: SocketAddr) -> Option<usize> {
     node_of(address).or(Some(0))
 }
 
-/// A datagram as a line of text.
+/// Formats a datagram as one line.
 pub(super) fn line(bytes: &[u8]) -> String {
     match Message::decode_datagram(bytes) {
         Ok(Message::Tr1 {

@@ -1,11 +1,11 @@
-//! What a run has come to.
+//! The rules, excuses, counters and outcome of a run.
 
 use super::settings::FaultKind;
 use crate::kernel::stats::{self, counters};
 use crate::kernel::violation::{self, texts};
 
 texts! {
-    /// What must hold, by its number in section 11 of `docs/jitterbug.md`, where it has one.
+    /// A rule, with its number in section 11 of `docs/jitterbug.md`, if it has one.
     #[non_exhaustive]
     Rule {
         Chain "always 1: a token id has two holders",
@@ -14,58 +14,59 @@ texts! {
         Torn "always 3: a token arrives with part of its data",
         OneLeader "always 4: two leaders use a token on a segment without faults",
         Lease "always 6: a token is used while the lease of a node that does not run lasts",
-        Company "always 7: a leader with members gives way to one that was alone",
-        Terms "section 1: a node lives by a lease that no node of its ring has",
+        Company "always 7: a leader with members gives way to one that was always alone",
+        Terms "section 1: a node uses a lease that no node of its ring has",
         Stall "section 5: a leader that stood still does not notice",
         Answers "always 5: a datagram is answered with more than one",
-        Memory "always 5: memory is not bounded",
+        Memory "always 5: memory exceeds its limit",
         Panic "always 5: a program crashes",
-        Storm "always 5: there is no end to the datagrams",
-        Valid "a datagram that is not valid is sent",
+        Storm "always 5: the datagrams never end",
+        Valid "an invalid datagram is sent",
         Settled "eventually: there is not exactly one token in time after the faults",
         Replaced "eventually 1: a dead leader is not replaced in time",
-        Merged "eventually 2: there is not exactly one token in time after a cut",
+        Merged "eventually 2: there is not exactly one token in time after a split",
         EqualLists "eventually 2: lists are not equal in time",
         Leads "eventually 3: a node does not lead again in time",
     }
 }
 
 texts! {
-    /// Why something is excused that the page says may happen.
+    /// A reason for which the document allows a broken promise.
     Excuse {
-        /// Two leaders, after loss, a cut or a stall of the network.
+        /// Two leaders after loss, a split or a stall of the network.
         Network "two leaders for the network's faults",
         /// Two restores drew one id.
         EqualIds "id drawn twice",
         /// A stranger gave a token with this id.
         Forged "id forged",
-        /// A decision was not made: the received data continues.
+        /// A decision failed, so the received data continue.
         Undecided "data went back without a decision",
-        /// A list had no room for a node.
+        /// A full list did not take a node.
         Full "list full",
-        /// Ids began again at the bottom, since a stranger forged one near the top.
+        /// Ids began again at 1, because a stranger forged one near the maximum.
         Wrapped "ids began again",
-        /// A live node was skipped for its penalties when the cut healed.
+        /// A live node was skipped for its penalties when the split healed.
         Skipped "node skipped for its penalties",
-        /// A node that never answered was taken out of a list.
+        /// A node that never answered was removed from a list.
         Forgotten "node forgotten that never answered",
-        /// A pass that the cut had held up ended unknown: the stronger token may be lost, and the weaker one was absorbed.
-        Lost "token lost at the end of a cut",
+        /// A pass that the split had held up ended unknown. The stronger token may be lost, after it had absorbed the
+        /// weaker one.
+        Lost "token lost at the end of a split",
     }
 }
 
-/// Something that must not happen, and did.
+/// A broken rule.
 pub type Violation = violation::Violation<Rule>;
 
-/// What a run has come to.
+/// The outcome of a run.
 pub type Outcome = violation::Outcome<Rule, Stats>;
 
-/// Counts of what happened in a run.
+/// The counters of a run.
 pub type Stats = stats::Stats<FaultKind, Excuse, Counters>;
 
 counters! {
     sums {
-        /// Restores that were won.
+        /// Won restores.
         restores,
         tokens_taken,
         tokens_merged,
@@ -78,20 +79,20 @@ counters! {
         stalls,
         /// Computations and decisions that programs have done.
         programs_done,
-        /// Computations and decisions that programs have failed to do.
+        /// Computations and decisions that have failed.
         programs_failed,
     }
     most {}
     longest {
-        /// From the end of the faults until one token was left for good.
+        /// The time from the end of the faults until one token was left for good.
         settled_after,
-        /// From the death of a leader to the next one.
+        /// The time from the death of a leader to the next one.
         replaced_after,
-        /// From the end of a cut until one token was left for good.
+        /// The time from the end of a split until one token was left for good.
         merged_after,
-        /// From then until all lists were equal.
+        /// The time from then until all lists were equal.
         equal_after,
-        /// Until every node had led.
+        /// The time until every node had led.
         led_after,
     }
 }

@@ -1,21 +1,21 @@
-//! The programs that compute and decide: one at a time, as the daemon's worker runs them.
+//! The programs that compute and decide, one at a time, as the daemon's worker runs them.
 
 use ring_proto::JobOp;
 use ring_proto::jitterbug::{Command, Job, Outcome, Work, policy};
 
 use super::data;
-use super::node::Told;
-use super::plan::Mood;
-use super::segment::{Due, World};
+use super::node::HostInput;
+use super::schedule::ProgramBehavior;
 use super::settings::FaultKind;
+use super::system::{JitterbugEvent, World};
 
 const MS: u64 = 1_000_000;
-/// A program that does not die at once does so after this time, in nanoseconds.
-const LINGERS: u64 = 300 * MS;
+/// The time after which a lingering program dies, in nanoseconds.
+const LINGER_NANOS: u64 = 300 * MS;
 
 impl World {
-    /// Takes up what a node's machine wants done off its loop.
-    pub fn take_jobs(&mut self, at: usize) {
+    /// Takes the jobs that a node's state machine wants done.
+    pub(super) fn take_jobs(&mut self, at: usize) {
         while let Some(wanted) = self.nodes[at]
             .driver
             .as_mut()
@@ -24,14 +24,14 @@ impl World {
             match wanted {
                 JobOp::Start(job) => {
                     self.nodes[at].own.programs.waiting.push_back((job, false));
-                    self.begin_job(at);
+                    self.start_job(at);
                 }
-                JobOp::Cancel => self.kill(at),
+                JobOp::Cancel => self.kill_programs(at),
             }
         }
     }
 
-    fn begin_job(&mut self, at: usize) {
+    fn start_job(&mut self, at: usize) {
         let timeout = self.system.compute_timeout;
         let programs = &mut self.nodes[at].own.programs;
         if programs.running.is_some() {
@@ -41,30 +41,34 @@ impl World {
             return;
         };
         programs.running = Some(job);
-        let mood = if is_killed { Mood::Fail } else { programs.mood };
-        if mood != Mood::Quick && !is_killed {
-            self.system.met(FaultKind::Jobs);
+        let behavior = if is_killed {
+            ProgramBehavior::Fail
+        } else {
+            programs.behavior
+        };
+        if behavior != ProgramBehavior::Quick && !is_killed {
+            self.system.count_fault(FaultKind::Jobs);
         }
-        match mood {
-            Mood::Quick => {
+        match behavior {
+            ProgramBehavior::Quick => {
                 let takes = self.rng.between(MS / 20, 3 * MS);
                 self.end_job(at, takes, true);
             }
-            Mood::Slow => {
+            ProgramBehavior::Slow => {
                 let takes = self.rng.between(timeout / 2, timeout + timeout / 2);
                 self.end_job(at, takes, true);
             }
-            Mood::Fail => self.end_job(at, MS, false),
-            Mood::Hang | Mood::Linger => {}
+            ProgramBehavior::Fail => self.end_job(at, MS, false),
+            ProgramBehavior::Hang | ProgramBehavior::Linger => {}
         }
     }
 
-    /// The program in hand ends after this time.
+    /// Schedules the end of the current program.
     fn end_job(&mut self, at: usize, takes: u64, succeeds: bool) {
         let due = self.now + takes;
         let own = &mut self.nodes[at].own;
         own.programs.serial += 1;
-        let end = Due::Job {
+        let end = JitterbugEvent::Job {
             node: at,
             serial: own.programs.serial,
             succeeds,
@@ -72,13 +76,13 @@ impl World {
         self.later_in_life(at, due, end);
     }
 
-    fn kill(&mut self, at: usize) {
+    fn kill_programs(&mut self, at: usize) {
         let programs = &mut self.nodes[at].own.programs;
         for (_, is_killed) in &mut programs.waiting {
             *is_killed = true;
         }
-        let takes = match programs.mood {
-            Mood::Linger => LINGERS,
+        let takes = match programs.behavior {
+            ProgramBehavior::Linger => LINGER_NANOS,
             _ => MS / 2,
         };
         if programs.running.is_some() {
@@ -86,8 +90,8 @@ impl World {
         }
     }
 
-    /// A program has ended.
-    pub fn job_ended(&mut self, at: usize, serial: u64, succeeds: bool) {
+    /// Handles the end of a program.
+    pub(super) fn finish_job(&mut self, at: usize, serial: u64, succeeds: bool) {
         let padding = self.system.data.padding;
         let programs = &mut self.nodes[at].own.programs;
         if programs.serial != serial {
@@ -111,7 +115,7 @@ impl World {
         } else {
             counters.programs_done += 1;
         }
-        self.begin_job(at);
-        self.tell(at, Told::Asked(Command::Done { job: id, outcome }));
+        self.start_job(at);
+        self.give_input(at, HostInput::Command(Command::Done { job: id, outcome }));
     }
 }

@@ -1,79 +1,79 @@
-//! What must be so in the end, when the faults have ended.
+//! Checks that the ring recovers after the faults.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use ring_proto::jitterbug::{Command, Jitterbug, MOST_LEASE, Options, State};
 
-use super::bounds::{AGAIN, Bounds};
-use super::node::Told;
+use super::bounds::{Bounds, RESEND_INTERVAL};
+use super::node::HostInput;
 use super::outcome::{Excuse, Rule};
-use super::plan::{Mood, Schedule};
-use super::segment::World;
-use crate::kernel::streams::StreamWeather;
+use super::schedule::{ProgramBehavior, Schedule};
+use super::system::World;
+use crate::kernel::streams::StreamConditions;
 
-/// Cuts and restores that may follow one another until one token is left, after the faults.
-const MERGES: u32 = 3;
-/// What a stranger has said of leases counts no longer, nor what a node has said that heard it.
-const TERMS_COUNT: Duration = Duration::from_secs(44);
+/// The maximum number of merges and restores until one token is left after the faults.
+const MERGES_MAX: u32 = 3;
+/// The time after which the leases that strangers announced no longer count, nor those of nodes that heard them.
+const TERMS_EXPIRY: Duration = Duration::from_secs(44);
 
 impl World {
-    /// Ends the faults, and looks whether all is well in time.
-    pub fn recover(&mut self, schedule: &Schedule) {
+    /// Ends the faults and checks the recovery.
+    pub(super) fn recover(&mut self, schedule: &Schedule) {
         self.end_faults(schedule);
-        let has_long_lease = self.system.checks.exempt.has_long_lease;
+        let has_long_lease = self.system.checks.exemptions.has_long_lease;
         let heard = if has_long_lease {
             MOST_LEASE
         } else {
             Duration::ZERO
         };
-        if !self.settles(schedule, &Bounds::of(schedule, heard)) {
+        if !self.check_one_token(schedule, &Bounds::of(schedule, heard)) {
             return;
         }
         if has_long_lease {
-            self.run(TERMS_COUNT);
-            self.look_at_leases();
+            self.run(TERMS_EXPIRY);
+            self.check_leases();
         }
         let bounds = Bounds::of(schedule, Duration::ZERO);
-        if !self.all_lead(&bounds, Rule::Leads) {
+        if !self.await_all_lead(&bounds, Rule::Leads) {
             return;
         }
-        // From here on nothing but what follows may make a second leader.
-        self.system.checks.exempt.is_disturbed = false;
+        // From here on the network is in order, so there must be no second leader.
+        self.system.checks.exemptions.is_disturbed = false;
         self.run(schedule.options().renew_timeout);
         if self.live().count() < 2 {
             return;
         }
-        if !self.replaces_the_leader(&bounds) || !self.all_lead(&bounds, Rule::Leads) {
+        if !self.check_leader_replacement(&bounds) || !self.await_all_lead(&bounds, Rule::Leads) {
             return;
         }
-        self.system.checks.exempt.is_disturbed = true;
-        self.system.checks.exempt.has_forgotten = false;
-        self.merges_after_a_cut(schedule, &bounds);
+        self.system.checks.exemptions.is_disturbed = true;
+        self.system.checks.exemptions.has_forgotten = false;
+        self.check_merge(schedule, &bounds);
     }
 
     fn end_faults(&mut self, schedule: &Schedule) {
-        self.system.is_calm = true;
-        self.calm_network(None);
-        self.set_stream_weather(StreamWeather::default());
+        self.system.faults_have_ended = true;
+        self.end_network_faults(None);
+        self.set_stream_conditions(StreamConditions::default());
         for at in 0..self.len() {
-            self.nodes[at].own.programs.mood = Mood::Quick;
-            self.calm_process(at);
+            self.nodes[at].own.programs.behavior = ProgramBehavior::Quick;
+            self.end_process_faults(at);
             self.resume(at);
             if schedule.stay_dead.contains(&at) {
-                self.die(at);
+                self.kill_process(at);
             } else if self.nodes[at].driver.is_none() {
                 self.start(at);
             } else {
                 self.nodes[at].unplugged = false;
-                self.tell_network(at);
-                self.tell(at, Told::Asked(Command::Work(false)));
+                self.report_network(at);
+                self.give_input(at, HostInput::Command(Command::Work(false)));
             }
         }
     }
 
-    /// No lease is one that a stranger told of.
-    fn look_at_leases(&mut self) {
+    /// Checks that no node uses a lease that a stranger announced.
+    fn check_leases(&mut self) {
         let all = self.live().map(|at| self.system.options_of(at).stall());
         let least = all.chain([Options::default().stall()]).min();
         let leases = self.live().filter_map(|at| self.machine(at));
@@ -82,26 +82,26 @@ impl World {
             .find(|lease| Some(*lease) < least);
         if let Some(lease) = short {
             let what = format!("a lease of {lease:?} after the strangers have gone");
-            self.broken(Rule::Terms, what);
+            self.report(Rule::Terms, what);
         }
     }
 
-    /// The ids of the tokens that there are.
+    /// Returns the ids of all tokens.
     fn tokens(&self) -> BTreeSet<u32> {
         let owns = self.live().map(|at| &self.nodes[at].own);
         let leaders = owns.filter(|own| own.state == State::Leader);
         leaders.map(|own| own.id).collect()
     }
 
-    /// Watches for a time, and says after how much of it there was one token for good: for as long as none can keep
-    /// hidden, each being announced twice a `renew_timeout`.
+    /// Watches for a time, and returns the time after which there was one token for good. Each token is announced twice
+    /// in a `renew_timeout`, so a second one shows soon.
     fn one_token_after(&mut self, window: Duration) -> Duration {
         let start = self.now();
         let hidden = 2 * self.system.options.renew_timeout;
         let mut last = Duration::ZERO;
-        self.run_watching(window, |world| {
-            let passed = world.now().saturating_sub(start);
-            if world.tokens().len() != 1 {
+        self.run_watching(window, |sim| {
+            let passed = sim.now().saturating_sub(start);
+            if sim.tokens().len() != 1 {
                 last = passed;
             }
             passed.saturating_sub(last) < hidden
@@ -109,77 +109,77 @@ impl World {
         last
     }
 
-    fn settles(&mut self, schedule: &Schedule, bounds: &Bounds) -> bool {
+    fn check_one_token(&mut self, schedule: &Schedule, bounds: &Bounds) -> bool {
         let options = schedule.options();
         let dead = u32::try_from(self.dead_entries()).unwrap_or(u32::MAX);
-        let replaced = bounds.replaced();
+        let replaced = bounds.replacement_time();
         let mut limit = schedule.latest()
             + options.compute_timeout
             + 2 * (replaced + bounds.first())
-            + MERGES * bounds.merged()
+            + MERGES_MAX * bounds.merge_time()
             + dead * options.token_pass_timeout;
-        limit += self.while_ids_wrap(replaced);
-        let took = self.one_token_after(limit + options.renew_timeout);
-        self.system.stats.counters.settled_after = Some(took);
-        if took > limit {
-            let what = format!("not within {limit:?}: {}", self.how_they_stand());
-            self.broken(Rule::Settled, what);
+        limit += self.extra_time_for_ids(replaced);
+        let elapsed = self.one_token_after(limit + options.renew_timeout);
+        self.system.stats.counters.settled_after = Some(elapsed);
+        if elapsed > limit {
+            let what = format!("not within {limit:?}: {}", self.describe_nodes());
+            self.report(Rule::Settled, what);
         }
-        took <= limit
+        elapsed <= limit
     }
 
-    /// How much longer it may take once ids have begun again at the bottom: each node has to draw one of its own before
-    /// none stands in the way of the others.
-    fn while_ids_wrap(&mut self, replaced: Duration) -> Duration {
-        if !self.system.checks.exempt.is_wrapped {
+    /// Returns the additional time if ids began again at 1. Each node has to draw a new id before it no longer blocks
+    /// the others.
+    fn extra_time_for_ids(&mut self, replaced: Duration) -> Duration {
+        if !self.system.checks.exemptions.is_wrapped {
             return Duration::ZERO;
         }
-        self.system.checks.found.excuse(Excuse::Wrapped);
+        self.system.checks.findings.excuse(Excuse::Wrapped);
         2 * replaced * u32::try_from(self.len()).unwrap_or(u32::MAX)
     }
 
-    /// Every live node leads, and all lists become equal.
-    fn all_lead(&mut self, bounds: &Bounds, rule: Rule) -> bool {
+    /// Waits until every live node has led and all lists are equal.
+    fn await_all_lead(&mut self, bounds: &Bounds, rule: Rule) -> bool {
         let (live, dead) = (self.live().count(), self.dead_entries());
-        let round = bounds.round(live, dead);
+        let round = bounds.rotation_time(live, dead);
         let before: Vec<u64> = self.nodes.iter().map(|node| node.own.led).collect();
-        let all = |world: &Self| {
-            let mut live = world.live();
-            live.all(|at| world.nodes[at].own.led > before[at])
+        let all = |sim: &Self| {
+            let mut live = sim.live();
+            live.all(|at| sim.nodes[at].own.led > before[at])
         };
-        if self.system.checks.exempt.is_full {
-            // Who is in no list is given no token.
-            self.system.checks.found.excuse(Excuse::Full);
+        if self.system.checks.exemptions.is_full {
+            // A node that is in no list gets no token.
+            self.system.checks.findings.excuse(Excuse::Full);
             self.run(2 * round);
             return false;
         }
-        let replaced = bounds.replaced();
-        let limit = replaced + 2 * round + self.while_ids_wrap(replaced);
-        let Some(took) = self.run_until(limit, all) else {
-            let what = format!("not within {limit:?}: {}", self.how_they_stand());
-            self.broken(rule, what);
+        let replaced = bounds.replacement_time();
+        let limit = replaced + 2 * round + self.extra_time_for_ids(replaced);
+        let Some(elapsed) = self.run_until(limit, all) else {
+            let what = format!("not within {limit:?}: {}", self.describe_nodes());
+            self.report(rule, what);
             return false;
         };
         let counters = &mut self.system.stats.counters;
-        counters.led_after = counters.led_after.max(Some(took));
-        self.lists_become_equal(2 * round, took)
+        counters.led_after = counters.led_after.max(Some(elapsed));
+        self.await_equal_lists(2 * round, elapsed)
     }
 
-    fn lists_become_equal(&mut self, limit: Duration, before: Duration) -> bool {
-        self.system.checks.exempt.doubled = None;
-        let Some(took) = self.run_until(limit, Self::has_equal_lists) else {
-            let exempt = &self.system.checks.exempt;
-            let forgotten = exempt.has_forgotten.then_some(Excuse::Forgotten);
-            if let Some(excuse) = exempt.doubled.or(forgotten) {
-                self.system.checks.found.excuse(excuse);
+    fn await_equal_lists(&mut self, limit: Duration, before: Duration) -> bool {
+        self.system.checks.exemptions.doubled = None;
+        let Some(elapsed) = self.run_until(limit, Self::has_equal_lists) else {
+            let exemptions = &self.system.checks.exemptions;
+            let forgotten = exemptions.has_forgotten.then_some(Excuse::Forgotten);
+            if let Some(excuse) = exemptions.doubled.or(forgotten) {
+                self.system.checks.findings.excuse(excuse);
                 return false;
             }
-            let what = format!("not within {limit:?}: {}", self.how_they_stand());
-            self.broken(Rule::EqualLists, what);
+            let what = format!("not within {limit:?}: {}", self.describe_nodes());
+            self.report(Rule::EqualLists, what);
             return false;
         };
         let counters = &mut self.system.stats.counters;
-        counters.equal_after = counters.equal_after.max(Some(before + took));
+        counters.equal_after = counters.equal_after.max(Some(before + elapsed));
         true
     }
 
@@ -190,35 +190,36 @@ impl World {
         live.all(|at| list(at) == first)
     }
 
-    /// The leader dies: another leads in time. It is started again.
-    fn replaces_the_leader(&mut self, bounds: &Bounds) -> bool {
-        let leads = |world: &Self| world.live().find(|&at| world.nodes[at].own.uses);
-        let found = self.run_until(bounds.round(2, self.dead_entries()), |world| {
-            leads(world).is_some()
+    /// Checks that another node leads in time after the leader's death, and starts the dead one again.
+    fn check_leader_replacement(&mut self, bounds: &Bounds) -> bool {
+        let leads = |sim: &Self| sim.live().find(|&at| sim.nodes[at].own.uses);
+        let found = self.run_until(bounds.rotation_time(2, self.dead_entries()), |sim| {
+            leads(sim).is_some()
         });
         let Some(leader) = leads(self).filter(|_| found.is_some()) else {
-            let what = format!("nobody uses the token: {}", self.how_they_stand());
-            self.broken(Rule::Settled, what);
+            let what = format!("no node uses the token: {}", self.describe_nodes());
+            self.report(Rule::Settled, what);
             return false;
         };
-        self.die(leader);
-        let limit = bounds.replaced() + self.while_ids_wrap(bounds.replaced());
-        let is_led = |world: &Self| world.live().any(|at| world.nodes[at].own.uses);
-        let Some(took) = self.run_until(limit, is_led) else {
+        self.kill_process(leader);
+        let limit = bounds.replacement_time() + self.extra_time_for_ids(bounds.replacement_time());
+        let is_led = |sim: &Self| sim.live().any(|at| sim.nodes[at].own.uses);
+        let Some(elapsed) = self.run_until(limit, is_led) else {
             let what = format!(
                 "not within {limit:?} of the death of n{leader}: {}",
-                self.how_they_stand()
+                self.describe_nodes()
             );
-            self.broken(Rule::Replaced, what);
+            self.report(Rule::Replaced, what);
             return false;
         };
-        self.system.stats.counters.replaced_after = Some(took);
+        self.system.stats.counters.replaced_after = Some(elapsed);
         self.start(leader);
         true
     }
 
-    /// The segment is cut in two and heals: one token is left in time, and all lists are equal two rounds later.
-    fn merges_after_a_cut(&mut self, schedule: &Schedule, bounds: &Bounds) {
+    /// Splits the segment in two and heals it. Checks that one token is left in time, and that all lists are equal two
+    /// rotations later.
+    fn check_merge(&mut self, schedule: &Schedule, bounds: &Bounds) {
         let options = schedule.options();
         let mut groups: Vec<u8> = (0..self.len())
             .map(|_| u8::from(self.rng.chance(500)))
@@ -228,41 +229,41 @@ impl World {
             (groups[first], groups[last]) = (0, 1);
         }
         self.part(&groups);
-        self.run(2 * (bounds.replaced() + bounds.first()) + options.token_pass_timeout);
+        self.run(2 * (bounds.replacement_time() + bounds.first()) + options.token_pass_timeout);
         self.part(&[]);
         let healed = self.now();
         let unknown = self.system.stats.counters.passes_unknown;
-        let mut limit = bounds.merged();
-        let window = limit + bounds.replaced() + options.renew_timeout;
-        let took = self.one_token_after(window);
-        if took > limit && self.system.stats.counters.passes_unknown > unknown {
-            self.system.checks.found.excuse(Excuse::Lost);
-            limit += bounds.replaced();
+        let mut limit = bounds.merge_time();
+        let window = limit + bounds.replacement_time() + options.renew_timeout;
+        let elapsed = self.one_token_after(window);
+        if elapsed > limit && self.system.stats.counters.passes_unknown > unknown {
+            self.system.checks.findings.excuse(Excuse::Lost);
+            limit += bounds.replacement_time();
         }
-        let waited = self.now().saturating_sub(healed + took);
-        self.system.stats.counters.merged_after = Some(took);
-        if took > limit {
-            let what = format!("not within {limit:?}: {}", self.how_they_stand());
-            return self.broken(Rule::Merged, what);
+        let waited = self.now().saturating_sub(healed + elapsed);
+        self.system.stats.counters.merged_after = Some(elapsed);
+        if elapsed > limit {
+            let what = format!("not within {limit:?}: {}", self.describe_nodes());
+            return self.report(Rule::Merged, what);
         }
-        let round = bounds.round(live.len(), self.dead_entries());
+        let round = bounds.rotation_time(live.len(), self.dead_entries());
         let mut limit = (2 * round).saturating_sub(waited);
-        if self.skips_somebody() {
-            self.system.checks.found.excuse(Excuse::Skipped);
-            limit += bounds.replaced() + 2 * round;
+        if self.skips_live_node() {
+            self.system.checks.findings.excuse(Excuse::Skipped);
+            limit += bounds.replacement_time() + 2 * round;
         }
-        if self.lists_become_equal(limit + AGAIN, Duration::ZERO) {
-            self.all_lead(bounds, Rule::Leads);
+        if self.await_equal_lists(limit + RESEND_INTERVAL, Duration::ZERO) {
+            self.await_all_lead(bounds, Rule::Leads);
         }
     }
 
-    fn broken(&mut self, rule: Rule, what: String) {
+    fn report(&mut self, rule: Rule, what: String) {
         let now = self.now;
-        self.system.checks.found.broken(now, None, rule, what);
+        self.system.checks.findings.report(now, None, rule, what);
     }
 
-    /// What the nodes are doing, for who reads of a violation.
-    fn how_they_stand(&self) -> String {
+    /// Describes the state of the nodes for a violation.
+    fn describe_nodes(&self) -> String {
         let nodes = (0..self.len()).map(|at| {
             let machine = self.machine(at);
             machine.map_or_else(

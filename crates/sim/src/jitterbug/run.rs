@@ -1,30 +1,30 @@
 //! Whole runs.
 
 use super::outcome::Outcome;
-use super::plan::Schedule;
-use super::segment::World;
+use super::schedule::Schedule;
 use super::settings::Settings;
+use super::system::World;
 use crate::kernel::run::{Run, replay};
 use crate::kernel::schedule::Schedule as _;
 use crate::kernel::trace::Trace;
 
-/// Runs what follows from the settings: first the faults, then the recovery from them.
+/// Runs the schedule of these settings: first the faults, then the recovery.
 pub fn run(settings: &Settings) -> Outcome {
     replay(&Schedule::of(settings))
 }
 
 impl Run for Schedule {
     fn play(&self, trace: Trace) -> (Outcome, Vec<String>) {
-        let mut world = World::of(self);
-        world.system.trace = trace;
-        for at in 0..world.len() {
-            world.start(at);
+        let mut sim = World::of(self);
+        sim.system.trace = trace;
+        for at in 0..sim.len() {
+            sim.start(at);
         }
-        world.run(self.time());
-        if world.system.checks.found.violations.is_empty() {
-            world.recover(self);
+        sim.run(self.time());
+        if sim.system.checks.findings.violations.is_empty() {
+            sim.recover(self);
         }
-        let lines = world.system.trace.take();
-        (world.finish(), lines)
+        let lines = sim.system.trace.take();
+        (sim.finish(), lines)
     }
 }

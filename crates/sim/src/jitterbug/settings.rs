@@ -1,8 +1,8 @@
-//! What a run is to be like.
+//! The settings of a run.
 
 use crate::kernel::kinds::{self, kinds};
 
-/// One run: everything else follows from this.
+/// The settings from which a whole run follows.
 pub type Settings = kinds::Settings<FaultKind>;
 
 /// A set of kinds.
@@ -13,30 +13,30 @@ kinds! {
     Duplicate(Duplicate) "duplicate" "Datagrams arrive twice.",
     Reorder(Reorder) "reorder" "Single datagrams are overtaken by later ones.",
     Delay(Delay) "delay" "All datagrams take longer, with jitter.",
-    Corrupt(Corrupt) "corrupt" "Bits of datagrams flip; the checksum catches all of it.",
+    Corrupt(Corrupt) "corrupt" "Bits of datagrams flip; the checksum catches all of them.",
     Oneway(OneWay) "oneway" "A node is not heard by another, but hears it.",
-    Partition(Partition) "partition" "The segment is cut into parts, heals and is cut again.",
+    Partition(Partition) "partition" "The segment is split into parts, heals and is split again.",
     Deaf(Deaf) "deaf" "No datagram reaches a node.",
     Broadcast(Broadcast) "broadcast" "Broadcasts do not reach a node.",
     Refuse(Refuse) "refuse" "A full send queue refuses datagrams.",
     Reset(Reset) "reset" "Connections are reset, at random or all after the same number of bytes.",
     Stall(Stall) "stall" "Connections stall: from some byte on nothing arrives.",
     Dribble(Dribble) "dribble" "The bytes of connections arrive one by one.",
-    Unanswered(Unanswered) "unanswered" "Nobody answers who connects.",
-    Pause(Pause) "pause" "A process stands still, for less or more than a stall.",
+    Unanswered(Unanswered) "unanswered" "Connections are never answered.",
+    Pause(Pause) "pause" "A process is stalled, for less or more than the stall limit.",
     Crash "crash" "A process dies and starts again, with another TCP port.",
-    Power "power" "A host loses its power: nobody is told of the end of its connections.",
+    Power "power" "A host loses its power: its peers do not learn of the end of its connections.",
     Clock(Clock) "clock" "Clocks run up to 1 % fast or slow.",
-    Slow(Slow) "slow" "Every turn of a process takes long.",
+    Slow(Slow) "slow" "Every loop iteration of a process takes long.",
     Link "link" "A node has no link, and knows it.",
     Address "address" "A node gets another address.",
-    Replay(Replay) "replay" "Datagrams captured long ago are sent again, as they were.",
+    Replay(Replay) "replay" "Datagrams captured before are sent again, as they were.",
     Stranger "stranger" "A station outside the ring sends malformed messages, dribbles and never reads.",
     Flood "flood" "A stranger opens connections by the hundred.",
-    Forge "forge" "A stranger announces tokens with ids that it made up, and gives nodes such tokens.",
+    Forge "forge" "A stranger announces tokens with invented ids, and gives nodes such tokens.",
     Jobs "jobs" "Programs that compute and decide are slow, fail, hang, or do not die.",
     Work "work" "Local work wants the token, and keeps it.",
-    Yield "yield" "Leaders are told to hand the token on.",
-    Leave "leave" "Nodes are shut down in order, and started again.",
+    Yield "yield" "Leaders are told to pass the token.",
+    Leave "leave" "Nodes are shut down and started again.",
     Times "times" "A node has another --tr-interval than the others.",
 }

@@ -1,4 +1,4 @@
-//! Stations that are no nodes: what they send, and how they use connections.
+//! The datagrams and connections of stations that are not nodes.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -6,28 +6,28 @@ use ring_codec::jitterbug::{Message, Node, Terms, TokenId};
 use ring_proto::jitterbug::{LEAST_LEASE, MOST_LEASE, State};
 
 use super::data;
+use super::events::STRANGER;
 use super::notation::{PORT, STRANGERS, broadcast, stranger_address};
-use super::plan::Claim;
-use super::segment::World;
-use super::told::STRANGER;
+use super::schedule::ForgedId;
+use super::system::World;
 use crate::kernel::stranger::{Ending, Stranger};
 
 const US: u64 = 1_000;
 const MS: u64 = 1_000 * US;
-/// Where a stranger says that it listens.
+/// The port that a stranger announces.
 const STRANGE_PORT: u16 = 9;
 
 impl World {
-    /// A stranger sends everybody a datagram that is malformed, or valid and of no consequence but that it is to be
-    /// added to lists.
-    pub fn say_something_strange(&mut self, node: usize) {
-        let from = self.strange_source(node);
+    /// Broadcasts a datagram of a stranger that is malformed, or valid and without an effect except that lists add its
+    /// sender.
+    pub(super) fn send_strange_datagram(&mut self, node: usize) {
+        let from = self.draw_source(node);
         let mut bytes = match self.rng.below(8) {
             0 => self.tr1(STRANGE_PORT, false),
             1 => self.tr1(0, false),
-            2 => encoded(&Message::Tp2),
-            3 => encoded(&Message::Tp1 {
-                token_id: token(self.some_id(), true),
+            2 => encode(&Message::Tp2),
+            3 => encode(&Message::Tp1 {
+                token_id: token(self.draw_id(), true),
                 node_list_hash: 1,
             }),
             4 => vec![0x01, 0, 0, 0, 0, 0, 9],
@@ -46,13 +46,14 @@ impl World {
             bytes.truncate(self.rng.index(bytes.len()));
         }
         let is_tr = matches!(Message::decode_datagram(&bytes), Ok(Message::Tr1 { .. }));
-        // A valid one is a stranger's own: what it says of a node's port would cost that node its turns.
+        // A valid one comes from a stranger's address. With a node's address it would announce a wrong port for that node,
+        // which would then miss its tenures.
         let from = if is_tr { self.stranger() } else { from };
         self.inject(from, broadcast(), bytes.into());
     }
 
-    /// A stranger's, a node's, or none of this segment.
-    fn strange_source(&mut self, node: usize) -> SocketAddr {
+    /// Returns an address of a stranger, of a node, or outside the segment.
+    fn draw_source(&mut self, node: usize) -> SocketAddr {
         match self.rng.below(4) {
             0 => self.nodes[node].own.address(),
             1 => SocketAddr::from(([10, 1, 0, 1], PORT)),
@@ -66,27 +67,27 @@ impl World {
         SocketAddr::new(stranger_address(number), PORT)
     }
 
-    /// TR1 with the id of some node.
+    /// Returns a TR1 with the id of a node's token.
     fn tr1(&mut self, port: u16, leads: bool) -> Vec<u8> {
-        let id = self.some_id();
+        let id = self.draw_id();
         let terms = self.terms(id);
         tr1(id, port, leads, terms)
     }
 
-    /// TP6, or nothing.
+    /// Returns a TP6, or nothing.
     fn offered_terms(&mut self, id: u32) -> Vec<u8> {
         let terms = self.terms(id);
-        terms.map_or_else(Vec::new, |terms| encoded(&Message::Tp6 { terms }))
+        terms.map_or_else(Vec::new, |terms| encode(&Message::Tp6 { terms }))
     }
 
-    /// Terms that a stranger makes up, of a node that has the token of this id, or none.
+    /// Returns invented terms of a node that has the token of this id, or none.
     fn terms(&mut self, id: u32) -> Option<Terms> {
         if self.rng.chance(400) {
             return None;
         }
-        let lease_us = self.some_lease();
+        let lease_us = self.draw_lease();
         let follows = if self.rng.chance(500) {
-            self.some_id()
+            self.draw_id()
         } else {
             0
         };
@@ -97,8 +98,8 @@ impl World {
         };
         let terms = Terms {
             lease_us,
-            shortest_us: self.some_lease().min(lease_us),
-            longest_us: self.some_lease().max(lease_us),
+            shortest_us: self.draw_lease().min(lease_us),
+            longest_us: self.draw_lease().max(lease_us),
             renew_ms: self.rng.pick(&[0, 2_000, u32::MAX]),
             pass_ms: self.rng.pick(&[0, 500, u32::MAX]),
             follows,
@@ -107,17 +108,17 @@ impl World {
             asks: self.rng.chance(200),
         };
         let checks = &mut self.system.checks;
-        checks.exempt.has_long_lease |= micros(MOST_LEASE) == terms.longest_us;
-        // As far as the nodes can know.
-        checks.chain.held(follows, STRANGER);
+        checks.exemptions.has_long_lease |= micros(MOST_LEASE) == terms.longest_us;
+        // The nodes cannot know better.
+        checks.tokens.on_held(follows, STRANGER);
         if terms.is_followed {
-            checks.chain.held(id, STRANGER);
+            checks.tokens.on_held(id, STRANGER);
         }
         Some(terms)
     }
 
-    /// One that no node may have, more often than not.
-    fn some_lease(&mut self) -> u32 {
+    /// Returns a lease, mostly one that no node may have.
+    fn draw_lease(&mut self) -> u32 {
         if self.rng.chance(30) {
             return micros(MOST_LEASE);
         }
@@ -126,8 +127,8 @@ impl World {
             .pick(&[0, 1, 1_000, least - 1, u32::MAX, least, least, 60_000])
     }
 
-    /// The id of some node, the one that leads more often than not.
-    fn some_id(&mut self) -> u32 {
+    /// Returns the id of a node's token, mostly the leader's.
+    fn draw_id(&mut self) -> u32 {
         let leaders = self.nodes.iter().map(|node| &node.own);
         let leaders = leaders.filter(|own| own.state == State::Leader && own.id > 0);
         let leader = leaders.map(|own| own.id).next();
@@ -135,25 +136,25 @@ impl World {
         leader.unwrap_or(self.nodes[at].own.id).max(1)
     }
 
-    fn claimed(&mut self, claim: Claim) -> u32 {
-        let id = self.some_id();
+    fn forged_id(&mut self, claim: ForgedId) -> u32 {
+        let id = self.draw_id();
         let step = u32::try_from(self.rng.between(1, 100_000)).unwrap_or(1);
         let most = i32::MAX.unsigned_abs();
         match claim {
-            Claim::Same => id,
-            Claim::Below => id.saturating_sub(step).max(1),
-            Claim::Above => id.saturating_add(step).min(most),
-            Claim::Largest => most,
+            ForgedId::Same => id,
+            ForgedId::Below => id.saturating_sub(step).max(1),
+            ForgedId::Above => id.saturating_add(step).min(most),
+            ForgedId::Largest => most,
         }
     }
 
-    /// A stranger announces a token to everybody, as its own or as a node's.
-    pub fn announce_falsely(&mut self, claim: Claim) {
-        let id = self.claimed(claim);
+    /// Announces a token of a stranger to all, in its own or in a node's name.
+    pub(super) fn announce_forged_token(&mut self, claim: ForgedId) {
+        let id = self.forged_id(claim);
         let terms = self.terms(id);
         if terms.is_none() {
-            // Without terms the larger id is the stronger one, whoever follows it.
-            self.system.checks.chain.held(id, STRANGER);
+            // Without terms the larger id is stronger, whichever nodes follow it.
+            self.system.checks.tokens.on_held(id, STRANGER);
         }
         let from = self.stranger();
         let at = self.rng.index(self.nodes.len());
@@ -164,7 +165,7 @@ impl World {
             (from, STRANGE_PORT)
         };
         let bytes = if self.rng.chance(200) {
-            encoded(&Message::Tr2 {
+            encode(&Message::Tr2 {
                 token_id: token(id, true),
                 terms,
             })
@@ -174,9 +175,9 @@ impl World {
         self.inject(from, broadcast(), bytes.into());
     }
 
-    /// A stranger gives a node a token, as a giver does.
-    pub fn give_falsely(&mut self, node: usize, claim: Claim) {
-        let id = self.claimed(claim);
+    /// Gives a stranger's token to a node, as a giver does.
+    pub(super) fn give_forged_token(&mut self, node: usize, claim: ForgedId) {
+        let id = self.forged_id(claim);
         let Some(hash) = self.machine(node).map(|it| it.snapshot().node_list_hash) else {
             return;
         };
@@ -188,22 +189,22 @@ impl World {
         };
         let token_id = token(id, true);
         let mut says = self.offered_terms(id);
-        says.extend(encoded(&Message::Tp1 {
+        says.extend(encode(&Message::Tp1 {
             token_id,
             node_list_hash: hash,
         }));
-        says.extend(encoded(&Message::Tp5 {
+        says.extend(encode(&Message::Tp5 {
             token_id,
             data: &data,
         }));
-        self.connect_as_stranger(node, says, US, true, Ending::Finishes);
+        self.admit(node, says, US, true, Ending::Finishes);
     }
 
-    /// A stranger connects, and does not do as a giver should.
-    pub fn connect_strangely(&mut self, node: usize) {
-        let id = self.some_id();
+    /// Connects a stranger that does not follow the protocol of a giver.
+    pub(super) fn connect_stranger(&mut self, node: usize) {
+        let id = self.draw_id();
         let leads = !self.rng.chance(200);
-        let offer = encoded(&Message::Tp1 {
+        let offer = encode(&Message::Tp1 {
             token_id: token(id, leads),
             node_list_hash: i32::from(self.rng.draw().to_be_bytes()[0]),
         });
@@ -213,7 +214,7 @@ impl World {
         }
         says.extend(match self.rng.below(6) {
             0 => Vec::new(),
-            1 => encoded(&Message::Tp5 {
+            1 => encode(&Message::Tp5 {
                 token_id: token(id, true),
                 data: b"1",
             }),
@@ -230,10 +231,10 @@ impl World {
         let ends = self
             .rng
             .pick(&[Ending::Stays, Ending::Finishes, Ending::Resets]);
-        self.connect_as_stranger(node, says, gap, reads, ends);
+        self.admit(node, says, gap, reads, ends);
     }
 
-    /// A list whose hash is not the one that was announced, or with entries that may not be.
+    /// Returns a list with a hash that was not announced, or with invalid entries.
     fn list(&mut self) -> Vec<u8> {
         let entry = |ip: [u8; 4], port| Node {
             ip: IpAddr::from(ip),
@@ -243,32 +244,25 @@ impl World {
         let port = self.rng.pick(&[0, 7]);
         let first = self.rng.pick(&[0, 10, 127, 224]);
         let nodes = [entry([10, 0, 0, 1], 7), entry([first, 0, 0, last], port)];
-        encoded(&Message::Tp4 {
+        encode(&Message::Tp4 {
             node_list: nodes[..].into(),
         })
     }
 
-    /// A stranger connects, says little or nothing, and stays.
-    pub fn connect_idly(&mut self, node: usize) {
+    /// Connects a stranger that sends little or nothing, and stays.
+    pub(super) fn connect_idle_stranger(&mut self, node: usize) {
         let says = if self.rng.chance(500) {
-            encoded(&Message::Tp1 {
-                token_id: token(self.some_id(), true),
+            encode(&Message::Tp1 {
+                token_id: token(self.draw_id(), true),
                 node_list_hash: 7,
             })
         } else {
             Vec::new()
         };
-        self.connect_as_stranger(node, says, US, false, Ending::Stays);
+        self.admit(node, says, US, false, Ending::Stays);
     }
 
-    fn connect_as_stranger(
-        &mut self,
-        node: usize,
-        says: Vec<u8>,
-        gap: u64,
-        reads: bool,
-        ends: Ending,
-    ) {
+    fn admit(&mut self, node: usize, says: Vec<u8>, gap: u64, reads: bool, ends: Ending) {
         let stranger = Stranger {
             from: self.stranger(),
             to: self.nodes[node].own.listener(),
@@ -281,7 +275,7 @@ impl World {
     }
 }
 
-/// The id, which has 31 bits and is not 0.
+/// Returns the token id of an id, limited to 31 bits and at least 1.
 fn token(id: u32, leads: bool) -> TokenId {
     let most = i32::MAX.unsigned_abs();
     TokenId::new(id.clamp(1, most), leads).expect("1 to 2^31 - 1 is within 31 bits")
@@ -292,16 +286,16 @@ fn micros(time: std::time::Duration) -> u32 {
 }
 
 fn tr1(id: u32, port: u16, leads: bool, terms: Option<Terms>) -> Vec<u8> {
-    encoded(&Message::Tr1 {
+    encode(&Message::Tr1 {
         token_id: token(id, leads),
         node_tcp_port: port,
         terms,
     })
 }
 
-fn encoded(message: &Message<'_>) -> Vec<u8> {
+fn encode(message: &Message<'_>) -> Vec<u8> {
     let mut bytes = vec![0; message.encoded_len()];
-    // The buffer is as long as the message, and no list is long.
+    // The buffer has the length of the message, and no list is too long.
     let _ = message.encode(&mut bytes);
     bytes
 }

@@ -1,64 +1,65 @@
-//! The nodes: how they are made, started, told of things, and ended.
+//! The start and end of nodes, and their inputs.
 
 use ring_proto::jitterbug::{Jitterbug, Net, Network as Place};
 use ring_proto::time::nanos;
 
-use super::node::{Own, Told};
+use super::node::{HostInput, NodeData};
 use super::notation::{FIRST_TCP_PORT, PREFIX, address};
 use super::outcome::{Outcome, Rule};
-use super::plan::Schedule;
-use super::segment::{Due, Segment, World};
+use super::schedule::Schedule;
 use super::settings::FaultKind;
+use super::system::{JitterbugEvent, JitterbugSystem, World};
 use crate::kernel::node::Node;
 use crate::kernel::rng::{Rng, Stream};
 
-/// The longest datagram that an interface carries: all are shorter.
+/// The longest datagram of an interface; all are shorter.
 const MTU: usize = 1_472;
-/// So many lives have a port of their own.
-const LIVES: u32 = 40_000;
+/// The number of processes of a node with different ports.
+const PROCESSES_MAX: u32 = 40_000;
 
 impl World {
-    /// The nodes of a schedule, none of them started.
-    pub fn of(schedule: &Schedule) -> Self {
+    /// Creates the simulation of a schedule; no process is started.
+    pub(super) fn of(schedule: &Schedule) -> Self {
         let mut rng = Rng::new(schedule.seed, Stream::World);
         let nodes = (0..schedule.nodes)
-            .map(|at| Node::new(Own::new(at), MTU, 1 + rng.below(1_000_000_000_000)));
+            .map(|at| Node::new(NodeData::new(at), MTU, 1 + rng.below(1_000_000_000_000)));
         let nodes = nodes.collect();
         let options = (0..schedule.nodes).map(|node| schedule.options_of(node));
-        let mut system = Segment::new(schedule.options(), options.collect(), schedule.data.clone());
+        let mut system =
+            JitterbugSystem::new(schedule.options(), options.collect(), schedule.data.clone());
         if schedule.deviant.is_some() {
-            system.met(FaultKind::Times);
+            system.count_fault(FaultKind::Times);
         }
         Self::of_schedule(nodes, schedule, rng, system)
     }
 
-    /// Starts a process that is dead, with another TCP port than its last one had.
-    pub fn start(&mut self, at: usize) {
+    /// Starts a dead process, with another TCP port than its predecessor.
+    pub(super) fn start(&mut self, at: usize) {
         if self.nodes[at].driver.is_some() {
             return;
         }
         let seed = self.rng.draw();
         let node = &mut self.nodes[at];
         node.unplugged = false;
-        let number = u16::try_from((node.life + 1) % LIVES).unwrap_or_default();
+        let number = u16::try_from((node.life + 1) % PROCESSES_MAX).unwrap_or_default();
         node.own.tcp_port = FIRST_TCP_PORT + number;
         let now = self.now;
         match Jitterbug::new(self.system.options_of(at), seed) {
             Ok(machine) => {
                 self.launch(at, machine);
-                self.tell_network(at);
+                self.report_network(at);
             }
             Err(error) => {
                 let checks = &mut self.system.checks;
                 checks
-                    .found
-                    .broken(now, Some(at), Rule::Panic, error.to_string());
+                    .findings
+                    .report(now, Some(at), Rule::Panic, error.to_string());
             }
         }
     }
 
-    /// What a node's network is like now.
-    pub fn net(&self, at: usize) -> Net {
+    /// Returns the state of a node's network.
+    pub(super) fn net(&self, at: usize) -> Net {
         let node = &self.nodes[at];
         if node.unplugged {
             return Net::Down;
@@ -71,14 +72,13 @@ impl World {
         })
     }
 
-    /// Tells a process what its network is like now.
-    pub fn tell_network(&mut self, at: usize) {
+    pub(super) fn report_network(&mut self, at: usize) {
         let net = self.net(at);
-        self.tell(at, Told::Network(net));
+        self.give_input(at, HostInput::Network(net));
     }
 
-    /// Tells a process something of its own host, as soon as it can be told.
-    pub fn tell(&mut self, at: usize, what: Told) {
+    /// Gives a process an input of its host as soon as it can read it.
+    pub(super) fn give_input(&mut self, at: usize, what: HostInput) {
         let now = self.now;
         let node = &mut self.nodes[at];
         if node.driver.is_none() {
@@ -89,25 +89,24 @@ impl World {
         }
         if node.busy_until > now {
             let due = node.busy_until;
-            return self.later_in_life(at, due, Due::Told { node: at, what });
+            return self.later_in_life(at, due, JitterbugEvent::Input { node: at, what });
         }
         self.system
             .trace
-            .note(now, || format!("n{at} is told {what:?}"));
-        self.input(at, |driver, now, surroundings| match what {
-            Told::Asked(command) => driver.command(now, command, surroundings),
-            Told::Network(net) => driver.link_changed(now, net, surroundings),
+            .note(now, || format!("n{at} gets {what:?}"));
+        self.input(at, |driver, now, environment| match what {
+            HostInput::Command(command) => driver.command(now, command, environment),
+            HostInput::Network(net) => driver.link_changed(now, net, environment),
         });
     }
 
-    /// A process dies; with its host, if that loses its power.
-    pub fn die(&mut self, at: usize) {
+    pub(super) fn kill_process(&mut self, at: usize) {
         self.end(at);
-        self.bury(at);
+        self.clean_up(at);
     }
 
-    /// Nothing is left of a process that is dead but its programs, as long as their lease lasts.
-    pub fn bury(&mut self, at: usize) {
+    /// Cleans up after a dead process. Only its programs continue, as long as the lease lasts.
+    pub(super) fn clean_up(&mut self, at: usize) {
         let node = &self.nodes[at];
         if node.own.uses {
             let clock = node.clock.monotonic(self.now);
@@ -117,24 +116,23 @@ impl World {
         }
         self.nodes[at].own.forget();
         let checks = &mut self.system.checks;
-        checks.no_clash(at);
-        checks.chain.forget(at);
+        checks.clear_clashes(at);
+        checks.tokens.on_node_dead(at);
     }
 
-    /// A node has another address from now on.
-    pub fn move_to_another_address(&mut self, at: usize) {
+    /// Gives a node another address.
+    pub(super) fn change_address(&mut self, at: usize) {
         let own = &mut self.nodes[at].own;
         own.changes = own.changes.wrapping_add(1);
         own.ip = address(at, own.changes);
         if self.nodes[at].driver.is_some() {
             self.move_connections(at);
-            self.tell_network(at);
+            self.report_network(at);
         }
     }
 
-    /// What the run has come to.
-    pub fn finish(self) -> Outcome {
-        let Segment { checks, stats, .. } = self.system;
-        checks.found.outcome(stats, self.now)
+    pub(super) fn finish(self) -> Outcome {
+        let JitterbugSystem { checks, stats, .. } = self.system;
+        checks.findings.outcome(stats, self.now)
     }
 }

@@ -1,4 +1,4 @@
-//! What the checks of a run have found.
+//! The violations and excuses that the checks of a run find.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,16 +6,14 @@ use std::time::Duration;
 use super::stats::Stats;
 use super::violation::{MAX_VIOLATIONS, Outcome, Violation};
 
-/// What was broken, and what was excused.
 #[derive(Debug)]
-pub struct Found<R, E> {
-    /// What was broken, in order of time.
-    pub violations: Vec<Violation<R>>,
-    /// How often something was excused.
-    pub excused: BTreeMap<E, u64>,
+pub(crate) struct Findings<R, E> {
+    pub(crate) violations: Vec<Violation<R>>,
+    /// The count of each excuse.
+    pub(crate) excused: BTreeMap<E, u64>,
 }
 
-impl<R, E> Default for Found<R, E> {
+impl<R, E> Default for Findings<R, E> {
     fn default() -> Self {
         Self {
             violations: Vec::new(),
@@ -24,31 +22,34 @@ impl<R, E> Default for Found<R, E> {
     }
 }
 
-impl<R, E: Ord> Found<R, E> {
-    /// Notes a violation at a world's time, in nanoseconds; past [`MAX_VIOLATIONS`] of them, nothing.
-    pub fn broken(&mut self, at: u64, node: Option<usize>, rule: R, what: String) {
+impl<R, E: Ord> Findings<R, E> {
+    /// Records a violation at a simulated time in nanoseconds, up to [`MAX_VIOLATIONS`] of them.
+    pub(crate) fn report(&mut self, at: u64, node: Option<usize>, rule: R, details: String) {
         if !self.is_enough() {
             self.violations.push(Violation {
                 at: Duration::from_nanos(at),
                 node,
                 rule,
-                what,
+                details,
             });
         }
     }
 
-    /// Whether the run has shown what it can.
-    pub const fn is_enough(&self) -> bool {
+    /// Whether the run has [`MAX_VIOLATIONS`] violations and can end.
+    pub(crate) const fn is_enough(&self) -> bool {
         self.violations.len() >= MAX_VIOLATIONS
     }
 
-    /// Counts what is excused.
-    pub fn excuse(&mut self, excuse: E) {
+    pub(crate) fn excuse(&mut self, excuse: E) {
         *self.excused.entry(excuse).or_default() += 1;
     }
 
-    /// What a run has come to that ends at a world's time, in nanoseconds.
-    pub fn outcome<K, C>(self, mut stats: Stats<K, E, C>, now: u64) -> Outcome<R, Stats<K, E, C>> {
+    /// Returns the outcome of a run that ends at a simulated time in nanoseconds.
+    pub(crate) fn outcome<K, C>(
+        self,
+        mut stats: Stats<K, E, C>,
+        now: u64,
+    ) -> Outcome<R, Stats<K, E, C>> {
         stats.time = Duration::from_nanos(now);
         stats.excused = self.excused;
         Outcome {
@@ -57,18 +58,18 @@ impl<R, E: Ord> Found<R, E> {
         }
     }
 
-    /// Something must not be, but for an excuse.
-    pub fn judge(
+    /// Counts the excuse, or records a violation if there is none.
+    pub(crate) fn report_unless_excused(
         &mut self,
         at: u64,
         node: Option<usize>,
         excuse: Option<E>,
         rule: R,
-        what: String,
+        details: String,
     ) {
         match excuse {
             Some(excuse) => self.excuse(excuse),
-            None => self.broken(at, node, rule, what),
+            None => self.report(at, node, rule, details),
         }
     }
 }

@@ -1,24 +1,24 @@
-//! A node's clocks: they run a little fast or slow, start anywhere, and the wall clock may be set.
+//! A node's clocks. They can run fast or slow, and the wall clock can be set.
 
 use ring_proto::time::{Instant, Now};
 
-/// The wall clock at the world's beginning, in nanoseconds since 1970.
+/// The wall clock at the start of the simulation, in nanoseconds since 1970.
 const WALL_START: i64 = 1_700_000_000_000_000_000;
 const MILLION: i64 = 1_000_000;
 
-/// One node's view of the world's time, which is in nanoseconds from its beginning.
+/// One node's clocks, as functions of the simulated time in nanoseconds.
 #[derive(Debug, Clone)]
 pub struct Clock {
-    /// From here on the rate holds, by the world's time and by the node's.
+    /// The start of the current rate, by the simulated time and by the node's clock.
     since: (u64, u64),
-    /// How much faster than the world the monotonic clock runs, in millionths.
+    /// The difference between the monotonic clock's rate and real time, in millionths.
     rate: i32,
-    /// How far the wall clock is off, in nanoseconds.
+    /// The error of the wall clock, in nanoseconds.
     wall_off: i64,
 }
 
 impl Clock {
-    /// A clock that is right, and counts from `epoch`.
+    /// Returns a clock without errors whose monotonic clock starts at `epoch`.
     pub const fn new(epoch: u64) -> Self {
         Self {
             since: (0, epoch),
@@ -27,20 +27,20 @@ impl Clock {
         }
     }
 
-    /// What both clocks show at a time of the world's.
-    pub fn now(&self, world: u64) -> Now {
+    /// Returns both clocks at a simulated time.
+    pub fn now(&self, sim: u64) -> Now {
         let wall = WALL_START
-            .saturating_add_unsigned(world)
+            .saturating_add_unsigned(sim)
             .saturating_add(self.wall_off);
         Now {
-            monotonic: self.monotonic(world),
+            monotonic: self.monotonic(sim),
             wall: u64::try_from(wall).unwrap_or(0),
         }
     }
 
-    /// What the monotonic clock shows then.
-    pub fn monotonic(&self, world: u64) -> Instant {
-        let passed = world.saturating_sub(self.since.0);
+    /// Returns the monotonic clock at a simulated time.
+    pub fn monotonic(&self, sim: u64) -> Instant {
+        let passed = sim.saturating_sub(self.since.0);
         let passed = if self.rate == 0 {
             passed
         } else {
@@ -49,35 +49,35 @@ impl Clock {
         Instant::from_nanos(self.since.1.saturating_add(passed))
     }
 
-    /// The world's earliest time at which the monotonic clock has reached `local`.
-    pub fn world_at(&self, local: Instant) -> u64 {
+    /// Returns the earliest simulated time at which the monotonic clock shows `local` or more.
+    pub fn simulated_time_at(&self, local: Instant) -> u64 {
         let wanted = local.as_nanos().saturating_sub(self.since.1);
         if self.rate == 0 {
             return self.since.0.saturating_add(wanted);
         }
-        let mut world =
+        let mut sim =
             self.since
                 .0
                 .saturating_add(scale(wanted, MILLION, MILLION + i64::from(self.rate)));
-        while self.monotonic(world) < local && world < u64::MAX {
-            world += 1;
+        while self.monotonic(sim) < local && sim < u64::MAX {
+            sim += 1;
         }
-        world
+        sim
     }
 
-    /// From now on the monotonic clock runs at another rate.
-    pub fn set_rate(&mut self, world: u64, millionths: i32) {
-        self.since = (world, self.monotonic(world).as_nanos());
+    /// Changes the rate of the monotonic clock.
+    pub fn set_rate(&mut self, sim: u64, millionths: i32) {
+        self.since = (sim, self.monotonic(sim).as_nanos());
         self.rate = millionths;
     }
 
-    /// Sets the wall clock forward or back.
+    /// Sets the wall clock forward, or back by a negative number of nanoseconds.
     pub fn set_wall(&mut self, by: i64) {
         self.wall_off = self.wall_off.saturating_add(by);
     }
 }
 
-/// `value` × `times` / `by`, rounded down; the factors are positive.
+/// Returns `value` × `times` / `by`, rounded down; the factors are positive.
 fn scale(value: u64, times: i64, by: i64) -> u64 {
     let times = u128::from(times.unsigned_abs());
     let by = u128::from(by.unsigned_abs().max(1));
@@ -89,16 +89,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_deadline_is_met_at_the_first_moment_that_the_clock_shows_it() {
+    fn a_deadline_comes_at_the_first_time_at_which_the_clock_shows_it() {
         for rate in [0, 1, -1, 137, -9_999, 10_000] {
             let mut clock = Clock::new(12_345);
             clock.set_rate(1_000, rate);
             for local in [12_345, 13_345, 13_346, 999_999_999, 60_000_000_000_u64] {
                 let local = Instant::from_nanos(local);
-                let world = clock.world_at(local);
-                assert!(clock.monotonic(world) >= local, "{rate}");
-                let before = clock.monotonic(world.saturating_sub(1));
-                assert!(world <= 1_000 || before < local, "{rate}");
+                let sim = clock.simulated_time_at(local);
+                assert!(clock.monotonic(sim) >= local, "{rate}");
+                let before = clock.monotonic(sim.saturating_sub(1));
+                assert!(sim <= 1_000 || before < local, "{rate}");
             }
         }
     }

@@ -1,7 +1,7 @@
-//! What goes wrong in the same way whatever the system: with messages, with connections, with processes.
+//! The faults that all systems share: of messages, connections and processes.
 //!
-//! A system's faults are these and its own; the names of fields are those of its schedules' files. What is set holds until
-//! it is set anew.
+//! Each system adds other faults. The field names are those of the schedule files. A fault's effect lasts until
+//! another fault replaces it.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::kinds::Trouble;
-use super::network::Weather;
+use super::network::NetworkConditions;
 use super::schedule::{self, Action, Fault as _, MAX_TIME_US, Parts, Schedule, declare_faults};
 use super::streams::Carrier;
 use super::system::System;
@@ -17,28 +17,25 @@ use super::world::World;
 
 const MS: u64 = 1_000_000;
 
-/// What goes wrong, or is wanted: in any world, or in one only.
+/// A fault or an action, either common or of one system.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(
-    untagged,
-    expecting = "there is no such fault, or a field of it is missing or wrong"
-)]
+#[serde(untagged, expecting = "unknown fault, or a field is missing or wrong")]
 pub enum Fault<W> {
-    /// Something of one world's.
-    World(W),
-    /// Something happens to messages.
+    /// A fault of one system.
+    System(W),
+    /// A fault of messages.
     Network(NetworkFault),
-    /// Something happens to connections.
+    /// A fault of connections.
     Stream(StreamFault),
-    /// Something happens to a process.
+    /// A fault of a process.
     Process(ProcessFault),
 }
 
-/// As schedules' readers think of it: what is one world's says so by its name.
+/// Prints the variants as readers of a schedule know them: a system's fault without its wrapper.
 impl<W: fmt::Debug> fmt::Debug for Fault<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::World(fault) => fault.fmt(f),
+            Self::System(fault) => fault.fmt(f),
             Self::Network(fault) => f.debug_tuple("Network").field(fault).finish(),
             Self::Stream(fault) => f.debug_tuple("Stream").field(fault).finish(),
             Self::Process(fault) => f.debug_tuple("Process").field(fault).finish(),
@@ -49,7 +46,7 @@ impl<W: fmt::Debug> fmt::Debug for Fault<W> {
 impl<W: schedule::Fault> schedule::Fault for Fault<W> {
     fn nodes_mut(&mut self) -> Vec<&mut usize> {
         match self {
-            Self::World(fault) => fault.nodes_mut(),
+            Self::System(fault) => fault.nodes_mut(),
             Self::Network(fault) => fault.nodes_mut(),
             Self::Stream(fault) => fault.nodes_mut(),
             Self::Process(fault) => fault.nodes_mut(),
@@ -65,7 +62,7 @@ impl<W: schedule::Fault> schedule::Fault for Fault<W> {
 
     fn end(&self) -> Self {
         match self {
-            Self::World(fault) => Self::World(fault.end()),
+            Self::System(fault) => Self::System(fault.end()),
             Self::Network(fault) => Self::Network(fault.end()),
             Self::Stream(fault) => Self::Stream(fault.end()),
             Self::Process(fault) => Self::Process(fault.end()),
@@ -74,158 +71,159 @@ impl<W: schedule::Fault> schedule::Fault for Fault<W> {
 }
 
 declare_faults! {
-    /// What happens to messages. A `rate` is so many messages of a thousand.
+    /// Faults of messages. A `rate` is a number of messages per thousand.
     #[serde(tag = "fault", rename_all = "kebab-case")]
     NetworkFault {
-        /// `rate`: messages per thousand that are lost.
+        /// Loses `rate` messages per thousand.
         Drop[] { rate: u16 },
-        /// `rate`: messages per thousand that come twice.
+        /// Delivers `rate` messages per thousand twice.
         Duplicate[] { rate: u16 },
-        /// `rate`: copies per thousand that come up to `ms` milliseconds later.
+        /// Delivers `rate` copies per thousand up to `ms` milliseconds later.
         Reorder[] { rate: u16, ms: u64 },
-        /// All messages take `ms` milliseconds longer, and up to `jitter_ms` more.
+        /// Delays all messages by `ms` milliseconds, and up to `jitter_ms` more.
         Delay[] { ms: u64, jitter_ms: u64 },
-        /// `rate`: messages per thousand whose bits flip.
+        /// Flips bits in `rate` messages per thousand.
         Corrupt[] { rate: u16 },
-        /// `groups`: the group of each node. Nodes hear those of their own only; with none all hear each other.
+        /// Splits the network: `groups` has the group of each node, and only nodes of one group hear each other. An empty
+        /// list heals the split.
         Part[] groups groups,
-        /// `node` is not heard by `by`.
+        /// Keeps the messages of `node` from `by`.
         Unheard[node, by] => Self::Hear {},
-        /// Whoever was `Unheard` is heard again.
+        /// Undoes all `Unheard` faults.
         Hear[],
-        /// `count`: captured messages that are sent again.
+        /// Sends `count` captured messages again.
         Replay[] { count: u16 },
     }
 }
 
 declare_faults! {
-    /// What happens to connections that are made from now on. A `rate` is so many connections of a thousand.
+    /// Faults of the connections that are made afterwards. A `rate` is a number of connections per thousand.
     #[serde(tag = "fault", rename_all = "kebab-case")]
     StreamFault {
-        /// `rate`: connections per thousand that are reset after a random number of bytes.
+        /// Resets `rate` connections per thousand after a random number of bytes.
         Reset[] { rate: u16 },
-        /// `byte`: after so many bytes all are reset.
+        /// Resets every connection after `byte` bytes.
         ResetAt[] { byte: u64 } => Self::Reset { rate: 0 },
-        /// `rate`: connections per thousand of which one way ends.
+        /// Ends one direction of `rate` connections per thousand.
         Half[] { rate: u16 },
-        /// `rate`: connections per thousand that stall.
+        /// Stalls `rate` connections per thousand.
         Stall[] { rate: u16 },
-        /// `rate`: connections per thousand whose bytes arrive one by one.
+        /// Delivers the bytes of `rate` connections per thousand one by one.
         Dribble[] { rate: u16 },
-        /// `rate`: connections per thousand that are never answered.
+        /// Leaves `rate` connections per thousand unanswered.
         Unanswered[] { rate: u16 },
     }
 }
 
 declare_faults! {
-    /// What happens to the process of `node`.
+    /// Faults of the process of `node`.
     #[serde(tag = "fault", rename_all = "kebab-case")]
     ProcessFault {
-        /// `us`: how long each of its turns takes, in microseconds.
+        /// Makes each loop iteration last `us` microseconds.
         Slow[node] { us: u64 },
-        /// `millionths`: how much faster its monotonic clock runs.
+        /// Makes the monotonic clock faster by `millionths`.
         Rate[node] { millionths: i32 },
-        /// `deaf`: no message reaches it.
+        /// Whether no message reaches the node.
         Deaf[node] { deaf: bool },
-        /// `rate`: send calls per thousand that are refused.
+        /// Refuses `rate` send calls per thousand.
         Refuse[node] { rate: u16 },
     }
 }
 
 impl<S: System> World<S> {
-    /// Carries a fault out, unless it is of one world only: then it comes back.
-    pub fn act_on_any<'a, W>(&mut self, fault: &'a Fault<W>) -> Option<&'a W> {
+    /// Applies a common fault, or returns the fault if it belongs to one system.
+    pub fn apply_fault<'a, W>(&mut self, fault: &'a Fault<W>) -> Option<&'a W> {
         match fault {
-            Fault::World(fault) => return Some(fault),
-            Fault::Network(fault) => self.act_on_network(fault),
-            Fault::Stream(fault) => self.act_on_streams(fault),
-            Fault::Process(fault) => self.act_on_process(fault),
+            Fault::System(fault) => return Some(fault),
+            Fault::Network(fault) => self.apply_network_fault(fault),
+            Fault::Stream(fault) => self.apply_stream_fault(fault),
+            Fault::Process(fault) => self.apply_process_fault(fault),
         }
         None
     }
 
-    /// Something happens to messages.
-    pub fn act_on_network(&mut self, fault: &NetworkFault) {
-        let weather = &mut self.network.weather;
+    /// Applies a fault of messages.
+    pub fn apply_network_fault(&mut self, fault: &NetworkFault) {
+        let conditions = &mut self.network.conditions;
         match *fault {
-            NetworkFault::Drop { rate } => weather.drop = rate,
-            NetworkFault::Duplicate { rate } => weather.duplicate = rate,
+            NetworkFault::Drop { rate } => conditions.drop = rate,
+            NetworkFault::Duplicate { rate } => conditions.duplicate = rate,
             NetworkFault::Reorder { rate, ms } => {
-                weather.reorder = rate;
-                weather.reorder_by = (ms * MS).max(1);
+                conditions.reorder = rate;
+                conditions.reorder_by = (ms * MS).max(1);
             }
             NetworkFault::Delay { ms, jitter_ms } => {
-                (weather.delay, weather.jitter) = (ms * MS, jitter_ms * MS);
+                (conditions.delay, conditions.jitter) = (ms * MS, jitter_ms * MS);
             }
-            NetworkFault::Corrupt { rate } => weather.corrupt = rate,
+            NetworkFault::Corrupt { rate } => conditions.corrupt = rate,
             NetworkFault::Part { ref groups } => {
                 self.part(groups);
                 if !groups.is_empty() {
-                    self.meet_cut(Trouble::Partition);
+                    self.count_split(Trouble::Partition);
                 }
             }
             NetworkFault::Unheard { node, by } => {
                 self.network.cuts.push((node, by));
-                self.meet_cut(Trouble::OneWay);
+                self.count_split(Trouble::OneWay);
             }
             NetworkFault::Hear {} => self.network.cuts.clear(),
-            NetworkFault::Replay { count } => self.send_again(count),
+            NetworkFault::Replay { count } => self.replay_captured(count),
         }
-        self.network.look_up();
+        self.network.update_clear();
     }
 
-    /// A cut counts when it keeps a message from arriving; and once more where there are connections: it keeps those waiting
-    /// though nothing is lost.
-    fn meet_cut(&mut self, cut: Trouble) {
+    /// Counts a split on a network with connections. There it makes messages wait instead of losing them, so no lost
+    /// message would count it.
+    fn count_split(&mut self, cut: Trouble) {
         if S::Streams::ANY {
-            self.meet(cut);
+            self.count_effect(cut);
         }
     }
 
-    /// Something happens to connections.
-    pub const fn act_on_streams(&mut self, fault: &StreamFault) {
-        let weather = &mut self.stream_weather;
+    /// Applies a fault of connections.
+    pub const fn apply_stream_fault(&mut self, fault: &StreamFault) {
+        let conditions = &mut self.stream_conditions;
         match *fault {
-            StreamFault::Reset { rate } => (weather.reset, weather.reset_at) = (rate, None),
-            StreamFault::ResetAt { byte } => weather.reset_at = Some(byte),
-            StreamFault::Half { rate } => weather.half = rate,
-            StreamFault::Stall { rate } => weather.stall = rate,
-            StreamFault::Dribble { rate } => weather.dribble = rate,
-            StreamFault::Unanswered { rate } => weather.unanswered = rate,
+            StreamFault::Reset { rate } => (conditions.reset, conditions.reset_at) = (rate, None),
+            StreamFault::ResetAt { byte } => conditions.reset_at = Some(byte),
+            StreamFault::Half { rate } => conditions.half = rate,
+            StreamFault::Stall { rate } => conditions.stall = rate,
+            StreamFault::Dribble { rate } => conditions.dribble = rate,
+            StreamFault::Unanswered { rate } => conditions.unanswered = rate,
         }
     }
 
-    /// Something happens to a process.
-    pub fn act_on_process(&mut self, fault: &ProcessFault) {
+    /// Applies a fault of a process.
+    pub fn apply_process_fault(&mut self, fault: &ProcessFault) {
         match *fault {
             ProcessFault::Slow { node, us } => {
                 self.nodes[node].slow = us * 1_000;
                 if us > 0 {
-                    self.meet(Trouble::Slow);
+                    self.count_effect(Trouble::Slow);
                 }
             }
             ProcessFault::Rate { node, millionths } => {
                 self.set_rate(node, millionths);
-                self.meet(Trouble::Clock);
+                self.count_effect(Trouble::Clock);
             }
             ProcessFault::Deaf { node, deaf } => self.nodes[node].deaf = deaf,
             ProcessFault::Refuse { node, rate } => self.nodes[node].refuse = rate,
         }
     }
 
-    /// Nothing happens to messages any longer, but that those of more bytes than `longest` are lost.
-    pub fn calm_network(&mut self, longest: Option<usize>) {
-        self.set_weather(Weather {
+    /// Ends all faults of messages, except that messages of more than `longest` bytes stay lost.
+    pub fn end_network_faults(&mut self, longest: Option<usize>) {
+        self.set_conditions(NetworkConditions {
             longest,
-            ..Weather::default()
+            ..NetworkConditions::default()
         });
         self.network.cuts.clear();
         self.network.captures = false;
         self.part(&[]);
     }
 
-    /// Nothing happens to a process any longer.
-    pub fn calm_process(&mut self, at: usize) {
+    /// Ends all faults of a process.
+    pub fn end_process_faults(&mut self, at: usize) {
         let node = &mut self.nodes[at];
         (node.deaf, node.broadcasts_lost, node.disk_full) = (false, false, false);
         (node.slow, node.refuse) = (0, 0);
@@ -233,10 +231,10 @@ impl<S: System> World<S> {
     }
 }
 
-/// Whether times, nodes and clocks' rates, in millionths, are within what a world can play.
+/// Checks that times, node numbers and clock rates, in millionths, are within the simulator's limits.
 ///
 /// # Errors
-/// Says what is wrong.
+/// Returns the reason if one is out of range.
 pub fn check<W>(schedule: &impl Schedule<Fault = Fault<W>>, max_rate: i32) -> Result<(), String>
 where
     Fault<W>: schedule::Fault + fmt::Debug,
@@ -245,11 +243,11 @@ where
         time_us, actions, ..
     } = schedule.parts();
     if time_us > MAX_TIME_US {
-        return Err("a run lasts a year at most".into());
+        return Err("a time of more than a year".into());
     }
     for Action { fault, .. } in actions {
         if !fault.is_among(schedule.nodes()) {
-            return Err(format!("there is no such node: {fault:?}"));
+            return Err(format!("unknown node: {fault:?}"));
         }
         if let Fault::Process(ProcessFault::Rate { millionths, .. }) = fault
             && millionths.unsigned_abs() > max_rate.unsigned_abs()
@@ -260,8 +258,8 @@ where
     Ok(())
 }
 
-/// By how much a message may be late.
-pub fn latest<W>(actions: &[Action<Fault<W>>]) -> Duration {
+/// Returns the largest delay that these faults cause.
+pub fn max_delay<W>(actions: &[Action<Fault<W>>]) -> Duration {
     let late = actions.iter().map(|action| match action.fault {
         Fault::Network(NetworkFault::Reorder { ms, .. }) => ms,
         Fault::Network(NetworkFault::Delay { ms, jitter_ms }) => ms + jitter_ms,

@@ -1,79 +1,74 @@
-//! Draws what goes wrong in a run, as far as worlds have it in common.
+//! Generates the faults that the systems share.
 
 use super::faults::{Fault, NetworkFault, ProcessFault, StreamFault};
 use super::kinds::{Kind, Trouble};
 use super::rng::Rng;
 use super::schedule::{self, Action, Fault as _};
 
-/// A millisecond; all times here are in microseconds.
-pub const MS: u64 = 1_000;
+/// A millisecond, in the microseconds that this module uses.
+pub(crate) const MS: u64 = 1_000;
 
-/// What a world draws with.
-pub trait Draws: Sized {
-    /// What may go wrong in it.
+/// The part of a generator that one system adds.
+pub(crate) trait GeneratorOptions: Sized {
     type Fault;
 
-    /// From what the common faults are drawn.
+    /// The values from which the common faults are drawn.
     const CHOICES: Choices;
 
-    /// Whom a fault is about.
-    fn node(draw: &mut Draw<Self>) -> usize {
-        draw.rng.index(draw.nodes)
+    fn draw_node(generator: &mut Generator<Self>) -> usize {
+        generator.rng.index(generator.nodes)
     }
 }
 
-/// From what faults are drawn that worlds have in common.
+/// The values from which the common faults are drawn; times are in microseconds.
 #[derive(Debug, Clone, Copy)]
-pub struct Choices {
-    /// How long a fault lasts at least.
-    pub shortest: u64,
-    /// How long a process is dead at most that is soon back.
-    pub soon: u64,
-    /// Of [`NetworkFault::Reorder`], in milliseconds.
-    pub reorder_ms: &'static [u64],
-    /// Of [`NetworkFault::Delay`], in milliseconds.
-    pub delay_ms: &'static [u64],
-    /// The same.
-    pub jitter_ms: &'static [u64],
-    /// How often messages are sent again in a span.
-    pub replays: u64,
-    /// Of [`ProcessFault::Slow`].
-    pub slow_us: &'static [u64],
-    /// Of [`ProcessFault::Rate`].
-    pub rates: &'static [i32],
+pub(crate) struct Choices {
+    /// The minimum duration of a fault.
+    pub(crate) shortest: u64,
+    /// The maximum downtime of a process that soon returns.
+    pub(crate) soon: u64,
+    /// Values of [`NetworkFault::Reorder`], in milliseconds.
+    pub(crate) reorder_ms: &'static [u64],
+    /// Values of [`NetworkFault::Delay`], in milliseconds.
+    pub(crate) delay_ms: &'static [u64],
+    /// Jitter values of [`NetworkFault::Delay`], in milliseconds.
+    pub(crate) jitter_ms: &'static [u64],
+    /// The number of replays in one episode.
+    pub(crate) replays: u64,
+    /// Values of [`ProcessFault::Slow`].
+    pub(crate) slow_us: &'static [u64],
+    /// Values of [`ProcessFault::Rate`].
+    pub(crate) rates: &'static [i32],
 }
 
-/// A schedule's actions while they are drawn.
-pub struct Draw<X: Draws> {
-    /// What draws them.
-    pub rng: Rng,
-    /// How many nodes there are.
-    pub nodes: usize,
-    /// How long the faults last.
-    pub time: u64,
-    /// How long a fault lasts at most.
-    pub span: u64,
-    /// What was drawn so far.
-    pub actions: Vec<Action<X::Fault>>,
-    /// What only this world draws with.
-    pub own: X,
+/// A generator of a schedule's actions.
+pub(crate) struct Generator<X: GeneratorOptions> {
+    pub(crate) rng: Rng,
+    pub(crate) nodes: usize,
+    /// The duration of the run's faults.
+    pub(crate) time: u64,
+    /// The maximum duration of one fault.
+    pub(crate) span: u64,
+    /// The actions drawn before.
+    pub(crate) actions: Vec<Action<X::Fault>>,
+    /// The data that one system adds.
+    pub(crate) options: X,
 }
 
-impl<X: Draws> Draw<X> {
-    /// Whom a fault is about.
-    pub fn node(&mut self) -> usize {
-        X::node(self)
+impl<X: GeneratorOptions> Generator<X> {
+    pub(crate) fn draw_node(&mut self) -> usize {
+        X::draw_node(self)
     }
 
-    /// Something goes wrong at a time, unless the run is over by then.
-    pub fn at(&mut self, at_us: u64, fault: X::Fault) {
+    /// Adds a fault, unless the run ends before it.
+    pub(crate) fn add(&mut self, at_us: u64, fault: X::Fault) {
         if at_us < self.time {
             self.actions.push(Action { at_us, fault });
         }
     }
 
-    /// An episode every now and then, `pause` apart on average.
-    pub fn repeat(&mut self, pause: u64, mut episode: impl FnMut(&mut Self, u64)) {
+    /// Adds episodes at intervals of `pause` on average.
+    pub(crate) fn repeat(&mut self, pause: u64, mut episode: impl FnMut(&mut Self, u64)) {
         let mut at = self.rng.below(pause);
         while at < self.time {
             episode(self, at);
@@ -81,8 +76,7 @@ impl<X: Draws> Draw<X> {
         }
     }
 
-    /// A group for each node.
-    pub fn groups(&mut self, parts: u64) -> Vec<u8> {
+    pub(crate) fn draw_groups(&mut self, parts: u64) -> Vec<u8> {
         let groups = (0..self.nodes).map(|_| self.rng.below(parts));
         groups
             .map(|group| u8::try_from(group).unwrap_or(0))
@@ -90,120 +84,119 @@ impl<X: Draws> Draw<X> {
     }
 }
 
-impl<W: schedule::Fault, X: Draws<Fault = Fault<W>>> Draw<X> {
-    /// Something of this world only.
-    pub fn once(&mut self, at: u64, fault: W) {
-        self.at(at, Fault::World(fault));
+impl<W: schedule::Fault, X: GeneratorOptions<Fault = Fault<W>>> Generator<X> {
+    pub(crate) fn add_fault(&mut self, at: u64, fault: W) {
+        self.add(at, Fault::System(fault));
     }
 
-    /// Something of this world only that ends.
-    pub fn span(&mut self, at: u64, fault: W) {
-        self.lasts(at, Fault::World(fault));
+    /// Adds a fault of one system, and its end.
+    pub(crate) fn add_episode(&mut self, at: u64, fault: W) {
+        self.add_temporary(at, Fault::System(fault));
     }
 
-    fn lasts(&mut self, at: u64, fault: Fault<W>) {
+    fn add_temporary(&mut self, at: u64, fault: Fault<W>) {
         let lasts = self.rng.between(X::CHOICES.shortest, self.span);
         let end = fault.end();
-        self.at(at, fault);
-        self.at(at + lasts, end);
+        self.add(at, fault);
+        self.add(at + lasts, end);
     }
 
-    fn network(&mut self, at: u64, fault: NetworkFault) {
-        self.lasts(at, Fault::Network(fault));
+    fn add_network_fault(&mut self, at: u64, fault: NetworkFault) {
+        self.add_temporary(at, Fault::Network(fault));
     }
 
-    /// Something happens to connections for a while.
-    pub fn streams(&mut self, at: u64, fault: StreamFault) {
-        self.lasts(at, Fault::Stream(fault));
+    /// Adds a fault of connections, and its end.
+    pub(crate) fn add_stream_fault(&mut self, at: u64, fault: StreamFault) {
+        self.add_temporary(at, Fault::Stream(fault));
     }
 
-    fn process(&mut self, at: u64, fault: ProcessFault) {
-        self.lasts(at, Fault::Process(fault));
+    fn add_process_fault(&mut self, at: u64, fault: ProcessFault) {
+        self.add_temporary(at, Fault::Process(fault));
     }
 
-    /// An episode of a kind that worlds have in common, as far as they do; `false`: it is not one of these.
-    pub fn common_episode(&mut self, at: u64, kind: impl Kind) -> bool {
-        let Some(trouble) = kind.trouble() else {
+    /// Adds an episode of a common kind; returns `false` for another kind.
+    pub(crate) fn add_common_episode(&mut self, at: u64, kind: impl Kind) -> bool {
+        let Some(trouble) = kind.effect() else {
             return false;
         };
         match trouble {
             Trouble::Drop => {
                 let rate = self.rng.pick(&[50, 200, 500, 900]);
-                self.network(at, NetworkFault::Drop { rate });
+                self.add_network_fault(at, NetworkFault::Drop { rate });
             }
             Trouble::Duplicate => {
                 let rate = self.rng.pick(&[100, 500]);
-                self.network(at, NetworkFault::Duplicate { rate });
+                self.add_network_fault(at, NetworkFault::Duplicate { rate });
             }
             Trouble::Reorder => {
                 let rate = self.rng.pick(&[50, 200, 500]);
                 let ms = self.rng.pick(X::CHOICES.reorder_ms);
-                self.network(at, NetworkFault::Reorder { rate, ms });
+                self.add_network_fault(at, NetworkFault::Reorder { rate, ms });
             }
             Trouble::Delay => {
                 let ms = self.rng.pick(X::CHOICES.delay_ms);
                 let jitter_ms = self.rng.pick(X::CHOICES.jitter_ms);
-                self.network(at, NetworkFault::Delay { ms, jitter_ms });
+                self.add_network_fault(at, NetworkFault::Delay { ms, jitter_ms });
             }
             Trouble::Corrupt => {
                 let rate = self.rng.pick(&[20, 200]);
-                self.network(at, NetworkFault::Corrupt { rate });
+                self.add_network_fault(at, NetworkFault::Corrupt { rate });
             }
             Trouble::OneWay => {
-                let (node, by) = (self.node(), self.node());
+                let (node, by) = (self.draw_node(), self.draw_node());
                 if node != by {
-                    self.network(at, NetworkFault::Unheard { node, by });
+                    self.add_network_fault(at, NetworkFault::Unheard { node, by });
                 }
             }
             Trouble::Partition => {
                 let parts = self.rng.pick(&[2, 2, 3]);
-                let groups = self.groups(parts);
-                self.network(at, NetworkFault::Part { groups });
+                let groups = self.draw_groups(parts);
+                self.add_network_fault(at, NetworkFault::Part { groups });
             }
             Trouble::Replay => {
                 let count = self.rng.pick(&[1, 5, 20]);
                 let replay = NetworkFault::Replay { count };
                 for again in 0..X::CHOICES.replays {
                     let at = at + again * self.span / X::CHOICES.replays;
-                    self.at(at, Fault::Network(replay.clone()));
+                    self.add(at, Fault::Network(replay.clone()));
                 }
             }
             Trouble::Clock => {
-                let node = self.node();
+                let node = self.draw_node();
                 let millionths = self.rng.pick(X::CHOICES.rates);
                 let fault = ProcessFault::Rate { node, millionths };
-                self.at(at, Fault::Process(fault));
+                self.add(at, Fault::Process(fault));
             }
             Trouble::Slow => {
-                let node = self.node();
+                let node = self.draw_node();
                 let us = self.rng.pick(X::CHOICES.slow_us);
-                self.process(at, ProcessFault::Slow { node, us });
+                self.add_process_fault(at, ProcessFault::Slow { node, us });
             }
             Trouble::Refuse => {
-                let node = self.node();
+                let node = self.draw_node();
                 let rate = self.rng.pick(&[100, 900]);
-                self.process(at, ProcessFault::Refuse { node, rate });
+                self.add_process_fault(at, ProcessFault::Refuse { node, rate });
             }
             Trouble::Deaf => {
-                let node = self.node();
-                self.process(at, ProcessFault::Deaf { node, deaf: true });
+                let node = self.draw_node();
+                self.add_process_fault(at, ProcessFault::Deaf { node, deaf: true });
             }
             _ => return false,
         }
         true
     }
 
-    /// A process stands still, for about as long as one of the times that others wait for.
-    pub fn stall(&mut self, at: u64, about: &[u64], pause: W) {
+    /// Stalls a process for about as long as one of the protocol's timeouts in `about`.
+    pub(crate) fn add_stall(&mut self, at: u64, about: &[u64], pause: W) {
         let about = self.rng.pick(about);
         let lasts = self.rng.between(about / 2, about + about / 2);
         let resume = pause.end();
-        self.once(at, pause);
-        self.once(at + lasts, resume);
+        self.add_fault(at, pause);
+        self.add_fault(at + lasts, resume);
     }
 
-    /// For how long a process is dead.
-    pub fn downtime(&mut self) -> u64 {
+    /// Draws the downtime of a process.
+    pub(crate) fn draw_downtime(&mut self) -> u64 {
         let most = if self.rng.chance(400) {
             X::CHOICES.soon
         } else {
@@ -212,22 +205,22 @@ impl<W: schedule::Fault, X: Draws<Fault = Fault<W>>> Draw<X> {
         self.rng.between(MS, most)
     }
 
-    /// One process dies, or several at once; each is soon there again, or stays away for long.
-    pub fn crash(&mut self, at: u64, death: impl Fn(usize) -> W) {
+    /// Kills one or more processes; each starts again soon, or stays dead for long.
+    pub(crate) fn add_crash(&mut self, at: u64, death: impl Fn(usize) -> W) {
         for _ in 0..self.rng.pick(&[1, 1, 1, 2, 4]) {
-            let death = death(self.node());
-            let lasts = self.downtime();
+            let death = death(self.draw_node());
+            let lasts = self.draw_downtime();
             let begins = at + self.rng.below(50 * MS);
             let start = death.end();
-            self.once(begins, death);
-            self.once(begins + lasts, start);
+            self.add_fault(begins, death);
+            self.add_fault(begins + lasts, start);
         }
     }
 
-    /// In some of the runs in which processes die one of them is not started again.
-    pub fn stay_dead(&mut self, dies: bool) -> Vec<usize> {
+    /// Draws a process that is not started again, in some of the runs in which processes die.
+    pub(crate) fn draw_stay_dead(&mut self, dies: bool) -> Vec<usize> {
         if self.nodes > 2 && dies && self.rng.chance(300) {
-            vec![self.node()]
+            vec![self.draw_node()]
         } else {
             Vec::new()
         }

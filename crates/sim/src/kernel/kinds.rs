@@ -1,34 +1,34 @@
-//! Kinds of fault: what the kernel does, what a system calls it, and sets of them as a command line gives them.
+//! Kinds of fault, and the sets of them that the command line takes.
 
 use std::fmt;
 use std::marker::PhantomData;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// What the kernel does to messages, connections and processes.
+/// An effect that the kernel has on messages, connections or processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Trouble {
     /// A copy of a message was lost.
     Drop,
-    /// It came twice.
+    /// A message arrived twice.
     Duplicate,
-    /// It came later than its message.
+    /// A copy arrived later than its message.
     Reorder,
     /// A message took longer.
     Delay,
-    /// A copy was changed, or lost because that was found out.
+    /// Bits of a copy flipped, or a checksum found that and the copy was lost.
     Corrupt,
-    /// A node is not heard by another.
+    /// One node does not hear another.
     OneWay,
-    /// Two nodes are in different parts of a cut network.
+    /// Two nodes are in different parts of a split network.
     Partition,
-    /// Nothing reaches a node.
+    /// No message reaches a node.
     Deaf,
-    /// A message to a single station was lost, or refused by the sender's interface.
+    /// A unicast was lost, or the sender's interface refused it.
     Unicast,
-    /// A message to all does not reach a node.
+    /// A broadcast did not reach a node.
     Broadcast,
-    /// A message was longer than what gets through.
+    /// A message was longer than the network carries.
     Narrow,
     /// A captured message was sent again.
     Replay,
@@ -36,47 +36,47 @@ pub enum Trouble {
     Refuse,
     /// A connection is never answered.
     Unanswered,
-    /// Its bytes arrive one by one.
+    /// The bytes of a connection arrive one by one.
     Dribble,
-    /// It is reset.
+    /// A connection is reset.
     Reset,
-    /// Nothing arrives on it any longer.
+    /// A connection stalls: nothing more arrives on it.
     Stall,
-    /// One of its ways ends.
+    /// One direction of a connection ends.
     Half,
-    /// A process was stopped.
+    /// A process was stalled.
     Pause,
-    /// Each of its turns takes long.
+    /// Each loop iteration of a process takes long.
     Slow,
-    /// Its clock runs at another rate.
+    /// A process's clock runs at a wrong rate.
     Clock,
 }
 
-/// A system's kinds of fault, of which there are 64 at most.
+/// The kinds of fault of one system, at most 64.
 pub trait Kind: Copy + Ord + 'static {
-    /// Every kind, each at its own number.
+    /// Every kind, at the index [`number`](Self::number).
     const KINDS: &'static [Self];
 
-    /// Its place among them.
+    /// Returns the index in [`KINDS`](Self::KINDS).
     fn number(self) -> usize;
-    /// How it is spelled on the command line.
+    /// Returns the spelling on the command line.
     fn name(self) -> &'static str;
-    /// What it does.
-    fn what(self) -> &'static str;
-    /// The kind as which the kernel's doing counts; `None`: it is of no matter in this system.
-    fn of(trouble: Trouble) -> Option<Self>;
-    /// The kernel's doing that counts as it, if any does.
-    fn trouble(self) -> Option<Trouble>;
+    /// Returns the explanation for the help.
+    fn help(self) -> &'static str;
+    /// Returns the kind that counts a kernel effect, or `None` if this system does not count it.
+    fn of_effect(trouble: Trouble) -> Option<Self>;
+    /// Returns the kernel effect that this kind counts, if there is one.
+    fn effect(self) -> Option<Trouble>;
 }
 
-/// Declares a system's kinds of fault, `FaultKind`, and how they are spelled and explained: `Name "word" "What it does.",`,
-/// or `Name(Trouble) …` where the kernel does it.
+/// Declares `FaultKind`, a system's kinds of fault: `Name "word" "What it does.",`, or `Name(Trouble) …` if the
+/// kernel causes it.
 macro_rules! kinds {
-    ($($name:ident $(($trouble:ident))? $word:literal $what:literal,)*) => {
-        /// A kind of fault, or of a user's doing, that a run may contain.
+    ($($name:ident $(($trouble:ident))? $word:literal $help:literal,)*) => {
+        /// A kind of fault or of user action that a run may contain.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
         pub enum FaultKind {
-            $(#[doc = $what] $name,)*
+            $(#[doc = $help] $name,)*
         }
 
         impl FaultKind {
@@ -97,20 +97,20 @@ macro_rules! kinds {
                 }
             }
 
-            fn what(self) -> &'static str {
+            fn help(self) -> &'static str {
                 match self {
-                    $(Self::$name => $what,)*
+                    $(Self::$name => $help,)*
                 }
             }
 
-            fn of(trouble: $crate::kernel::kinds::Trouble) -> Option<Self> {
+            fn of_effect(trouble: $crate::kernel::kinds::Trouble) -> Option<Self> {
                 match trouble {
                     $($($crate::kernel::kinds::Trouble::$trouble => Some(Self::$name),)?)*
                     _ => None,
                 }
             }
 
-            fn trouble(self) -> Option<$crate::kernel::kinds::Trouble> {
+            fn effect(self) -> Option<$crate::kernel::kinds::Trouble> {
                 match self {
                     $($(Self::$name => Some($crate::kernel::kinds::Trouble::$trouble),)?)*
                     _ => None,
@@ -121,16 +121,16 @@ macro_rules! kinds {
 }
 pub(crate) use kinds;
 
-/// One run: everything else follows from this.
+/// The settings from which a whole run follows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings<K> {
-    /// Where all chance comes from.
+    /// The seed of all random numbers.
     pub seed: u64,
-    /// How many nodes there are; `None`: the seed chooses.
+    /// The number of nodes; the seed chooses if it is `None`.
     pub nodes: Option<usize>,
-    /// How long the faults last. Recovering from them comes on top.
+    /// The duration of the faults; the recovery follows.
     pub time: Duration,
-    /// What may go wrong.
+    /// The kinds of fault that may occur.
     pub faults: Faults<K>,
 }
 
@@ -139,15 +139,15 @@ pub struct Settings<K> {
 pub struct Faults<K>(u64, PhantomData<K>);
 
 impl<K: Kind> Faults<K> {
-    /// Nothing goes wrong, and nobody wants anything.
+    /// The empty set: no faults and no user actions.
     pub const NONE: Self = Self(0, PhantomData);
 
-    /// Every kind.
+    /// Returns the set of every kind.
     pub fn all() -> Self {
         K::KINDS.iter().copied().collect()
     }
 
-    /// Just one kind.
+    /// Returns the set of one kind.
     pub fn only(kind: K) -> Self {
         Self(1 << kind.number(), PhantomData)
     }
@@ -157,7 +157,7 @@ impl<K: Kind> Faults<K> {
         self.0 >> kind.number() & 1 == 1
     }
 
-    /// The kinds in the set.
+    /// Returns the kinds in the set.
     pub fn iter(self) -> impl Iterator<Item = K> {
         let all = K::KINDS.iter().copied();
         all.filter(move |&kind| self.contains(kind))
@@ -180,8 +180,7 @@ impl<K: Kind> FromIterator<K> for Faults<K> {
 impl<K: Kind> FromStr for Faults<K> {
     type Err = String;
 
-    /// `all`, `none`, or kinds with commas between them; `-` before one takes it out again, as in
-    /// `all,-pause`.
+    /// Reads `all`, `none`, or kinds separated by commas. A `-` before a kind removes it, as in `all,-pause`.
     fn from_str(text: &str) -> Result<Self, String> {
         let mut set = Self::NONE;
         for word in text.split(',').map(str::trim) {
@@ -233,7 +232,10 @@ impl<K: Kind> fmt::Display for Faults<K> {
 }
 
 #[cfg(test)]
-#[expect(unreachable_pub, reason = "the macro makes what worlds export")]
+#[expect(
+    unreachable_pub,
+    reason = "the macro declares items that systems export"
+)]
 mod tests {
     kinds! {
         Drop(Drop) "drop" "Messages are lost.",
@@ -254,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_that_is_none_of_them_is_answered_with_all_of_them() {
+    fn an_unknown_kind_is_refused_with_a_list_of_all() {
         let error = "drop,gremlins".parse::<Faults>().unwrap_err();
         let all = "no fault 'gremlins': give all, none or some of drop, pause, run,";
         assert!(error.contains(all), "{error}");

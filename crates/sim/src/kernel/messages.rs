@@ -1,37 +1,37 @@
-//! What becomes of each message on its way.
+//! The way of a message through the network, with its faults.
 
 use std::rc::Rc;
 
 use super::kinds::Trouble;
-use super::network::Weather;
+use super::network::NetworkConditions;
 use super::queue::{Bytes, Event, id};
 use super::stats::Count;
 use super::system::{Message, Peer, Route, System};
 use super::world::World;
 
-/// How many messages are kept for being sent again much later.
-const CAPTURED: usize = 64;
-/// Of this many messages one is kept.
+/// The number of messages that are kept for a later replay.
+const CAPTURED_MESSAGES_MAX: usize = 64;
+/// One of this many messages is captured.
 const CAPTURE_ONE_OF: u64 = 16;
 
 impl<S: System> World<S> {
-    /// What the network does to messages from now on.
-    pub fn set_weather(&mut self, weather: Weather) {
-        self.network.weather = weather;
-        self.network.look_up();
+    /// Sets the network's faults.
+    pub fn set_conditions(&mut self, conditions: NetworkConditions) {
+        self.network.conditions = conditions;
+        self.network.update_clear();
     }
 
-    /// Cuts the network: only nodes of the same group hear each other. Nodes that `groups` does not
-    /// reach are in group 0; so no groups at all heal every cut.
+    /// Splits the network: only nodes of the same group hear each other. Nodes beyond the end of `groups` are in group
+    /// 0, so an empty list heals the split.
     pub fn part(&mut self, groups: &[u8]) {
         for (at, node) in self.nodes.iter_mut().enumerate() {
             node.group = groups.get(at).copied().unwrap_or(0);
         }
         self.network.parted = self.nodes.iter().any(|node| node.group != 0);
-        self.network.look_up();
+        self.network.update_clear();
     }
 
-    /// Something that is no node sends a message.
+    /// Sends a message that no node has sent.
     pub fn inject(&mut self, from: Peer<S>, to: S::Address, bytes: Bytes) {
         let message = Message::<S> {
             node: None,
@@ -39,44 +39,44 @@ impl<S: System> World<S> {
             to,
             bytes,
         };
-        self.carry(message, S::Label::default(), self.now);
+        self.transmit(message, S::Label::default(), self.now);
     }
 
-    /// Something that is no node sends so many messages again that it has captured.
-    pub fn send_again(&mut self, count: u16) {
+    /// Sends `count` captured messages again.
+    pub fn replay_captured(&mut self, count: u16) {
         for _ in 0..count {
             let at = self.rng.index(self.network.captured.len());
             let Some(old) = self.network.captured.get(at).cloned() else {
                 return;
             };
             self.inject(old.from, old.to, old.bytes);
-            self.meet(Trouble::Replay);
+            self.count_effect(Trouble::Replay);
         }
     }
 
-    /// Puts a message on its way to everybody that it is for.
-    pub(super) fn carry(&mut self, message: Message<S>, label: S::Label, leaves: u64) {
+    /// Sends a message to its receivers.
+    pub(super) fn transmit(&mut self, message: Message<S>, label: S::Label, leaves: u64) {
         let from = message.sender();
-        self.sent_lately += 1;
+        self.sent_this_second += 1;
         if self.network.captures && from.is_some() {
-            self.capture(&message);
+            self.capture_some(&message);
         }
         self.system
             .carried(leaves, from, &message.bytes, message.to, label);
         if from.is_some_and(|at| self.nodes[at].unplugged) {
             return;
         }
-        let longest = self.network.weather.longest;
+        let longest = self.network.conditions.longest;
         if longest.is_some_and(|longest| message.bytes.len() > S::HEADER_LEN + longest) {
-            return self.meet(Trouble::Narrow);
+            return self.count_effect(Trouble::Narrow);
         }
-        let due = self.arrival(from, leaves);
+        let due = self.draw_arrival(from, leaves);
         let route = S::route(self, message.to);
         if let Route::All = route {
             return self.send_to_all(message, due);
         }
         if from.is_some_and(|at| self.nodes[at].unicast_lost.0) {
-            return self.meet(Trouble::Unicast);
+            return self.count_effect(Trouble::Unicast);
         }
         match route {
             Route::All | Route::One(None) => {}
@@ -89,29 +89,31 @@ impl<S: System> World<S> {
         }
     }
 
-    fn capture(&mut self, message: &Message<S>) {
+    fn capture_some(&mut self, message: &Message<S>) {
+        // Capturing only some messages spreads the kept ones over the whole run.
         if self.rng.below(CAPTURE_ONE_OF) > 0 {
             return;
         }
-        if self.network.captured.len() < CAPTURED {
+        if self.network.captured.len() < CAPTURED_MESSAGES_MAX {
             self.network.captured.push(message.clone());
         } else {
-            let at = self.rng.index(CAPTURED);
+            let at = self.rng.index(CAPTURED_MESSAGES_MAX);
             self.network.captured[at] = message.clone();
         }
     }
 
-    /// When a message arrives. A sender's messages stay in order.
-    fn arrival(&mut self, from: Option<usize>, leaves: u64) -> u64 {
+    /// Draws the time of arrival. Messages of one sender stay in order.
+    fn draw_arrival(&mut self, from: Option<usize>, leaves: u64) -> u64 {
         let (least, spread) = self.network.latency;
-        let Weather { delay, jitter, .. } = self.network.weather;
+        let NetworkConditions { delay, jitter, .. } = self.network.conditions;
         let mut due = leaves + least + self.rng.below(spread + 1) + delay;
         if delay + jitter > 0 {
             due += self.rng.below(jitter + 1);
-            self.meet(Trouble::Delay);
+            self.count_effect(Trouble::Delay);
         }
         if let Some(from) = from {
             let before = &mut self.nodes[from].last_due;
+            // A network without the fault `reorder` does not change the order of one sender.
             due = due.max(*before);
             *before = due;
         }
@@ -121,13 +123,14 @@ impl<S: System> World<S> {
     fn send_to_all(&mut self, message: Message<S>, due: u64) {
         let from = message.sender();
         let mut except = Vec::new();
+        // Without faults one event delivers all copies. That keeps rings of thousands of nodes fast.
         let clear = self.network.clear && !self.nodes.iter().any(|node| node.broadcasts_lost);
         if !clear {
             for to in (0..self.nodes.len()).filter(|&to| Some(to) != from) {
                 if self.nodes[to].broadcasts_lost {
-                    self.meet(Trouble::Broadcast);
+                    self.count_effect(Trouble::Broadcast);
                     except.push(id(to));
-                } else if !self.passes(&message, to, due) {
+                } else if !self.delivers_with_others(&message, to, due) {
                     except.push(id(to));
                 }
             }
@@ -138,40 +141,40 @@ impl<S: System> World<S> {
 
     fn send_to_one(&mut self, message: Message<S>, at: usize, due: u64) {
         if self.nodes[at].unicast_lost.1 {
-            return self.meet(Trouble::Unicast);
+            return self.count_effect(Trouble::Unicast);
         }
         let is_own = message.sender() == Some(at);
-        if !is_own && (self.network.clear || self.passes(&message, at, due)) {
+        if !is_own && (self.network.clear || self.delivers_with_others(&message, at, due)) {
             let at = id(at);
             self.queue.push(due, Event::One { message, at });
         }
     }
 
-    /// Whether a copy arrives with the others. If not it is lost, or comes by itself.
-    fn passes(&mut self, message: &Message<S>, to: usize, due: u64) -> bool {
+    /// Decides whether a copy arrives with the others. Otherwise it is lost, or scheduled separately.
+    fn delivers_with_others(&mut self, message: &Message<S>, to: usize, due: u64) -> bool {
         if let Some(from) = message.sender()
             && let Some(cut) = self.cut_between(from, to)
         {
-            self.meet(cut);
+            self.count_effect(cut);
             return false;
         }
-        let weather = self.network.weather.clone();
-        if self.rng.chance(weather.drop) {
-            self.meet(Trouble::Drop);
+        let conditions = self.network.conditions.clone();
+        if self.rng.chance(conditions.drop) {
+            self.count_effect(Trouble::Drop);
             return false;
         }
-        if self.rng.chance(weather.duplicate) {
-            self.meet(Trouble::Duplicate);
-            self.double(message, to, due);
+        if self.rng.chance(conditions.duplicate) {
+            self.count_effect(Trouble::Duplicate);
+            self.send_duplicate(message, to, due);
         }
-        if self.rng.chance(weather.corrupt) {
-            self.meet(Trouble::Corrupt);
-            self.corrupt(message, to, due);
+        if self.rng.chance(conditions.corrupt) {
+            self.count_effect(Trouble::Corrupt);
+            self.send_corrupted(message, to, due);
             return false;
         }
-        if self.rng.chance(weather.reorder) {
-            self.meet(Trouble::Reorder);
-            let later = due + self.rng.between(1, weather.reorder_by);
+        if self.rng.chance(conditions.reorder) {
+            self.count_effect(Trouble::Reorder);
+            let later = due + self.rng.between(1, conditions.reorder_by);
             let (message, at) = (message.clone(), id(to));
             self.queue.push(later, Event::One { message, at });
             return false;
@@ -189,12 +192,12 @@ impl<S: System> World<S> {
         }
     }
 
-    /// A second copy; a bridge that has forgotten where the address is sends it everywhere.
-    fn double(&mut self, message: &Message<S>, to: usize, due: u64) {
+    /// Schedules a second copy. A bridge that has forgotten the address floods it to every node.
+    fn send_duplicate(&mut self, message: &Message<S>, to: usize, due: u64) {
         let again = due
             + self
                 .rng
-                .below(self.network.weather.reorder_by.max(1_000_000));
+                .below(self.network.conditions.reorder_by.max(1_000_000));
         let message = message.clone();
         let copy = if S::FLOODED && self.rng.chance(250) && !self.network.parted {
             let except = None;
@@ -206,7 +209,7 @@ impl<S: System> World<S> {
         self.queue.push(again, copy);
     }
 
-    fn corrupt(&mut self, message: &Message<S>, to: usize, due: u64) {
+    fn send_corrupted(&mut self, message: &Message<S>, to: usize, due: u64) {
         if self.rng.chance(S::CHECKSUM_FINDS) {
             return;
         }
@@ -224,8 +227,7 @@ impl<S: System> World<S> {
         self.queue.push(due, Event::One { message, at });
     }
 
-    /// Something has gone wrong, and counts.
-    pub(super) fn meet(&mut self, trouble: Trouble) {
-        self.system.count(Count::Met(trouble));
+    pub(super) fn count_effect(&mut self, trouble: Trouble) {
+        self.system.count(Count::Effect(trouble));
     }
 }

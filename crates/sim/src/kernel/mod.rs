@@ -1,25 +1,25 @@
-//! The part of the simulator that knows no protocol: virtual time, chance, a network that carries
-//! bytes between nodes, and processes that are pumped by the daemon's
-//! [`Driver`](ring_runtime::driver::Driver).
+//! The part of the simulator that knows no protocol: virtual time, random numbers, networks, and processes that run
+//! the daemon's [`Driver`](ring_runtime::driver::Driver).
 //!
-//! A [`system::System`] says what its messages mean, what happens in it alone, and what must hold in
-//! it. All of that is known when the program is compiled: no call is virtual.
+//! A [`system::System`] adds the meaning of messages, its own events, and its checks. All calls are static, for
+//! speed. Start with [`world`].
 
-pub mod checks;
+pub(crate) mod checks;
 pub mod clock;
+pub(crate) mod datagram_log;
 pub mod faults;
-pub mod generate;
+pub(crate) mod generate;
 pub mod kinds;
-pub mod messages;
+mod messages;
 pub mod network;
 pub mod node;
 pub mod queue;
 pub mod rng;
 pub mod run;
 pub mod schedule;
-pub mod shrink;
+pub(crate) mod shrink;
 pub mod stats;
-pub mod stranger;
+pub(crate) mod stranger;
 pub mod streams;
 pub mod system;
 pub mod trace;

@@ -1,52 +1,49 @@
-//! The state of the network: who hears whom, and what it does to messages.
+//! The state of the network: its faults and its splits.
 
 use super::queue;
 
-/// What the network does to messages; rates are in thousandths, times in nanoseconds.
+/// The network's faults. Rates are per thousand, times in nanoseconds.
 #[derive(Debug, Clone, Default)]
-pub struct Weather {
-    /// Messages that are lost.
+pub struct NetworkConditions {
+    /// The rate of lost messages.
     pub drop: u16,
-    /// Messages that come twice.
+    /// The rate of messages that arrive twice.
     pub duplicate: u16,
-    /// Copies that come later than their message would.
+    /// The rate of copies that arrive later than their message.
     pub reorder: u16,
-    /// By how much at most.
+    /// The maximum extra delay of such a copy.
     pub reorder_by: u64,
-    /// How much longer all messages take.
+    /// The extra delay of all messages.
     pub delay: u64,
-    /// And how much longer than that at most.
+    /// The maximum random delay on top.
     pub jitter: u64,
-    /// Messages of which bits flip.
+    /// The rate of messages whose bits flip.
     pub corrupt: u16,
-    /// The longest payload that arrives, in bytes, if it is shorter than the interfaces'.
+    /// The longest payload that arrives, in bytes, if it is shorter than the interfaces' MTU.
     pub longest: Option<usize>,
 }
 
-/// The network's state.
+/// The state of a network.
 #[derive(Debug)]
 pub struct Network<P, A> {
-    /// What it does to messages.
-    pub weather: Weather,
-    /// How long a message takes on a clear network, at least and how much more at most.
-    pub latency: (u64, u64),
-    /// Who is not heard by whom.
-    pub cuts: Vec<(usize, usize)>,
-    /// Whether it is cut into parts.
-    pub parted: bool,
-    /// Whether messages are captured.
-    pub captures: bool,
-    /// Those that were.
-    pub captured: Vec<queue::Message<P, A>>,
-    /// Nothing happens to any message: all copies of one arrive together.
+    /// The current faults.
+    pub(crate) conditions: NetworkConditions,
+    /// The minimum latency of a message without faults, and the maximum that is added to it.
+    pub(crate) latency: (u64, u64),
+    /// Pairs of a sender and a node that does not hear it.
+    pub(crate) cuts: Vec<(usize, usize)>,
+    pub(crate) parted: bool,
+    pub(crate) captures: bool,
+    pub(crate) captured: Vec<queue::Message<P, A>>,
+    /// Whether no fault applies, so that all copies of a message arrive together.
     pub(super) clear: bool,
 }
 
 impl<P, A> Network<P, A> {
-    /// A clear one.
+    /// Returns a network without faults.
     pub fn new(latency: (u64, u64)) -> Self {
         Self {
-            weather: Weather::default(),
+            conditions: NetworkConditions::default(),
             latency,
             cuts: Vec::new(),
             parted: false,
@@ -56,15 +53,15 @@ impl<P, A> Network<P, A> {
         }
     }
 
-    /// To be called after every change.
-    pub fn look_up(&mut self) {
-        let Weather {
+    /// Updates the cached `clear`; call it after every change.
+    pub(crate) fn update_clear(&mut self) {
+        let NetworkConditions {
             drop,
             duplicate,
             reorder,
             corrupt,
             ..
-        } = self.weather;
+        } = self.conditions;
         let troubles = [drop, duplicate, reorder, corrupt];
         self.clear = !self.parted && self.cuts.is_empty() && troubles == [0; 4];
     }

@@ -1,4 +1,4 @@
-//! One simulated node: the driver that ships, and a link, a disk and an observer for it.
+//! A simulated node: the daemon's driver with a link, a disk and an observer.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -18,67 +18,64 @@ use super::stats::Count;
 use super::streams::Carrier;
 use super::system::{Message, Moment, Peer, System};
 
-/// Messages that wait for a process that does not read them. Fewer than one turn of the driver reads
-/// before a time-out: a real socket's queue is bounded by the same rule.
-pub const QUEUE: usize = 200;
-/// Never, as a time.
+/// The maximum number of messages that wait for a stalled process. It is below the number that one loop iteration
+/// of the driver reads, as the limit of a real socket's queue is.
+pub const INBOX_MESSAGES_MAX: usize = 200;
+/// The time of an event that never happens.
 pub const NEVER: u64 = u64::MAX;
 
-/// What surrounds a node's machine.
-pub type Surroundings<'a, 'b, S> = Environment<'a, Wire<'b, S>, Disk<'b, S>, Witness<'b, S>>;
+/// The environment of a node's driver.
+pub type NodeEnvironment<'a, 'b, S> =
+    Environment<'a, NodeLink<'b, S>, NodeDisk<'b, S>, MachineObserver<'b, S>>;
 
-/// A process, its machine, and its place in the network.
+/// A process, its state machine, and its place in the network.
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "facts that know nothing of each other"
+    reason = "the flags are independent of each other"
 )]
 pub struct Node<S: System> {
-    /// What the system keeps of it.
-    pub own: S::Node,
-    /// `None`: the process is dead.
+    /// The system's data of the node.
+    pub(crate) own: S::Node,
+    /// The driver; `None` if the process is dead.
     pub driver: Option<Driver<S::Machine>>,
-    /// Which of its lives this is.
-    pub life: u32,
-    /// What its clocks show.
-    pub clock: Clock,
-    /// When the process was started.
-    pub up_since: u64,
-    /// The process stands still, and what it has missed.
-    pub paused: Option<S::Missed>,
-    /// What has arrived, from whom, with the node's time of arrival.
-    pub inbox: VecDeque<Arrived<Peer<S>>>,
-    /// What carries its connections; `None`: the process is dead.
-    pub streams: Option<S::Streams>,
+    /// The number of the process, counted from 1 at the first start.
+    pub(crate) life: u32,
+    pub(crate) clock: Clock,
+    /// The simulated time at which the process was started.
+    pub(crate) up_since: u64,
+    /// The events that a stalled process has missed; `None` if it is not stalled.
+    pub(crate) paused: Option<S::Missed>,
+    /// The messages that the process has not read.
+    pub(crate) inbox: VecDeque<ArrivedMessage<Peer<S>>>,
+    /// The node's connections; `None` if the process is dead.
+    pub(crate) streams: Option<S::Streams>,
     /// The earliest wake-up that is scheduled, or [`NEVER`].
-    pub armed: u64,
-    /// A slow node's turn lasts until then.
-    pub busy_until: u64,
-    /// How long a turn takes, in nanoseconds.
-    pub slow: u64,
-    /// Its disk takes nothing.
-    pub disk_full: bool,
-    /// It has no link.
-    pub unplugged: bool,
+    pub(crate) armed: u64,
+    /// The end of a slow node's loop iteration.
+    pub(crate) busy_until: u64,
+    /// The duration of a loop iteration, in nanoseconds.
+    pub(crate) slow: u64,
+    pub(crate) disk_full: bool,
+    pub(crate) unplugged: bool,
     /// The longest payload that its interface carries.
-    pub mtu: usize,
-    /// How many send calls in 1,000 are refused.
-    pub refuse: u16,
-    /// Nothing reaches it.
-    pub deaf: bool,
-    /// Messages to single stations that it sends are lost, or those that it is to receive.
-    pub unicast_lost: (bool, bool),
-    /// Its interface refuses messages to a single station.
-    pub unicast_refused: bool,
-    /// Messages to all do not reach it.
-    pub broadcasts_lost: bool,
-    /// Which part of a cut network it is in.
-    pub group: u8,
-    /// When its last message arrives: a clear network does not reorder.
-    pub last_due: u64,
+    pub(crate) mtu: usize,
+    /// The number of refused send calls per thousand.
+    pub(crate) refuse: u16,
+    /// Whether no message reaches the node.
+    pub(crate) deaf: bool,
+    /// Whether unicasts are lost that the node sends, and that it should receive.
+    pub(crate) unicast_lost: (bool, bool),
+    pub(crate) unicast_refused: bool,
+    /// Whether broadcasts do not reach the node.
+    pub(crate) broadcasts_lost: bool,
+    /// The part of a split network to which the node belongs.
+    pub(crate) group: u8,
+    /// The arrival of its last message. A network without faults does not reorder.
+    pub(crate) last_due: u64,
 }
 
 impl<S: System> Node<S> {
-    /// A node whose process is dead; its monotonic clock counts from `epoch`.
+    /// Returns a node without a process, whose monotonic clock starts at `epoch`.
     pub fn new(own: S::Node, mtu: usize, epoch: u64) -> Self {
         Self {
             own,
@@ -105,7 +102,7 @@ impl<S: System> Node<S> {
         }
     }
 
-    /// Whether the process is there and not stopped.
+    /// Whether the process is alive and not stalled.
     pub const fn is_running(&self) -> bool {
         self.driver.is_some() && self.paused.is_none()
     }
@@ -113,55 +110,55 @@ impl<S: System> Node<S> {
 
 /// A message that has arrived.
 #[derive(Debug)]
-pub struct Arrived<P> {
-    /// Where it comes from.
+pub struct ArrivedMessage<P> {
+    /// The sender's address.
     pub from: P,
-    /// The message.
+    /// The bytes.
     pub bytes: Bytes,
-    /// By the receiver's clock.
+    /// The time of arrival, by the receiver's clock.
     pub at: Instant,
 }
 
 /// A message that a node has handed to its link.
-pub struct Outgoing<S: System> {
+pub struct OutgoingMessage<S: System> {
     /// The message.
     pub message: Message<S>,
-    /// By what it is counted.
+    /// The label that counts it.
     pub label: S::Label,
 }
 
-/// One input of one node, and what comes of it.
-pub struct Scene<'a, S: System> {
-    /// When, and whose.
+/// The system and the node while one input is handled.
+pub struct InputContext<'a, S: System> {
+    /// The time and the node.
     pub moment: Moment,
-    /// The system, and what it keeps of the node.
+    /// The system, and its data of the node.
     pub parts: RefCell<(&'a mut S, &'a mut S::Node)>,
 }
 
 /// The node's link.
-pub struct Wire<'a, S: System> {
-    /// What it is part of.
-    pub scene: &'a Scene<'a, S>,
-    /// What has arrived.
-    pub inbox: &'a mut VecDeque<Arrived<Peer<S>>>,
-    /// Its connections.
+pub struct NodeLink<'a, S: System> {
+    /// The input that is handled.
+    pub context: &'a InputContext<'a, S>,
+    /// The messages that have arrived.
+    pub inbox: &'a mut VecDeque<ArrivedMessage<Peer<S>>>,
+    /// The node's connections.
     pub streams: Option<&'a mut S::Streams>,
-    /// What was sent.
-    pub outgoing: &'a mut Vec<Outgoing<S>>,
-    /// When the turn ends, by the node's clock.
+    /// The messages sent.
+    pub outgoing: &'a mut Vec<OutgoingMessage<S>>,
+    /// The end of the loop iteration, by the node's clock.
     pub late: Now,
-    /// Decides what is refused.
+    /// The random numbers that decide about refusals.
     pub rng: &'a mut Rng,
-    /// How many send calls in 1,000 are refused.
+    /// The number of refused send calls per thousand.
     pub refuse: u16,
-    /// Whether messages to single stations are refused.
+    /// Whether unicasts are refused.
     pub refuse_unicast: bool,
     /// The longest message, in bytes.
     pub longest: usize,
 }
 
-impl<S: System> Wire<'_, S> {
-    /// Why the next message is not accepted, if it is not.
+impl<S: System> NodeLink<'_, S> {
+    /// Returns the effect that refuses the next message, if one does.
     fn refusal(&mut self, bytes: &[u8], to: Peer<S>) -> Option<Trouble> {
         if self.rng.chance(self.refuse) {
             Some(Trouble::Refuse)
@@ -173,19 +170,19 @@ impl<S: System> Wire<'_, S> {
     }
 }
 
-impl<S: System> Link<Peer<S>> for Wire<'_, S> {
+impl<S: System> Link<Peer<S>> for NodeLink<'_, S> {
     fn receive(&mut self, now: Now, batch: &mut ReceiveBatch<Peer<S>>) -> io::Result<()> {
         batch.clear();
-        let (system, _) = &mut *self.scene.parts.borrow_mut();
+        let (system, _) = &mut *self.context.parts.borrow_mut();
         while let Some(buffer) = batch.next_buffer() {
-            let Some(Arrived { from, bytes, at }) = self.inbox.pop_front() else {
+            let Some(ArrivedMessage { from, bytes, at }) = self.inbox.pop_front() else {
                 break;
             };
             let len = bytes.len().min(buffer.len());
             buffer[..len].copy_from_slice(&bytes[..len]);
             let age = now.monotonic.since(at);
             batch.push(len, from, now, age);
-            system.heard(self.scene.moment, &bytes, age);
+            system.heard(self.context.moment, &bytes, age);
         }
         Ok(())
     }
@@ -199,28 +196,29 @@ impl<S: System> Link<Peer<S>> for Wire<'_, S> {
         if first.is_some_and(|(bytes, _)| bytes.len() > self.longest) {
             return Err(Refused::TooLong);
         }
-        let (system, own) = &mut *self.scene.parts.borrow_mut();
+        let (system, own) = &mut *self.context.parts.borrow_mut();
         let mut accepted = 0;
         for (bytes, to) in batch.iter() {
             if bytes.len() > self.longest {
                 break;
             }
             if let Some(trouble) = self.refusal(bytes, to) {
-                system.count(Count::Met(trouble));
+                system.count(Count::Effect(trouble));
                 break;
             }
             accepted += 1;
-            if let Some((to, label)) = system.sent(self.scene.moment, own, bytes, to) {
-                let node = self.scene.moment.node;
+            if let Some((to, label)) = system.sent(self.context.moment, own, bytes, to) {
+                let node = self.context.moment.node;
                 let message = Message::<S> {
                     node: Some(id(node)),
                     from: S::address(node, own),
                     to,
                     bytes: bytes.into(),
                 };
-                self.outgoing.push(Outgoing { message, label });
+                self.outgoing.push(OutgoingMessage { message, label });
             }
         }
+        // A real socket reports a full queue only if it has accepted nothing of the batch.
         if accepted == 0 && !batch.is_empty() {
             return Err(io::Error::from(io::ErrorKind::OutOfMemory).into());
         }
@@ -233,28 +231,28 @@ impl<S: System> Link<Peer<S>> for Wire<'_, S> {
 }
 
 /// The node's disk.
-pub struct Disk<'a, S: System> {
-    /// What it is part of.
-    pub scene: &'a Scene<'a, S>,
-    /// It takes nothing.
+pub struct NodeDisk<'a, S: System> {
+    /// The input that is handled.
+    pub context: &'a InputContext<'a, S>,
+    /// Whether writes fail.
     pub full: bool,
 }
 
-impl<S: System> Store<<S::Machine as Machine>::Durable> for Disk<'_, S> {
+impl<S: System> Store<<S::Machine as Machine>::Durable> for NodeDisk<'_, S> {
     fn store(&mut self, durable: &<S::Machine as Machine>::Durable) -> Stored {
         if self.full {
             return Stored::Failed;
         }
-        let (_, own) = &mut *self.scene.parts.borrow_mut();
+        let (_, own) = &mut *self.context.parts.borrow_mut();
         S::stored(own, durable);
         Stored::Done
     }
 }
 
-/// Sees the machine's events.
-pub struct Witness<'a, S: System>(pub &'a Scene<'a, S>);
+/// The observer of the state machine's events.
+pub struct MachineObserver<'a, S: System>(pub &'a InputContext<'a, S>);
 
-impl<S: System> Observe<<S::Machine as Machine>::Event> for Witness<'_, S> {
+impl<S: System> Observe<<S::Machine as Machine>::Event> for MachineObserver<'_, S> {
     fn observe(&mut self, _now: Now, event: &<S::Machine as Machine>::Event) {
         let (system, own) = &mut *self.0.parts.borrow_mut();
         system.observed(self.0.moment, own, event);

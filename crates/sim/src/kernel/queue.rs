@@ -1,4 +1,4 @@
-//! What is to happen, in order of time and, at one time, of being scheduled.
+//! The scheduled events, in order of time; equal times keep the order of scheduling.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -6,98 +6,98 @@ use std::rc::Rc;
 
 use super::streams::Side;
 
-/// A message's bytes, shared by everything that has it.
+/// A message's bytes, shared by all its copies.
 pub type Bytes = Rc<[u8]>;
 
-/// A node's number as events carry it. There are never more nodes than 65,536.
+/// Returns a node's number as events carry it: 32 bits keep events small.
 pub fn id(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
 }
 
-/// The node of that number.
+/// Returns the index of a node from its number in an event.
 pub fn index(id: u32) -> usize {
     usize::try_from(id).unwrap_or(usize::MAX)
 }
 
-/// A message on its way, from an address `P` to an address `A`.
+/// A message from an address `P` to an address `A`.
 #[derive(Debug, Clone)]
 pub struct Message<P, A> {
-    /// The node that has sent it; `None`: it comes from something that is no node.
+    /// The node that sent it; `None` if no node did.
     pub node: Option<u32>,
-    /// Where it says that it comes from: the sender's address of then.
+    /// The sender's address at that time.
     pub from: P,
-    /// Where it goes.
+    /// The destination.
     pub to: A,
-    /// What it says.
+    /// The content.
     pub bytes: Bytes,
 }
 
 impl<P, A> Message<P, A> {
-    /// The node that has sent it.
+    /// Returns the node that sent it.
     pub fn sender(&self) -> Option<usize> {
         self.node.map(index)
     }
 }
 
-/// What happens; `E` is what happens in one system only.
+/// An event; `E` are the events of one system.
 #[derive(Debug)]
-#[allow(missing_docs, reason = "fields that say themselves what they are")]
+#[allow(missing_docs, reason = "the names of the fields explain them")]
 pub enum Event<E, P, A> {
-    /// A broadcast arrives at everybody but its sender and `except`, whom it does not reach, or not by this event.
+    /// A broadcast arrives at every node except its sender and `except`. Those are not reached, or by a separate event.
     All {
         message: Message<P, A>,
         except: Option<Rc<[u32]>>,
     },
     /// A message arrives at one node.
     One { message: Message<P, A>, at: u32 },
-    /// The next thing that is on its way to an end of a connection arrives.
+    /// The next step on its way to an end of a connection arrives.
     Stream(usize, Side),
-    /// The kernel at an end of a connection gives it up: nobody has acknowledged what was sent there.
+    /// The kernel at an end of a connection gives it up, because no acknowledgement has come.
     GiveUp(usize, Side),
     /// A node's deadline may have come.
     Wake(u32),
-    /// A slow node has finished its turn.
+    /// A slow node has finished its loop iteration.
     Free(u32),
-    /// An action of the schedule.
+    /// An action of the schedule is due.
     Act(u32),
-    /// Something of the system's own.
+    /// An event of the system.
     Own(E),
-    /// Something of the system's own for a node's process in one of its lives.
+    /// An event of the system for one process of a node.
     Life { node: u32, life: u32, event: E },
 }
 
 #[derive(Debug)]
-struct Entry<E, P, A> {
+struct ScheduledEvent<E, P, A> {
     at: u64,
     id: u64,
     event: Event<E, P, A>,
 }
 
-impl<E, P, A> PartialEq for Entry<E, P, A> {
+impl<E, P, A> PartialEq for ScheduledEvent<E, P, A> {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other) == Ordering::Equal
     }
 }
 
-impl<E, P, A> Eq for Entry<E, P, A> {}
+impl<E, P, A> Eq for ScheduledEvent<E, P, A> {}
 
-impl<E, P, A> PartialOrd for Entry<E, P, A> {
+impl<E, P, A> PartialOrd for ScheduledEvent<E, P, A> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl<E, P, A> Ord for Entry<E, P, A> {
-    /// The earliest is the greatest, because the heap gives out the greatest.
+impl<E, P, A> Ord for ScheduledEvent<E, P, A> {
+    /// Orders the earliest event as the greatest, because the heap pops the greatest.
     fn cmp(&self, other: &Self) -> Ordering {
         (other.at, other.id).cmp(&(self.at, self.id))
     }
 }
 
-/// The events to come.
+/// The scheduled events.
 #[derive(Debug)]
 pub struct Queue<E, P, A> {
-    heap: BinaryHeap<Entry<E, P, A>>,
+    heap: BinaryHeap<ScheduledEvent<E, P, A>>,
     scheduled: u64,
 }
 
@@ -115,10 +115,10 @@ impl<E, P, A> Queue<E, P, A> {
     pub fn push(&mut self, at: u64, event: Event<E, P, A>) {
         let id = self.scheduled;
         self.scheduled += 1;
-        self.heap.push(Entry { at, id, event });
+        self.heap.push(ScheduledEvent { at, id, event });
     }
 
-    /// The next event, if it is due by `end`.
+    /// Removes and returns the next event, if it is due by `end`.
     pub fn pop_by(&mut self, end: u64) -> Option<(u64, Event<E, P, A>)> {
         if self.heap.peek()?.at > end {
             return None;

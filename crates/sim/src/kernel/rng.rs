@@ -3,58 +3,56 @@
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng};
 
-/// What tells the sequences of one seed apart.
+/// The independent sequences of one seed.
 #[derive(Debug, Clone, Copy)]
 pub enum Stream {
-    /// What goes wrong, and when.
+    /// Draws the faults and their times.
     Plan = 1,
-    /// What becomes of each message.
+    /// Draws the effects on each message.
     World = 2,
-    /// What a system draws beside the others.
+    /// Draws values of a system that are independent of the other two.
     System = 3,
 }
 
-/// xoshiro256++, whose authors fix its numbers for good. No floating point is involved in any
-/// decision.
+/// A xoshiro256++ generator. Its authors keep its numbers fixed, and it needs no floating point.
 #[derive(Debug, Clone)]
 pub struct Rng(Xoshiro256PlusPlus);
 
 impl Rng {
-    /// The numbers of one sequence of a seed.
+    /// Returns one sequence of a seed.
     pub fn new(seed: u64, stream: Stream) -> Self {
         let apart = (stream as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         Self(Xoshiro256PlusPlus::seed_from_u64(seed ^ apart))
     }
 
-    /// The next number, of 64 bits.
+    /// Returns the next number, of 64 bits.
     pub fn draw(&mut self) -> u64 {
         self.0.next_u64()
     }
 
-    /// A number below `bound`; 0 if there is none.
+    /// Returns a number below `bound`, or 0 if `bound` is 0.
     pub fn below(&mut self, bound: u64) -> u64 {
-        // The high half of the product; its bias of bound / 2^64 matters to no test.
+        // This takes the high half of the product. Its bias of bound / 2^64 is too small to matter.
         let wide = u128::from(self.draw()) * u128::from(bound);
         u64::try_from(wide >> 64).unwrap_or(0)
     }
 
-    /// A number from `low` to `high`, both included.
+    /// Returns a number from `low` to `high`, both included.
     pub fn between(&mut self, low: u64, high: u64) -> u64 {
         low + self.below(high.saturating_sub(low).saturating_add(1))
     }
 
-    /// An index below `len`; 0 if there is none.
+    /// Returns an index below `len`, or 0 if `len` is 0.
     pub fn index(&mut self, len: usize) -> usize {
         usize::try_from(self.below(len as u64)).unwrap_or(0)
     }
 
-    /// Whether something happens that does so `of_1000` times in a thousand. Draws nothing if it
-    /// never does.
+    /// Returns `true` with a probability of `of_1000` per thousand. Draws no number if that is 0.
     pub fn chance(&mut self, of_1000: u16) -> bool {
         of_1000 > 0 && self.below(1_000) < u64::from(of_1000)
     }
 
-    /// One of them, each as likely as the others.
+    /// Returns one of the values, each with the same probability.
     pub fn pick<T: Copy>(&mut self, of: &[T]) -> T {
         of[self.index(of.len())]
     }

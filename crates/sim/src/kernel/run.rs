@@ -1,4 +1,4 @@
-//! Whole runs: first the faults, then the recovery from them.
+//! Whole runs: first the faults, then the recovery.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -14,22 +14,22 @@ use super::world::World;
 
 /// A schedule from which a whole run follows.
 pub trait Run: Schedule {
-    /// Runs the schedule, which is sound, to its end, and returns the lines of the trace as well.
+    /// Runs a valid schedule to its end, and returns the outcome and the lines of the trace.
     ///
     /// # Panics
-    /// A machine does.
+    /// If the state machine panics.
     fn play(&self, trace: Trace) -> (Outcome<Self>, Vec<String>);
 }
 
-/// What a run has come to.
+/// The outcome of a schedule's run.
 pub type Outcome<S> = violation::Outcome<<S as Schedule>::Rule, <S as Schedule>::Stats>;
 
-/// Runs a schedule, which is sound. A machine that panics is a violation.
+/// Runs a valid schedule. A panic of the state machine is a violation.
 pub fn replay<S: Run>(schedule: &S) -> Outcome<S> {
     play(schedule, 0).0
 }
 
-/// The same, with the last lines of what happens in it, `most` at most.
+/// Runs a valid schedule and also returns the last `most` lines of its trace.
 pub fn play<S: Run>(schedule: &S, most: usize) -> (Outcome<S>, Vec<String>) {
     guarded(|| schedule.play(Trace::of(most))).unwrap_or_else(|what| {
         let time_us = schedule.parts().time_us;
@@ -38,10 +38,10 @@ pub fn play<S: Run>(schedule: &S, most: usize) -> (Outcome<S>, Vec<String>) {
     })
 }
 
-/// Runs a world. A machine that panics ends its run, not the simulator.
+/// Runs a simulation, and catches a panic of the state machine so that the simulator continues.
 ///
 /// # Errors
-/// It has panicked: with what message.
+/// Returns the message of the panic.
 pub fn guarded<T>(run: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(run)).map_err(|panic| {
         let text = panic.downcast_ref::<String>().cloned();
@@ -51,7 +51,7 @@ pub fn guarded<T>(run: impl FnOnce() -> T) -> Result<T, String> {
 }
 
 impl<S: System> World<S> {
-    /// So many nodes that a schedule's actions happen to, none of them started.
+    /// Creates a simulation of a schedule; its nodes are not started.
     pub fn of_schedule<W: Clone>(
         nodes: Vec<Node<S>>,
         schedule: &impl Schedule<Fault = S::Fault>,
@@ -64,12 +64,13 @@ impl<S: System> World<S> {
         let parts = schedule.parts();
         let (least, more) = parts.latency_us;
         let network = Network::new((least * 1_000, more * 1_000));
-        let mut world = Self::assemble(nodes, network, rng, system);
+        let mut sim = Self::assemble(nodes, network, rng, system);
+        // Capturing costs time and random numbers, so only runs with replays capture.
         let is_replay =
             |fault: &Fault<W>| matches!(fault, Fault::Network(NetworkFault::Replay { .. }));
         let mut actions = parts.actions.iter();
-        world.network.captures = actions.any(|action| is_replay(&action.fault));
-        world.schedule(parts.actions.into());
-        world
+        sim.network.captures = actions.any(|action| is_replay(&action.fault));
+        sim.schedule(parts.actions.into());
+        sim
     }
 }

@@ -1,4 +1,4 @@
-//! A run written down, as far as the kernel knows it.
+//! A run as data, as far as the kernel knows it.
 
 use std::time::Duration;
 
@@ -6,48 +6,48 @@ use serde::{Deserialize, Serialize};
 
 use super::stats::Tally;
 
-/// No time of a schedule is longer.
+/// The maximum of all times in a schedule.
 pub const MAX_TIME_US: u64 = 365 * 24 * 60 * 60 * 1_000_000;
 
-/// Something that goes wrong, or is wanted, at a time.
+/// A fault or a user action at a time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Action<F> {
-    /// When, in microseconds from the beginning.
+    /// The time from the start, in microseconds.
     pub at_us: u64,
-    /// What.
+    /// The fault or action.
     #[serde(flatten)]
     pub fault: F,
 }
 
-/// What a schedule may ask for.
+/// A fault of a schedule.
 pub trait Fault: Clone {
-    /// The nodes that it names.
+    /// Returns the nodes in the fault's fields.
     fn nodes_mut(&mut self) -> Vec<&mut usize>;
 
-    /// The groups that it names, one for each node.
+    /// Returns the group of each node, if the fault has groups.
     fn groups_mut(&mut self) -> Option<&mut Vec<u8>>;
 
     /// Returns the fault that ends this one.
     fn end(&self) -> Self;
 
-    /// Takes a node out; those above it are numbered anew. `false`: the fault names it, and goes with it.
+    /// Removes a node and renumbers those above it. Returns `false` if the fault names the node, and so goes too.
     fn take_out(&mut self, gone: usize) -> bool {
         if let Some(groups) = self.groups_mut().filter(|groups| gone < groups.len()) {
             groups.remove(gone);
         }
         let mut named = self.nodes_mut().into_iter();
-        named.all(|node| stays(node, gone))
+        named.all(|node| renumber(node, gone))
     }
 
-    /// Whether all nodes that it names are among so many.
+    /// Whether all nodes that it names exist among `nodes` nodes.
     fn is_among(&self, nodes: usize) -> bool {
         self.clone().nodes_mut().iter().all(|node| **node < nodes)
     }
 }
 
-/// Declares faults. Brackets have the fields that name nodes, numbers unless a type says otherwise; `groups` is before a
-/// field that has the group of each node; braces have the other fields. An arrow leads to the fault
-/// that ends this one; without an arrow the same fault ends it, with all fields at zero that name no nodes.
+/// Declares faults. Brackets hold the fields that name nodes; they are numbers unless a type is given. `groups`
+/// precedes a field with the group of each node. Braces hold the other fields. An arrow names the fault that ends
+/// this one. Without an arrow the same fault ends it, with all fields at zero except the nodes.
 macro_rules! declare_faults {
     (@node) => { usize };
     (@node $ty:ty) => { $ty };
@@ -67,7 +67,7 @@ macro_rules! declare_faults {
     ) => {
         #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
         $(#[$meta])*
-        #[allow(missing_docs, reason = "fields that say themselves what they are")]
+        #[allow(missing_docs, reason = "the names of the fields explain them")]
         pub enum $name {
             $($(#[$doc])* $variant {
                 $($node: $crate::kernel::schedule::declare_faults!(@node $($node_ty)?),)*
@@ -111,7 +111,7 @@ pub(crate) use declare_faults;
 
 /// A field that may name a node.
 pub trait NamesNode {
-    /// The node's number, if it names one.
+    /// Returns the node's number, if it names one.
     fn number_mut(&mut self) -> Option<&mut usize>;
 }
 
@@ -127,49 +127,56 @@ impl NamesNode for Option<usize> {
     }
 }
 
-fn stays(node: &mut usize, gone: usize) -> bool {
+fn renumber(node: &mut usize, gone: usize) -> bool {
     let stays = *node != gone;
     *node -= usize::from(*node > gone);
     stays
 }
 
-/// Which nodes a schedule has.
+/// The nodes of a schedule.
 pub trait Nodes {
-    /// How many.
+    /// Returns the number of nodes.
     fn nodes(&self) -> usize;
-    /// Takes a node out, but for the lists that all schedules have; those above it are numbered anew. `false`: it stays.
+    /// Removes a node and renumbers those above it, except in the lists that all schedules have. Returns `false` if it
+    /// must stay.
     fn take_node(&mut self, node: usize) -> bool;
 }
 
 /// A system's schedule, as `declare_schedule` declares it.
 pub trait Schedule: Clone + PartialEq + Nodes {
-    /// What may go wrong in it.
+    /// The system's faults.
     type Fault: Fault;
-    /// What must hold.
+    /// The rules that are checked.
     type Rule: Copy + Eq;
-    /// What is counted.
+    /// The system's counters.
     type Stats: Tally;
 
-    /// What a machine that panics breaks.
+    /// The rule that a panic of the state machine breaks.
     const PANIC: Self::Rule;
 
-    /// What all schedules have.
+    /// Returns the parts that all schedules have.
     fn parts(&self) -> Parts<'_, Self::Fault>;
-    /// The same, to change it.
+    /// Returns the parts that all schedules have, to change them.
     fn parts_mut(&mut self) -> PartsMut<'_, Self::Fault>;
 
-    /// How long the faults last.
+    /// Checks that all values are within the simulator's limits.
+    ///
+    /// # Errors
+    /// Returns the reason if one is not.
+    fn check(&self) -> Result<(), String>;
+
+    /// Returns the duration of the faults.
     fn time(&self) -> Duration {
         Duration::from_micros(self.parts().time_us)
     }
 
-    /// The schedule without a node, and without the actions that name it; those above it are
-    /// numbered anew. The last node stays.
+    /// Returns the schedule without a node and without the actions that name it, and renumbers the nodes above it. The
+    /// last node stays.
     fn without(&self, node: usize) -> Self {
         let mut fewer = self.clone();
         if fewer.nodes() > 1 && fewer.take_node(node) {
             let parts = fewer.parts_mut();
-            parts.stay_dead.retain_mut(|dead| stays(dead, node));
+            parts.stay_dead.retain_mut(|dead| renumber(dead, node));
             let actions = parts.actions;
             actions.retain_mut(|action| action.fault.take_out(node));
         }
@@ -177,34 +184,34 @@ pub trait Schedule: Clone + PartialEq + Nodes {
     }
 }
 
-/// What all schedules have.
+/// The parts that all schedules have.
 #[derive(Debug)]
 pub struct Parts<'a, F> {
-    /// Decides the fate of single messages.
+    /// The seed of the effects on single messages.
     pub seed: u64,
-    /// How long the faults last, in microseconds.
+    /// The duration of the faults, in microseconds.
     pub time_us: u64,
-    /// How long a message takes on a clear network: at least, and how much longer at most, in microseconds.
+    /// The minimum latency of a message without faults, and the maximum that is added to it, in microseconds.
     pub latency_us: (u64, u64),
-    /// What goes wrong, in order of time.
+    /// The faults and actions, in order of time.
     pub actions: &'a [Action<F>],
 }
 
-/// What all schedules have, to change it.
+/// The parts that all schedules have, to change them.
 #[derive(Debug)]
 pub struct PartsMut<'a, F> {
-    /// What it shows, for the reader.
+    /// A description for readers.
     pub about: &'a mut String,
-    /// How long the faults last, in microseconds.
+    /// The duration of the faults, in microseconds.
     pub time_us: &'a mut u64,
     /// Nodes that are not started again when the faults end.
     pub stay_dead: &'a mut Vec<usize>,
-    /// What goes wrong, in order of time.
+    /// The faults and actions, in order of time.
     pub actions: &'a mut Vec<Action<F>>,
 }
 
-/// Declares a system's `Schedule`, a complete run as it is replayed, shrunk and kept in a file: what all have, and what
-/// only this one has, in the order of the file. `Fault`, `Rule` and `Stats` are the caller's.
+/// Declares a system's `Schedule`, a complete run that can be replayed, shrunk and kept in a file. It has the
+/// common fields and those of the system, in the order of the file. The caller defines `Fault`, `Rule` and `Stats`.
 macro_rules! declare_schedule {
     (
         $(#[$meta:meta])*
@@ -212,31 +219,31 @@ macro_rules! declare_schedule {
         own { $($own:tt)* }
         last { $($last:tt)* }
     ) => {
-        /// Something that goes wrong, or is wanted, at a time.
+        /// A fault or a user action at a time.
         pub type Action = $crate::kernel::schedule::Action<Fault>;
 
-        /// A complete run, as it is replayed, shrunk and kept in a file. Times are in microseconds of the world's time. Nodes
-        /// are numbered from 0.
+        /// A complete run, to be replayed, shrunk and kept in a file. Times are simulated, in microseconds. Nodes are
+        /// numbered from 0.
         $(#[$meta])*
         #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
         #[serde(deny_unknown_fields)]
         pub struct Schedule {
-            /// What it shows, for the reader.
+            /// A description for readers.
             #[serde(default, skip_serializing_if = "String::is_empty")]
             pub about: String,
-            /// Decides the fate of single messages.
+            /// The seed of the effects on single messages.
             pub seed: u64,
             $($nodes)*
-            /// How long the faults last.
+            /// The duration of the faults.
             pub time_us: u64,
             $($own)*
-            /// How long a message takes on a clear network: at least, and how much longer at most.
+            /// The minimum latency of a message without faults, and the maximum that is added to it.
             pub latency_us: (u64, u64),
-            /// Nodes that are not started again when the faults end, if they are dead by then.
+            /// Nodes that are dead when the faults end and are not started again.
             #[serde(default, skip_serializing_if = "Vec::is_empty")]
             pub stay_dead: Vec<usize>,
             $($last)*
-            /// What goes wrong, in order of time.
+            /// The faults and actions, in order of time.
             pub actions: Vec<Action>,
         }
 
@@ -263,6 +270,11 @@ macro_rules! declare_schedule {
                     stay_dead: &mut self.stay_dead,
                     actions: &mut self.actions,
                 }
+            }
+
+            // The caller's inherent method has precedence over this one.
+            fn check(&self) -> Result<(), String> {
+                self.check()
             }
         }
     };

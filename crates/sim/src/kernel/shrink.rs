@@ -1,15 +1,15 @@
-//! Makes a failing schedule shorter as long as it still fails.
+//! Shortens a failing schedule as long as it still fails.
 
 use super::schedule::Schedule;
 
-/// More runs than this are not worth the last action.
+/// The maximum number of runs. More take longer than the last removed action is worth.
 const MAX_RUNS: usize = 1_000;
 
-/// Finds a shorter schedule that `fails` too: fewer actions, fewer nodes, less time. `tried` is told
-/// how many runs that has taken so far, and how many actions are left.
+/// Finds a shorter schedule that `fails` too, with fewer actions, fewer nodes and less time. Calls `tried` with the
+/// number of runs and of the actions left.
 ///
-/// The schedule comes back as it was if nothing shorter fails.
-pub fn shrink<S: Schedule>(
+/// Returns the schedule unchanged if no shorter one fails.
+pub(crate) fn shrink<S: Schedule>(
     schedule: &S,
     fails: impl FnMut(&S) -> bool,
     tried: impl FnMut(usize, usize),
@@ -28,7 +28,7 @@ struct Shrinker<S, F, T> {
     fails: F,
     tried: T,
     runs: usize,
-    /// The shortest that fails so far.
+    /// The shortest failing schedule.
     best: S,
 }
 
@@ -36,6 +36,7 @@ impl<S: Schedule, F: FnMut(&S) -> bool, T: FnMut(usize, usize)> Shrinker<S, F, T
     fn shrink(&mut self) {
         loop {
             let before = self.best.clone();
+            // The end comes first, because it removes the most actions with the fewest runs.
             self.end_earlier();
             self.drop_actions();
             self.drop_nodes();
@@ -47,7 +48,7 @@ impl<S: Schedule, F: FnMut(&S) -> bool, T: FnMut(usize, usize)> Shrinker<S, F, T
         }
     }
 
-    /// Keeps the candidate if it fails too.
+    /// Runs a candidate, and keeps it if it fails too.
     fn try_out(&mut self, candidate: S) -> bool {
         if candidate == self.best || self.runs >= MAX_RUNS {
             return false;
@@ -61,11 +62,11 @@ impl<S: Schedule, F: FnMut(&S) -> bool, T: FnMut(usize, usize)> Shrinker<S, F, T
         fails
     }
 
-    /// Halves the time, and takes off what comes later; then ends with the last action.
+    /// Halves the time and removes the later actions. At last ends with the last action.
     fn end_earlier(&mut self) {
         let mut time = self.best.parts().time_us / 2;
         while self.best.parts().time_us - time > self.best.parts().time_us / 64 {
-            if self.try_out(ending(&self.best, time)) {
+            if self.try_out(with_end(&self.best, time)) {
                 time = self.best.parts().time_us / 2;
             } else {
                 time += (self.best.parts().time_us - time) / 2;
@@ -73,11 +74,11 @@ impl<S: Schedule, F: FnMut(&S) -> bool, T: FnMut(usize, usize)> Shrinker<S, F, T
         }
         if let Some(last) = self.best.parts().actions.last() {
             let time = last.at_us + 1;
-            self.try_out(ending(&self.best, time));
+            self.try_out(with_end(&self.best, time));
         }
     }
 
-    /// Delta debugging: takes out ever smaller parts.
+    /// Removes smaller and smaller groups of actions (delta debugging).
     fn drop_actions(&mut self) {
         let mut part = self.best.parts().actions.len().div_ceil(2);
         while part > 0 {
@@ -102,7 +103,7 @@ impl<S: Schedule, F: FnMut(&S) -> bool, T: FnMut(usize, usize)> Shrinker<S, F, T
         }
     }
 
-    /// Shortens the quiet before each action.
+    /// Shortens the time before each action.
     fn begin_earlier(&mut self) {
         for at in 0..self.best.parts().actions.len() {
             let earlier = at
@@ -128,7 +129,7 @@ impl<S: Schedule, F: FnMut(&S) -> bool, T: FnMut(usize, usize)> Shrinker<S, F, T
     }
 }
 
-fn ending<S: Schedule>(schedule: &S, time_us: u64) -> S {
+fn with_end<S: Schedule>(schedule: &S, time_us: u64) -> S {
     let mut shorter = schedule.clone();
     let parts = shorter.parts_mut();
     *parts.time_us = time_us;

@@ -1,4 +1,4 @@
-//! What is counted in runs, by name, and what a report says of it.
+//! The counters of runs, and the reports made of them.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -8,35 +8,35 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::kinds::{Kind, Trouble};
 
-/// What the kernel counts, for a system to keep.
+/// An event that the kernel counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Count {
-    /// An event of the world.
+    /// An event of the simulation.
     Event,
-    /// A message that found the queue of a process that does not read it full.
+    /// A message arrived for a stalled process whose queue is full.
     Overflowed,
-    /// Something that went wrong.
-    Met(Trouble),
+    /// A fault took effect.
+    Effect(Trouble),
 }
 
-/// What a system counts in addition to what all do.
+/// The counters that a system adds.
 pub trait Counters: Default {
     /// Adds the counters of another run.
     fn add(&mut self, other: &Self);
-    /// The counter of this name, as a report shows it.
+    /// Returns the counter of a name, as a report shows it.
     fn value(&self, name: &str) -> Option<String>;
 }
 
-/// Declares a system's `Counters`: `sums` are added up over runs; of `most` and `longest` the largest counts.
+/// Declares a system's `Counters`. Runs add up `sums`, and keep the largest of `most` and of `longest`.
 macro_rules! counters {
     (
         sums { $($(#[$sum_doc:meta])* $sum:ident,)* }
         most { $($(#[$most_doc:meta])* $most:ident,)* }
         longest { $($(#[$time_doc:meta])* $time:ident,)* }
     ) => {
-        /// What this system counts in addition to what all do.
+        /// The counters of this system.
         #[derive(Debug, Clone, Default, PartialEq, Eq)]
-        #[allow(missing_docs, reason = "most names say all")]
+        #[allow(missing_docs, reason = "most names explain the counters")]
         pub struct Counters {
             $($(#[$sum_doc])* pub $sum: u64,)*
             $($(#[$most_doc])* pub $most: u64,)*
@@ -54,7 +54,7 @@ macro_rules! counters {
                 match name {
                     $(stringify!($sum) => Some(self.$sum.to_string()),)*
                     $(stringify!($most) => Some(self.$most.to_string()),)*
-                    $(stringify!($time) => Some($crate::kernel::stats::took(self.$time)),)*
+                    $(stringify!($time) => Some($crate::kernel::stats::format_seconds(self.$time)),)*
                     _ => None,
                 }
             }
@@ -63,39 +63,39 @@ macro_rules! counters {
 }
 pub(crate) use counters;
 
-/// A time as a report shows it.
-pub(crate) fn took(time: Option<Duration>) -> String {
+/// Formats a duration for a report.
+pub(crate) fn format_seconds(time: Option<Duration>) -> String {
     time.map_or("-".into(), |time| format!("{:.3} s", time.as_secs_f64()))
 }
 
-/// What happened in a run: `K` are its kinds of fault, `E` its excuses, `C` what only its system counts.
+/// The counters of a run: `K` are its kinds of fault, `E` its excuses, `C` the counters of its system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stats<K, E, C> {
     /// Messages that nodes have sent, by the names of their kinds.
     pub sent: BTreeMap<&'static str, u64>,
-    /// Messages that no node's process has sent: of strangers, and replays.
+    /// Messages that no node has sent: those of strangers, and replays.
     pub injected: u64,
     /// Messages that nodes have read.
     pub delivered: u64,
-    /// Messages that were received and dropped.
+    /// Messages that nodes have received and dropped.
     pub dropped: u64,
-    /// Messages that found the queue of a process that does not read full.
+    /// Messages for a stalled process whose queue was full.
     pub overflowed: u64,
-    /// How often each fault really happened.
-    pub met: BTreeMap<K, u64>,
-    /// How often something was excused.
+    /// The number of effects of each kind of fault.
+    pub fault_counts: BTreeMap<K, u64>,
+    /// The count of each excuse.
     pub excused: BTreeMap<E, u64>,
-    /// What only the system counts.
+    /// The counters of the system.
     pub counters: C,
-    /// Events of the world.
+    /// Events of the simulation.
     pub events: u64,
-    /// How long the run took, by the world's time.
+    /// The simulated duration of the run.
     pub time: Duration,
-    /// A hash over everything that was sent and told, and when: equal runs have equal fingerprints.
+    /// A hash over all messages and their times. Equal runs have equal fingerprints.
     pub fingerprint: u64,
 }
 
-/// Derived, it would ask the same of the kinds and the excuses.
+/// A derived impl would require `Default` of the kinds and excuses.
 impl<K, E, C: Default> Default for Stats<K, E, C> {
     fn default() -> Self {
         Self {
@@ -104,7 +104,7 @@ impl<K, E, C: Default> Default for Stats<K, E, C> {
             delivered: 0,
             dropped: 0,
             overflowed: 0,
-            met: BTreeMap::new(),
+            fault_counts: BTreeMap::new(),
             excused: BTreeMap::new(),
             counters: C::default(),
             events: 0,
@@ -115,27 +115,27 @@ impl<K, E, C: Default> Default for Stats<K, E, C> {
 }
 
 impl<K: Kind, E: Copy + Ord + Display, C: Counters> Stats<K, E, C> {
-    /// How many messages of a kind nodes have sent.
+    /// Returns the number of messages of a kind that nodes have sent.
     pub fn sent(&self, kind: &str) -> u64 {
         self.sent.get(kind).copied().unwrap_or(0)
     }
 
-    /// How often a kind of fault really happened.
-    pub fn met(&self, kind: K) -> u64 {
-        self.met.get(&kind).copied().unwrap_or(0)
+    /// Returns the number of effects of a kind of fault.
+    pub fn fault_count(&self, kind: K) -> u64 {
+        self.fault_counts.get(&kind).copied().unwrap_or(0)
     }
 
-    /// How often something was excused for this reason.
+    /// Returns the count of an excuse.
     pub fn excused(&self, excuse: E) -> u64 {
         self.excused.get(&excuse).copied().unwrap_or(0)
     }
 
-    /// A kind of fault has really happened.
-    pub fn note_met(&mut self, kind: K) {
-        *self.met.entry(kind).or_default() += 1;
+    /// Counts an effect of a fault.
+    pub fn count_fault(&mut self, kind: K) {
+        *self.fault_counts.entry(kind).or_default() += 1;
     }
 
-    /// A message is on its way: of this kind if a node has sent it.
+    /// Counts a message: by its kind if a node has sent it.
     pub fn note_carried(&mut self, kind: Option<&'static str>) {
         match kind {
             Some(kind) => *self.sent.entry(kind).or_default() += 1,
@@ -143,20 +143,20 @@ impl<K: Kind, E: Copy + Ord + Display, C: Counters> Stats<K, E, C> {
         }
     }
 
-    /// Something that the kernel counts.
+    /// Counts an event of the kernel.
     pub fn count(&mut self, what: Count) {
         match what {
             Count::Event => self.events += 1,
             Count::Overflowed => self.overflowed += 1,
-            Count::Met(trouble) => {
-                if let Some(kind) = K::of(trouble) {
-                    self.note_met(kind);
+            Count::Effect(trouble) => {
+                if let Some(kind) = K::of_effect(trouble) {
+                    self.count_fault(kind);
                 }
             }
         }
     }
 
-    /// Something that was sent or told at a time belongs to the fingerprint.
+    /// Adds bytes and their time to the fingerprint.
     pub fn mix(&mut self, at: u64, bytes: &[u8]) {
         self.fingerprint = xxh3_64_with_seed(bytes, self.fingerprint ^ at);
     }
@@ -171,8 +171,12 @@ impl<K: Kind, E: Copy + Ord + Display, C: Counters> Stats<K, E, C> {
             "delivered" => self.delivered.to_string(),
             "dropped" => self.dropped.to_string(),
             "overflowed" => self.overflowed.to_string(),
-            "met" => listed(self.met.iter().map(|(kind, count)| (kind.name(), count))),
-            "excused" => listed(&self.excused),
+            "met" => format_counts(
+                self.fault_counts
+                    .iter()
+                    .map(|(kind, count)| (kind.name(), count)),
+            ),
+            "excused" => format_counts(&self.excused),
             "time" => format!("{:?}", self.time),
             "fingerprint" => format!("{:016x}", self.fingerprint),
             _ => return self.counters.value(name),
@@ -180,19 +184,19 @@ impl<K: Kind, E: Copy + Ord + Display, C: Counters> Stats<K, E, C> {
     }
 }
 
-/// What a report is made of.
+/// Counters that a report can print.
 pub trait Tally: Default {
-    /// Adds what happened in another run.
+    /// Adds the counters of another run.
     fn add(&mut self, other: &Self);
-    /// A report's text in which each `{name}` stands for the counter of this name, and each `{sent KIND}` for the number
-    /// of messages of a kind. A name that is none stays as it is.
+    /// Replaces each `{name}` of a report by the counter of this name, and `{sent KIND}` by the number of messages of a
+    /// kind. Unknown names stay unchanged.
     fn fill(&self, report: &str) -> String;
 }
 
 impl<K: Kind, E: Copy + Ord + Display, C: Counters> Tally for Stats<K, E, C> {
     fn add(&mut self, other: &Self) {
         add(&mut self.sent, &other.sent);
-        add(&mut self.met, &other.met);
+        add(&mut self.fault_counts, &other.fault_counts);
         add(&mut self.excused, &other.excused);
         self.injected += other.injected;
         self.delivered += other.delivered;
@@ -201,6 +205,7 @@ impl<K: Kind, E: Copy + Ord + Display, C: Counters> Tally for Stats<K, E, C> {
         self.events += other.events;
         self.counters.add(&other.counters);
         self.time += other.time;
+        // A sum does not depend on the order in which the threads finish their seeds.
         self.fingerprint = self.fingerprint.wrapping_add(other.fingerprint);
     }
 
@@ -221,7 +226,7 @@ fn add<N: Copy + Ord>(sums: &mut BTreeMap<N, u64>, others: &BTreeMap<N, u64>) {
     }
 }
 
-fn listed<'a>(counts: impl IntoIterator<Item = (impl Display, &'a u64)>) -> String {
+fn format_counts<'a>(counts: impl IntoIterator<Item = (impl Display, &'a u64)>) -> String {
     let counts = counts.into_iter();
     let counts: Vec<_> = counts
         .map(|(name, count)| format!("{name} {count}"))
@@ -234,7 +239,10 @@ fn listed<'a>(counts: impl IntoIterator<Item = (impl Display, &'a u64)>) -> Stri
 }
 
 #[cfg(test)]
-#[expect(unreachable_pub, reason = "the macro makes what worlds export")]
+#[expect(
+    unreachable_pub,
+    reason = "the macro declares items that systems export"
+)]
 mod tests {
     use std::time::Duration;
 
@@ -247,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_grow_and_of_the_others_the_largest_counts() {
+    fn sums_are_added_and_the_largest_of_the_others_is_kept() {
         let mut all = Counters::default();
         assert_eq!(all.value("ready_after").unwrap(), "-");
         for ms in [700, 1_500, 3] {

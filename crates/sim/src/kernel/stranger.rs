@@ -1,46 +1,40 @@
-//! Peers that are no nodes, and do not do as they should.
+//! Connections from strangers: peers that are not nodes and misbehave.
 
 use super::streams::{Pipe, Step};
 use super::system::{Peer, System};
 use super::world::World;
 
-/// How a stranger uses a connection.
+/// A stranger's use of a connection.
 #[derive(Debug, Clone)]
-pub struct Stranger<P> {
-    /// Where it connects from.
-    pub from: P,
-    /// Where it connects to.
-    pub to: P,
-    /// What it sends, byte by byte.
-    pub says: Vec<u8>,
+pub(crate) struct Stranger<P> {
+    pub(crate) from: P,
+    pub(crate) to: P,
+    pub(crate) says: Vec<u8>,
     /// The time between two bytes, in nanoseconds.
-    pub gap: u64,
-    /// Whether it reads what comes.
-    pub reads: bool,
-    /// What it does once all is sent.
-    pub ends: Ending,
+    pub(crate) gap: u64,
+    /// Whether it reads what arrives.
+    pub(crate) reads: bool,
+    /// Its last act after it has sent everything.
+    pub(crate) ends: Ending,
 }
 
-/// What a stranger does once it has sent everything.
+/// The last act of a stranger that has sent everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
-    /// Nothing.
+pub(crate) enum Ending {
     Stays,
-    /// It closes its own side.
+    /// It closes its side.
     Finishes,
-    /// It resets the connection.
     Resets,
 }
 
 impl<S: System> World<S> {
-    /// A stranger connects to a node.
-    pub fn admit_stranger(&mut self, to: usize, stranger: &Stranger<Peer<S>>) {
+    pub(crate) fn admit_stranger(&mut self, to: usize, stranger: &Stranger<Peer<S>>) {
         let mut pipe = Pipe::new(stranger.from, stranger.to, to);
         pipe.ends[0].reads = stranger.reads;
         pipe.ends[0].flying = stranger.says.len();
         let at = {
             let mut fabric = self.fabric.borrow_mut();
-            fabric.make_room(to);
+            fabric.ensure_node(to);
             fabric.pipes.push(pipe);
             fabric.pipes.len() - 1
         };

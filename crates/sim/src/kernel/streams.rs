@@ -1,7 +1,7 @@
-//! Connections: what a system's nodes need of TCP, and what can go wrong with it.
+//! Simulated TCP connections and their faults.
 //!
-//! The driver's own [`Connections`] run over this network, so slots, partial reads and writes, and the end of
-//! a connection are those of the daemon. All that takes time is a [`Step`] among the world's events.
+//! The driver's [`Connections`] run over this network. So slots, partial reads and writes, and the end of a
+//! connection are those of the daemon. Everything that takes time is a [`Step`] among the simulation's events.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -11,23 +11,22 @@ use std::rc::Rc;
 
 use ring_runtime::driver::{Changed, Connection, Connections, Network, Streams};
 
-/// Bytes that a connection holds between a writer and a reader.
-const WINDOW: usize = 4096;
+/// The number of bytes that a connection holds between a writer and a reader.
+const WINDOW_BYTES: usize = 4096;
 
-/// What carries a node's connections. Known when the program is compiled, so that a system without any pays
-/// for none.
+/// A node's connections. Static dispatch lets a system without connections avoid their cost.
 pub trait Carrier<P> {
-    /// Whether there are any.
+    /// Whether the system has connections.
     const ANY: bool;
 
-    /// As the driver uses them.
+    /// Returns the connections as the driver uses them.
     fn streams(&mut self) -> Option<&mut dyn Streams<P>>;
 
-    /// Whether more happens without the network's doing.
+    /// Whether the driver has work on its connections without a new event.
     fn is_due(&self) -> bool;
 }
 
-/// For a system without connections.
+/// The connections of a system that has none.
 #[derive(Debug)]
 pub struct NoStreams;
 
@@ -55,47 +54,48 @@ impl<P: Copy + Debug> Carrier<P> for Connections<Tcp<P>, P> {
     }
 }
 
-/// What the network does to connections that are made from now on; rates are in thousandths.
+/// The faults of connections that are made afterwards; rates are per thousand.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct StreamWeather {
-    /// Those that nobody answers.
+pub struct StreamConditions {
+    /// The rate of connections that are never answered.
     pub unanswered: u16,
-    /// Those whose bytes arrive one by one.
+    /// The rate of connections whose bytes arrive one by one.
     pub dribble: u16,
-    /// Those that are reset, after any number of bytes.
+    /// The rate of connections that are reset after a random number of bytes.
     pub reset: u16,
-    /// Those on which nothing arrives any longer, after any number of bytes.
+    /// The rate of connections that stall after a random number of bytes.
     pub stall: u16,
-    /// All are reset after so many bytes.
+    /// The number of bytes after which every connection is reset.
     pub reset_at: Option<u64>,
-    /// Those one way of which ends, after any number of bytes, while the other goes on.
+    /// The rate of connections of which one direction ends after a random number of bytes.
     pub half: u16,
 }
 
-/// What becomes of one connection.
+/// The faults of one connection.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Fate {
+pub(super) struct StreamFate {
     pub(super) unanswered: bool,
     pub(super) dribbles: bool,
-    /// After so many bytes both ends are told of a reset.
+    /// After this many bytes both ends are reset.
     pub(super) reset_at: Option<u64>,
-    /// An end of file does not arrive: in its place both ends are told of a reset. So many arrive before it.
+    /// After this many ends of file, the next one resets both ends.
     pub(super) reset_end: Option<u8>,
-    /// After so many bytes nothing arrives at either end, not even a reset.
+    /// After this many bytes nothing arrives at either end, not even a reset.
     pub(super) stalls_at: Option<u64>,
-    /// After so many bytes an end of file arrives at this end in place of what follows.
+    /// After this many bytes this end gets an end of file, and no further bytes.
     pub(super) half_at: Option<(u64, Side)>,
 }
 
-/// One of a connection's ends: 0 connects, 1 accepts.
+/// An end of a connection: 0 connects, 1 accepts.
 pub(super) type Side = usize;
 
-/// Something that takes time.
+/// A step of a connection that takes time. The first field is the connection, the second the end at which it
+/// arrives.
 #[derive(Debug)]
 pub enum Step {
     /// A peer asks to connect.
     Connect(usize),
-    /// The connecting end is told that the connection stands, or that nobody listens.
+    /// The connecting end learns whether the connection is established or refused.
     Answer(usize, bool),
     /// Bytes arrive at an end.
     Data(usize, usize, Vec<u8>),
@@ -108,7 +108,7 @@ pub enum Step {
 }
 
 impl Step {
-    /// The connection, and the end at which it arrives.
+    /// Returns the connection, and the end at which the step arrives.
     pub(super) const fn place(&self) -> (usize, Side) {
         match *self {
             Self::Connect(pipe) => (pipe, 1),
@@ -123,52 +123,51 @@ impl Step {
 
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "facts that know nothing of each other"
+    reason = "the flags are independent of each other"
 )]
 #[derive(Debug, Default)]
 pub(super) struct End {
-    /// `None`: a stranger's.
+    /// The node; `None` for a stranger.
     pub(super) node: Option<usize>,
     key: Option<u64>,
     pub(super) established: bool,
     pub(super) error: Option<ErrorKind>,
-    /// Arrived, and not read.
+    /// Bytes that have arrived and are not read.
     pub(super) unread: VecDeque<u8>,
-    /// Written, and not arrived.
+    /// The number of bytes that were written and have not arrived.
     pub(super) flying: usize,
     pub(super) finished: bool,
-    /// Its owner is done with it, or dead.
+    /// Whether its owner has closed it or is dead.
     pub(super) gone: bool,
-    /// Its kernel resets it if its owner dies.
+    /// Whether its kernel resets it if its owner dies.
     resets: bool,
-    /// A stranger that reads what comes.
+    /// Whether this is a stranger that reads what arrives.
     pub(super) reads: bool,
-    /// Steps on their way to it, each with the time at which it was sent. They arrive in this order, one at
-    /// each event.
+    /// The steps on their way to it, with the times at which they were sent. They arrive in this order, one at each
+    /// event.
     pub(super) coming: VecDeque<(u64, Step)>,
 }
 
-/// A connection.
 #[derive(Debug)]
 pub(super) struct Pipe<P> {
-    /// Where it comes from.
+    /// The address from which it connects.
     pub(super) from: P,
-    /// Where it goes.
+    /// The address to which it connects.
     pub(super) to: P,
     pub(super) ends: [End; 2],
-    pub(super) fate: Fate,
-    /// Bytes that have arrived at either end.
+    pub(super) fate: StreamFate,
+    /// The number of bytes that have arrived at either end.
     pub(super) delivered: u64,
-    /// Ends of file that have.
+    /// The number of ends of file that have arrived.
     pub(super) ended: u8,
-    /// The network has reset it: nothing that was on its way arrives.
+    /// Whether the network has reset it, so that nothing more arrives.
     pub(super) broken: bool,
-    /// One way has ended before its time: nothing that was on its way there arrives.
+    /// The end at which an early end of file has arrived, and no more bytes arrive.
     pub(super) halved: Option<Side>,
 }
 
 impl<P> Pipe<P> {
-    /// A connection that is asked for, to an address of a node.
+    /// Returns a connection that asks for an address of a node.
     pub(super) fn new(from: P, to: P, node: usize) -> Self {
         let mut ends = [End::default(), End::default()];
         ends[1].node = Some(node);
@@ -176,7 +175,7 @@ impl<P> Pipe<P> {
             from,
             to,
             ends,
-            fate: Fate::default(),
+            fate: StreamFate::default(),
             delivered: 0,
             ended: 0,
             broken: false,
@@ -185,20 +184,18 @@ impl<P> Pipe<P> {
     }
 }
 
-/// All connections of a world, between peers whose addresses are `P`.
+/// All connections of a simulation, between peers whose addresses are `P`.
 #[derive(Debug)]
 pub struct Fabric<P> {
     pub(super) pipes: Vec<Pipe<P>>,
-    /// By node.
     changed: Vec<VecDeque<Changed>>,
-    /// By node, where it connects from if that is no longer the address that it was started with.
+    /// The address from which each node connects, if it has changed since the start.
     addresses: Vec<Option<P>>,
     pub(super) to_accept: Vec<VecDeque<usize>>,
-    /// What was done since the world has last looked.
+    /// The steps that were taken since the simulation last handled them.
     pub(super) steps: Vec<Step>,
-    /// After so long, in nanoseconds, a kernel gives up a connection on which what it sends is not acknowledged; `None`:
-    /// never.
-    pub patience: Option<u64>,
+    /// The time, in nanoseconds, after which a kernel gives up a connection without acknowledgements; `None` is never.
+    pub ack_timeout: Option<u64>,
 }
 
 impl<P> Default for Fabric<P> {
@@ -209,20 +206,20 @@ impl<P> Default for Fabric<P> {
             addresses: Vec::new(),
             to_accept: Vec::new(),
             steps: Vec::new(),
-            patience: None,
+            ack_timeout: None,
         }
     }
 }
 
 impl<P> Fabric<P> {
-    pub(super) fn make_room(&mut self, node: usize) {
+    pub(super) fn ensure_node(&mut self, node: usize) {
         let nodes = self.changed.len().max(node + 1);
         self.changed.resize_with(nodes, VecDeque::new);
         self.to_accept.resize_with(nodes, VecDeque::new);
         self.addresses.resize_with(nodes, || None);
     }
 
-    /// Something has changed for an end; the node that is to look, if there is one.
+    /// Records a change at an end, and returns the node that has to look at it.
     pub(super) fn notify(&mut self, pipe: usize, side: Side) -> Option<usize> {
         let end = &self.pipes[pipe].ends[side];
         let (node, key) = end.node.zip(end.key)?;
@@ -230,26 +227,26 @@ impl<P> Fabric<P> {
         Some(node)
     }
 
-    /// A peer may be accepted.
-    pub(super) fn offer(&mut self, pipe: usize, node: usize) {
+    /// Queues a connection that the node can accept.
+    pub(super) fn queue_accept(&mut self, pipe: usize, node: usize) {
         self.to_accept[node].push_back(pipe);
         self.changed[node].push_back(Changed::Listener);
     }
 
-    /// A node connects from another address from now on.
+    /// Sets the address from which a node connects from now on.
     pub(super) fn set_address(&mut self, node: usize, address: P) {
-        self.make_room(node);
+        self.ensure_node(node);
         self.addresses[node] = Some(address);
     }
 
-    /// Whether something has changed for a node that it has not looked at.
-    pub(super) fn has_news(&self, node: usize) -> bool {
+    /// Whether a node has changes that it has not read.
+    pub(super) fn has_changes(&self, node: usize) -> bool {
         self.changed.get(node).is_some_and(|news| !news.is_empty())
     }
 
-    /// A process is dead: its kernel ends its connections, by a reset where something was left unread or the process
-    /// [wanted it so](Tcp::resetting). What still asks to connect to it asks the next one.
-    pub(super) fn crash(&mut self, node: usize) {
+    /// Ends the connections of a dead process, by a reset if it left bytes unread or is [`resetting`](Tcp::resetting).
+    /// A connection that is still asked for goes to the next process.
+    pub(super) fn end_connections(&mut self, node: usize) {
         if node >= self.changed.len() {
             return;
         }
@@ -274,27 +271,27 @@ impl<P> Fabric<P> {
     }
 }
 
-/// One node's part in a world's connections.
+/// One node's access to the connections.
 #[derive(Debug, Clone)]
 pub struct Tcp<P> {
     node: usize,
-    /// Its address.
+    /// The address from which the node connects.
     own: P,
     resets: bool,
     fabric: Rc<RefCell<Fabric<P>>>,
-    /// A peer's node; `None`: no node has that address.
+    /// Returns the node of an address; `None` if no node has it.
     node_of: fn(P) -> Option<usize>,
 }
 
 impl<P: Copy> Tcp<P> {
-    /// That of `node`, which connects from its `own` address.
+    /// Returns the access of `node`, which connects from the address `own`.
     pub fn of(
         fabric: &Rc<RefCell<Fabric<P>>>,
         node: usize,
         own: P,
         node_of: fn(P) -> Option<usize>,
     ) -> Self {
-        fabric.borrow_mut().make_room(node);
+        fabric.borrow_mut().ensure_node(node);
         Self {
             node,
             own,
@@ -304,7 +301,7 @@ impl<P: Copy> Tcp<P> {
         }
     }
 
-    /// The same, but what its process has not closed in so many words is reset when it dies.
+    /// Makes the kernel reset the connections that the process has not closed when it dies.
     pub const fn resetting(mut self) -> Self {
         self.resets = true;
         self
@@ -356,7 +353,7 @@ impl<P: Copy> Network<P> for Tcp<P> {
     fn watch(&mut self, socket: &Socket<P>, key: u64) -> io::Result<()> {
         let fabric = &mut *self.fabric.borrow_mut();
         fabric.pipes[socket.pipe].ends[socket.side].key = Some(key);
-        // As the kernel's: what there is already is told.
+        // As a real kernel does, report what is there already.
         fabric.changed[self.node].push_back(Changed::Connection(key));
         Ok(())
     }
@@ -399,7 +396,7 @@ impl<P> Connection for Socket<P> {
 
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
         let (pipe, other) = (self.pipe, 1 - self.side);
-        // As the kernel's: what has come before a reset can be read, and so can an end.
+        // As with a real kernel, bytes and an end of file that came before a reset can still be read.
         self.with(|own, _, steps| {
             let count = room.len().min(own.unread.len());
             if count == 0 && !own.finished {
@@ -424,7 +421,7 @@ impl<P> Connection for Socket<P> {
             if let Some(error) = own.error {
                 return Err(error.into());
             }
-            let room = WINDOW.saturating_sub(own.flying + peer.unread.len());
+            let room = WINDOW_BYTES.saturating_sub(own.flying + peer.unread.len());
             let count = room.min(bytes.len());
             if count == 0 {
                 return Err(ErrorKind::WouldBlock.into());

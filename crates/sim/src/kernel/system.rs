@@ -1,4 +1,4 @@
-//! What a system adds to the kernel.
+//! The interface between the kernel and a system.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -11,109 +11,109 @@ use super::stats::Count;
 use super::streams::{Carrier, Fabric};
 use super::world::World;
 
-/// Whom a system's messages are from and for.
+/// The address of a system's peer.
 pub type Peer<S> = <<S as System>::Machine as Machine>::Peer;
 
-/// A system's message on its way.
+/// A message of a system.
 pub type Message<S> = queue::Message<Peer<S>, <S as System>::Address>;
 
-/// Which input of which node something belongs to.
+/// The time and the node of an input.
 #[derive(Debug, Clone, Copy)]
 pub struct Moment {
-    /// The world's time, in nanoseconds.
+    /// The simulated time, in nanoseconds.
     pub at: u64,
     /// The node.
     pub node: usize,
 }
 
 impl Moment {
-    /// The world's time.
+    /// Returns the simulated time.
     pub const fn time(self) -> Duration {
         Duration::from_nanos(self.at)
     }
 }
 
-/// Who is to hear a message.
+/// The receivers of a message.
 #[derive(Debug)]
 pub enum Route {
-    /// Everybody but its sender.
+    /// Every node except the sender.
     All,
-    /// One node, if it is one.
+    /// One node, or none if no node has the address.
     One(Option<usize>),
     /// Several nodes, in this order.
     Several(Vec<usize>),
 }
 
-/// Whether a node that is up takes connections to an address.
+/// The answer of a host to a connection request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Listens {
-    /// It does.
+    /// A process listens.
     Yes,
-    /// It has the host's address, but nobody listens at that port.
+    /// The host has the address, but no process listens at that port.
     No,
-    /// No host has the address any longer: there is no answer.
+    /// No host has the address, so there is no answer.
     Nowhere,
 }
 
-/// A system in the simulated world: what its messages mean, what happens in it alone, and what must
-/// hold in it. The kernel calls; nothing here is called by the machines.
+/// A system in the simulator: the meaning of its messages, its own events, and its checks. The kernel calls these
+/// functions; the state machines do not.
 pub trait System: Sized {
-    /// What the nodes run.
+    /// The state machine that the nodes run.
     type Machine: Machine;
-    /// What carries its connections; [`NoStreams`](super::streams::NoStreams) if it has none.
+    /// The connections; [`NoStreams`](super::streams::NoStreams) if it has none.
     type Streams: Carrier<Peer<Self>>;
-    /// What a message is addressed to.
+    /// The destination of a message.
     type Address: Copy;
-    /// By what the system counts messages; those that no node has sent have the default.
+    /// The label by which the system counts a message; the default for messages that no node has sent.
     type Label: Copy + Default;
-    /// What the system keeps of each node, its stored state included.
+    /// The system's data of each node, with its stored state.
     type Node;
-    /// What a stopped process finds when it goes on, beside messages.
+    /// The events other than messages that a stalled process finds when it continues.
     type Missed: Default;
-    /// What happens in this system only.
+    /// The events of this system.
     type Event;
-    /// What a schedule may ask for.
+    /// The faults of a schedule.
     type Fault;
 
-    /// How much longer than its payload a message is, in bytes.
+    /// The length of the header before the payload, in bytes.
     const HEADER_LEN: usize;
-    /// The longest message, in bytes.
+    /// The length of the longest message, in bytes.
     const LONGEST: usize;
 
-    /// A second copy of a message to one station may go to all: the network's bridges forget where stations are.
+    /// Whether a duplicate of a unicast may be flooded, as by a bridge that has forgotten the address.
     const FLOODED: bool;
 
-    /// Of 1,000 corrupt messages so many are found out by their checksum, and lost. A real one finds out
-    /// nearly all; but then nothing would be left to look at.
+    /// The number of corrupt messages per thousand that a checksum finds, and that are lost. A real checksum finds
+    /// nearly all, but then no corrupt message would be tested.
     const CHECKSUM_FINDS: u16 = 900;
 
-    /// The address that a node sends from just now. It may change while the node runs.
+    /// Returns the address from which a node sends. It may change while the node runs.
     fn address(node: usize, own: &Self::Node) -> Peer<Self>;
 
-    /// Whether a node takes what arrives for an address: it may have had another when that was sent.
+    /// Whether a node accepts a message to an address. It may have changed its address since the message was sent.
     fn takes(_own: &Self::Node, _to: Self::Address) -> bool {
         true
     }
 
-    /// Whether a node takes connections to an address: it may have had another when that was learned.
+    /// Returns the answer to a connection request for an address. The node may have changed its address.
     fn listens(_own: &Self::Node, _to: Peer<Self>) -> Listens {
         Listens::Yes
     }
 
-    /// What carries the connections of a node's process that is started.
+    /// Returns the connections of a process that is started.
     fn listen(
         fabric: &Rc<RefCell<Fabric<Peer<Self>>>>,
         node: usize,
         own: &Self::Node,
     ) -> Self::Streams;
 
-    /// Whether a message goes to everybody.
+    /// Whether a message goes to every node.
     fn is_broadcast(bytes: &[u8], to: Peer<Self>) -> bool;
 
-    /// Who hears what is sent to an address.
-    fn route(world: &World<Self>, to: Self::Address) -> Route;
+    /// Returns the receivers of an address.
+    fn route(sim: &World<Self>, to: Self::Address) -> Route;
 
-    /// A node hands a message to its link, which accepts it. `None`: it is none that can be carried.
+    /// Handles a message that a node's link accepts. Returns `None` if it cannot be sent.
     fn sent(
         &mut self,
         moment: Moment,
@@ -122,7 +122,7 @@ pub trait System: Sized {
         to: Peer<Self>,
     ) -> Option<(Self::Address, Self::Label)>;
 
-    /// A message is on its way from a node or, if `None`, from something that is none.
+    /// Records a message that is on its way; `from` is `None` if no node has sent it.
     fn carried(
         &mut self,
         leaves: u64,
@@ -132,13 +132,13 @@ pub trait System: Sized {
         label: Self::Label,
     );
 
-    /// A node has read a message that had waited for `age`.
+    /// Records that a node has read a message that had waited for `age`.
     fn heard(&mut self, moment: Moment, bytes: &[u8], age: Duration);
 
-    /// A message that arrives at `due` is not what was sent, and no checksum has noticed.
+    /// Records that a corrupt message arrives at `due` which no checksum has found.
     fn corrupted(&mut self, _due: u64, _sent: &[u8], _arrives: &[u8]) {}
 
-    /// A machine has told something.
+    /// Handles an event of a state machine.
     fn observed(
         &mut self,
         moment: Moment,
@@ -146,30 +146,30 @@ pub trait System: Sized {
         event: &<Self::Machine as Machine>::Event,
     );
 
-    /// A node's disk keeps this.
+    /// Stores a node's state on its disk.
     fn stored(own: &mut Self::Node, durable: &<Self::Machine as Machine>::Durable);
 
-    /// Something that is counted.
+    /// Counts an event of the kernel.
     fn count(&mut self, what: Count);
 
-    /// There is no end to the messages: so many were sent in less than a second.
+    /// Reports a violation: too many messages were sent in less than a second.
     fn storm(&mut self, now: u64, sent: u64);
 
-    /// Whether the run has shown what it can.
+    /// Whether the run has found enough violations and can end.
     fn is_enough(&self) -> bool;
 
-    /// Something of the system's own happens.
-    fn happen(world: &mut World<Self>, event: Self::Event);
+    /// Handles an event of the system.
+    fn happen(sim: &mut World<Self>, event: Self::Event);
 
-    /// An action of the schedule is due.
-    fn act(world: &mut World<Self>, fault: &Self::Fault);
+    /// Carries out an action of the schedule.
+    fn act(sim: &mut World<Self>, fault: &Self::Fault);
 
-    /// A node's machine was given an input, and all that came of it was carried.
-    fn look_at(world: &mut World<Self>, at: usize);
+    /// Checks a node after an input, when all its messages were sent.
+    fn look_at(sim: &mut World<Self>, at: usize);
 
-    /// A stopped process goes on, and has read what came meanwhile.
-    fn resumed(world: &mut World<Self>, at: usize, missed: Self::Missed);
+    /// Continues a stalled process, which has read its messages.
+    fn resumed(sim: &mut World<Self>, at: usize, missed: Self::Missed);
 
-    /// An event is over.
+    /// Runs after each event.
     fn after_event(&mut self) {}
 }

@@ -1,9 +1,9 @@
-//! What happens in a run, line by line, if anybody wants to read it.
+//! The trace of a run: one line per event.
 
 use std::collections::VecDeque;
 use std::fmt;
 
-/// The last lines of what happened; by default none are kept.
+/// The last lines of a run; the default keeps none.
 #[derive(Debug, Default)]
 pub struct Trace {
     most: usize,
@@ -11,7 +11,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// One of which so many lines are kept.
+    /// Returns a trace that keeps the last `most` lines.
     pub const fn of(most: usize) -> Self {
         Self {
             most,
@@ -19,7 +19,7 @@ impl Trace {
         }
     }
 
-    /// Writes a line; `at` is in nanoseconds.
+    /// Adds a line with a time in nanoseconds.
     pub fn note(&mut self, at: u64, what: impl FnOnce() -> String) {
         if self.most == 0 {
             return;
@@ -31,13 +31,13 @@ impl Trace {
         self.lines.push_back(line);
     }
 
-    /// Its lines, and none from here on.
+    /// Returns the lines, and keeps none from now on.
     pub fn take(&mut self) -> Vec<String> {
         std::mem::take(self).lines.into()
     }
 }
 
-/// A time of the world's, in seconds.
+/// A simulated time in nanoseconds, printed in seconds.
 struct Seconds(u64);
 
 impl fmt::Display for Seconds {
@@ -60,7 +60,7 @@ mod tests {
         let lines = ["     2.500000 two", "     0.000003 three"];
         assert_eq!(trace.take(), lines.map(ToOwned::to_owned));
         let mut nobody_reads = Trace::default();
-        nobody_reads.note(1, || panic!("this is never put into words"));
+        nobody_reads.note(1, || panic!("no line is kept, so none is formatted"));
         assert!(nobody_reads.take().is_empty());
     }
 }

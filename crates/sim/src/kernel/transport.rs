@@ -1,39 +1,39 @@
-//! What becomes of connections on their way.
+//! The way of a connection's bytes through the network, with its faults.
 
 use std::io::ErrorKind;
 
 use super::kinds::Trouble;
 use super::queue::Event;
-use super::streams::{Carrier, Fate, Pipe, Side, Step, StreamWeather};
+use super::streams::{Carrier, Pipe, Side, Step, StreamConditions, StreamFate};
 use super::system::{Listens, Peer, System};
 use super::world::World;
 
-/// How long after a cut has kept something from arriving that is tried again, in nanoseconds.
-const AGAIN: u64 = 200_000_000;
-/// A connection that is reset or stalls at random does so after fewer bytes.
-const MANY: u64 = 4096;
-/// So many bytes are an exchange's beginning.
-const FEW: u64 = 64;
+/// The interval, in nanoseconds, at which a step is tried again that a split holds back.
+const RETRY_NANOS: u64 = 200_000_000;
+/// The upper limit of the random bytes after which a connection is reset or stalls.
+const LONG_EXCHANGE_BYTES: u64 = 4096;
+/// The upper limit that hits the beginning of an exchange.
+const SHORT_EXCHANGE_BYTES: u64 = 64;
 
 impl<S: System> World<S> {
-    /// What the network does to connections from now on.
-    pub fn set_stream_weather(&mut self, weather: StreamWeather) {
-        self.stream_weather = weather;
+    /// Sets the faults of new connections.
+    pub fn set_stream_conditions(&mut self, conditions: StreamConditions) {
+        self.stream_conditions = conditions;
     }
 
-    /// From now on nothing happens to connections any longer, those that stand included. One that has stalled stays so.
-    pub fn clear_stream_weather(&mut self) {
-        self.stream_weather = StreamWeather::default();
+    /// Ends the faults of all connections, except that a stalled one stays stalled.
+    pub fn end_stream_faults(&mut self) {
+        self.stream_conditions = StreamConditions::default();
         for pipe in &mut self.fabric.borrow_mut().pipes {
             let stalled = pipe.fate.stalls_at;
-            pipe.fate = Fate {
+            pipe.fate = StreamFate {
                 stalls_at: stalled.filter(|&at| pipe.delivered >= at),
-                ..Fate::default()
+                ..StreamFate::default()
             };
         }
     }
 
-    /// Puts what nodes have done to their connections on its way.
+    /// Sends the steps that nodes have taken on their connections.
     pub(super) fn carry_streams(&mut self, leaves: u64) {
         if !S::Streams::ANY {
             return;
@@ -46,7 +46,7 @@ impl<S: System> World<S> {
 
     fn send(&mut self, leaves: u64, step: Step) {
         if let Step::Connect(pipe) = step {
-            let fate = self.fate();
+            let fate = self.draw_fate();
             self.fabric.borrow_mut().pipes[pipe].fate = fate;
         }
         let (pipe, to) = step.place();
@@ -61,7 +61,7 @@ impl<S: System> World<S> {
         }
     }
 
-    /// Sends a step to its end, where it arrives after all that was sent there before `leaves`.
+    /// Sends a step to its end, where it arrives after every step that was sent there before `leaves`.
     pub(super) fn push_step(&mut self, leaves: u64, step: Step) {
         let (pipe, to) = step.place();
         {
@@ -74,27 +74,27 @@ impl<S: System> World<S> {
         self.queue.push(due, Event::Stream(pipe, to));
     }
 
-    fn fate(&mut self) -> Fate {
-        let StreamWeather {
+    fn draw_fate(&mut self) -> StreamFate {
+        let StreamConditions {
             unanswered,
             dribble,
             reset,
             stall,
             reset_at,
             half,
-        } = self.stream_weather;
+        } = self.stream_conditions;
         let is_reset = self.rng.chance(reset);
         let stalls = self.rng.chance(stall);
         let is_halved = self.rng.chance(half);
-        let fate = Fate {
+        let fate = StreamFate {
             unanswered: self.rng.chance(unanswered),
             dribbles: self.rng.chance(dribble),
-            reset_at: reset_at.or_else(|| is_reset.then(|| self.some_bytes())),
+            reset_at: reset_at.or_else(|| is_reset.then(|| self.draw_byte_count())),
             reset_end: is_reset
                 .then(|| self.rng.pick(&[None, Some(0), Some(1)]))
                 .flatten(),
-            stalls_at: stalls.then(|| self.some_bytes()),
-            half_at: is_halved.then(|| (self.some_bytes(), self.rng.index(2))),
+            stalls_at: stalls.then(|| self.draw_byte_count()),
+            half_at: is_halved.then(|| (self.draw_byte_count(), self.rng.index(2))),
         };
         for (met, trouble) in [
             (fate.unanswered, Trouble::Unanswered),
@@ -104,25 +104,25 @@ impl<S: System> World<S> {
             (fate.half_at.is_some(), Trouble::Half),
         ] {
             if met {
-                self.meet(trouble);
+                self.count_effect(trouble);
             }
         }
         fate
     }
 
-    /// In most messages there are few bytes, and what matters is among those.
-    fn some_bytes(&mut self) -> u64 {
-        let most = self.rng.pick(&[FEW, MANY]);
+    /// Draws a number of bytes. Half of the draws are small, because most messages are short.
+    fn draw_byte_count(&mut self) -> u64 {
+        let most = self.rng.pick(&[SHORT_EXCHANGE_BYTES, LONG_EXCHANGE_BYTES]);
         self.rng.below(most)
     }
 
-    /// Whether nothing arrives at a connection's ends any longer.
+    /// Whether nothing more arrives at the ends of a connection.
     fn is_stalled(&self, pipe: usize) -> bool {
         let pipe = &self.fabric.borrow().pipes[pipe];
         pipe.fate.stalls_at.is_some_and(|at| pipe.delivered >= at)
     }
 
-    /// Whether two ends cannot reach each other just now.
+    /// Whether two ends cannot reach each other.
     fn is_cut(&self, pipe: usize, to: usize) -> bool {
         let fabric = self.fabric.borrow();
         let ends = &fabric.pipes[pipe].ends;
@@ -136,9 +136,10 @@ impl<S: System> World<S> {
         unplugged || self.cut_between(from, to).is_some()
     }
 
-    /// The next thing that is on its way to an end arrives.
-    pub(super) fn arrive(&mut self, pipe: usize, to: Side) {
+    /// Delivers the next step on its way to an end.
+    pub(super) fn deliver_step(&mut self, pipe: usize, to: Side) {
         if self.is_cut(pipe, to) {
+            // A real kernel sends again what was not acknowledged, so the step is only delayed.
             let is_over = self.has_waited_long(pipe, to);
             let next = if is_over {
                 self.fabric.borrow_mut().pipes[pipe].ends[to].coming.clear();
@@ -146,7 +147,7 @@ impl<S: System> World<S> {
             } else {
                 Event::Stream(pipe, to)
             };
-            return self.queue.push(self.now + AGAIN, next);
+            return self.queue.push(self.now + RETRY_NANOS, next);
         }
         let next = self.fabric.borrow_mut().pipes[pipe].ends[to]
             .coming
@@ -155,23 +156,25 @@ impl<S: System> World<S> {
         let is_lost = {
             let pipe = &self.fabric.borrow().pipes[pipe];
             let is_after_end = pipe.halved == Some(to) && matches!(step, Step::Data(..));
+            // A reset still arrives: it is how the ends learn that the connection is broken.
             (pipe.broken || is_after_end) && !matches!(step, Step::Reset(..))
         };
         if is_lost {
             return;
         }
         if self.is_stalled(pipe) {
-            let patience = self.fabric.borrow().patience;
-            if let Some(patience) = patience.filter(|_| !matches!(step, Step::Connect(_))) {
+            let ack_timeout = self.fabric.borrow().ack_timeout;
+            // A connection that is still asked for is left to the timeout of the driver.
+            if let Some(ack_timeout) = ack_timeout.filter(|_| !matches!(step, Step::Connect(_))) {
                 self.queue
-                    .push(sent + patience, Event::GiveUp(pipe, 1 - to));
+                    .push(sent + ack_timeout, Event::GiveUp(pipe, 1 - to));
             }
             return;
         }
         match step {
-            Step::Connect(pipe) => self.connect(pipe),
+            Step::Connect(pipe) => self.on_connect(pipe),
             Step::Answer(pipe, stands) => {
-                self.change(pipe, 0, |pipe| {
+                self.change_end(pipe, 0, |pipe| {
                     if stands {
                         pipe.ends[0].established = true;
                     } else {
@@ -179,36 +182,36 @@ impl<S: System> World<S> {
                     }
                 });
             }
-            Step::Data(pipe, to, bytes) => self.data(pipe, to, &bytes),
-            Step::Finish(pipe, to) => self.end_side(pipe, to),
-            Step::Reset(pipe, to) => self.change(pipe, to, |pipe| {
+            Step::Data(pipe, to, bytes) => self.on_data(pipe, to, &bytes),
+            Step::Finish(pipe, to) => self.on_finish(pipe, to),
+            Step::Reset(pipe, to) => self.change_end(pipe, to, |pipe| {
                 let error = &mut pipe.ends[to].error;
                 error.get_or_insert(ErrorKind::ConnectionReset);
             }),
-            Step::Room(pipe, to) => self.change(pipe, to, |_| {}),
+            Step::Room(pipe, to) => self.change_end(pipe, to, |_| {}),
         }
     }
 
-    /// Whether what is on its way to an end has waited for longer than kernels do.
+    /// Whether the steps to an end have waited for longer than the kernel's limit.
     fn has_waited_long(&self, pipe: usize, to: Side) -> bool {
         let fabric = self.fabric.borrow();
         let sent = fabric.pipes[pipe].ends[to].coming.front();
         let since = sent.filter(|(_, step)| !matches!(step, Step::Connect(_)));
         since.is_some_and(|(sent, _)| {
-            let over = fabric.patience.map(|patience| sent + patience);
+            let over = fabric.ack_timeout.map(|ack_timeout| sent + ack_timeout);
             over.is_some_and(|over| over <= self.now)
         })
     }
 
-    /// An end's kernel gives a connection up.
+    /// Times out a connection at one end.
     pub(super) fn give_up(&mut self, pipe: usize, side: Side) {
-        self.change(pipe, side, |pipe| {
+        self.change_end(pipe, side, |pipe| {
             let error = &mut pipe.ends[side].error;
             error.get_or_insert(ErrorKind::TimedOut);
         });
     }
 
-    fn connect(&mut self, pipe: usize) {
+    fn on_connect(&mut self, pipe: usize) {
         let (at, fate, to) = {
             let fabric = self.fabric.borrow();
             let pipe = &fabric.pipes[pipe];
@@ -218,6 +221,7 @@ impl<S: System> World<S> {
         if fate.unanswered || listens == Listens::Nowhere {
             return;
         }
+        // A dead process does not listen, but its host still answers: the connection is refused.
         let listens = at.filter(|&at| listens == Listens::Yes && self.nodes[at].driver.is_some());
         let now = self.now;
         self.send(now, Step::Answer(pipe, listens.is_some()));
@@ -225,13 +229,13 @@ impl<S: System> World<S> {
             {
                 let mut fabric = self.fabric.borrow_mut();
                 fabric.pipes[pipe].ends[1].established = true;
-                fabric.offer(pipe, to);
+                fabric.queue_accept(pipe, to);
             }
-            self.look(to);
+            self.run_if_free(to);
         }
     }
 
-    fn data(&mut self, pipe: usize, to: usize, bytes: &[u8]) {
+    fn on_data(&mut self, pipe: usize, to: usize, bytes: &[u8]) {
         let (gone, reads, cut_short) = {
             let mut fabric = self.fabric.borrow_mut();
             let pipe = &mut fabric.pipes[pipe];
@@ -261,16 +265,17 @@ impl<S: System> World<S> {
         };
         let now = self.now;
         if cut_short {
-            self.break_off(pipe);
+            self.reset_both_ends(pipe);
         } else if gone {
+            // A real kernel answers data for a closed socket with a reset.
             self.send(now, Step::Reset(pipe, 1 - to));
         } else if reads {
             self.send(now, Step::Room(pipe, 1 - to));
         }
-        self.change(pipe, to, |_| {});
+        self.change_end(pipe, to, |_| {});
     }
 
-    fn end_side(&mut self, pipe: usize, to: Side) {
+    fn on_finish(&mut self, pipe: usize, to: Side) {
         let is_reset = {
             let it = &mut self.fabric.borrow_mut().pipes[pipe];
             let ended = it.ended;
@@ -278,37 +283,36 @@ impl<S: System> World<S> {
             it.fate.reset_end == Some(ended)
         };
         if is_reset {
-            self.break_off(pipe);
+            self.reset_both_ends(pipe);
         } else {
-            self.change(pipe, to, |pipe| pipe.ends[to].finished = true);
+            self.change_end(pipe, to, |pipe| pipe.ends[to].finished = true);
         }
     }
 
-    /// The network resets a connection.
-    fn break_off(&mut self, pipe: usize) {
+    fn reset_both_ends(&mut self, pipe: usize) {
         self.fabric.borrow_mut().pipes[pipe].broken = true;
         let now = self.now;
         self.send(now, Step::Reset(pipe, 0));
         self.send(now, Step::Reset(pipe, 1));
     }
 
-    /// Changes a connection, and has the node at one of its ends look at it.
-    fn change(&mut self, pipe: usize, side: usize, change: impl FnOnce(&mut Pipe<Peer<S>>)) {
+    /// Changes a connection, and lets the node at one end handle the change.
+    fn change_end(&mut self, pipe: usize, side: usize, change: impl FnOnce(&mut Pipe<Peer<S>>)) {
         let node = {
             let mut fabric = self.fabric.borrow_mut();
             change(&mut fabric.pipes[pipe]);
             fabric.notify(pipe, side)
         };
         if let Some(node) = node {
-            self.look(node);
+            self.run_if_free(node);
         }
     }
 
-    /// A node's connections have changed: it looks at them as soon as it can.
-    fn look(&mut self, at: usize) {
+    /// Lets a node handle its connections, if it is free.
+    fn run_if_free(&mut self, at: usize) {
         let node = &self.nodes[at];
         if node.is_running() && node.busy_until <= self.now {
-            self.turn(at, true);
+            self.run_iteration(at, true);
         }
     }
 }

@@ -1,9 +1,9 @@
-//! What was broken, when and where, and what else a run has come to.
+//! Violations, and the outcome of a run.
 
 use std::fmt;
 use std::time::Duration;
 
-/// Declares a list of rules or of excuses, each with its text.
+/// Declares a list of rules or excuses, each with its text.
 macro_rules! texts {
     ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident $text:literal,)* }) => {
         $(#[$meta])*
@@ -13,10 +13,10 @@ macro_rules! texts {
         }
 
         impl $name {
-            /// All of them.
+            /// Every variant.
             pub const ALL: &'static [Self] = &[$(Self::$variant),*];
 
-            /// In words.
+            /// Returns the text.
             pub const fn text(self) -> &'static str {
                 match self {
                     $(Self::$variant => $text,)*
@@ -33,20 +33,20 @@ macro_rules! texts {
 }
 pub(crate) use texts;
 
-/// After so many violations a run has shown what it can.
+/// The number of violations after which a run ends.
 pub const MAX_VIOLATIONS: usize = 8;
 
-/// Something that must not happen, and did.
+/// A broken rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation<R> {
-    /// When, from the beginning of the world.
+    /// The time from the start of the run.
     pub at: Duration,
-    /// At which node, if at one.
+    /// The node, if one is concerned.
     pub node: Option<usize>,
-    /// What was broken.
+    /// The rule.
     pub rule: R,
     /// The circumstances.
-    pub what: String,
+    pub details: String,
 }
 
 impl<R: fmt::Display> fmt::Display for Violation<R> {
@@ -55,34 +55,35 @@ impl<R: fmt::Display> fmt::Display for Violation<R> {
             at,
             node,
             rule,
-            what,
+            details,
         } = self;
         let (seconds, nanos) = (at.as_secs(), at.subsec_nanos());
         write!(f, "{seconds}.{nanos:09} s")?;
         if let Some(node) = node {
             write!(f, " n{node}")?;
         }
-        write!(f, ": {rule}: {what}")
+        write!(f, ": {rule}: {details}")
     }
 }
 
-/// What a run has come to.
+/// The outcome of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome<R, S> {
-    /// What was broken, in order of time. At most [`MAX_VIOLATIONS`]; then the run ends.
+    /// The violations, in order of time, at most [`MAX_VIOLATIONS`].
     pub violations: Vec<Violation<R>>,
-    /// What happened.
+    /// The counters.
     pub stats: S,
 }
 
 impl<R: Copy + Eq, S: Default> Outcome<R, S> {
-    /// A machine has panicked with this message, in a run whose faults last so long, in microseconds.
-    pub fn panicked(time_us: u64, rule: R, what: String) -> Self {
+    /// Returns the outcome of a run whose state machine panicked with this message; its faults last `time_us`
+    /// microseconds.
+    pub fn panicked(time_us: u64, rule: R, details: String) -> Self {
         let violation = Violation {
             at: Duration::from_micros(time_us),
             node: None,
             rule,
-            what,
+            details,
         };
         Self {
             violations: vec![violation],

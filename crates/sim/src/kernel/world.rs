@@ -1,4 +1,4 @@
-//! The world: virtual time that jumps from event to event, and processes that are pumped through it.
+//! The simulation: virtual time that jumps from event to event, and processes that handle the events.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -10,54 +10,52 @@ use ring_runtime::driver::{Driver, ReceiveBatch, TransmitBatch};
 use super::kinds::Trouble;
 use super::network::Network;
 use super::node::{
-    Arrived, Disk, NEVER, Node, Outgoing, QUEUE, Scene, Surroundings, Wire, Witness,
+    ArrivedMessage, INBOX_MESSAGES_MAX, InputContext, MachineObserver, NEVER, Node, NodeDisk,
+    NodeEnvironment, NodeLink, OutgoingMessage,
 };
 use super::queue::{Event, Queue, id, index};
 use super::rng::Rng;
 use super::schedule::Action;
 use super::stats::Count;
-use super::streams::{Carrier, Fabric, StreamWeather};
+use super::streams::{Carrier, Fabric, StreamConditions};
 use super::system::{Message, Moment, Peer, System};
 
 const SECOND: u64 = 1_000_000_000;
-/// Messages that a node reads at once: small, so that thousands of nodes fit.
-const RECEIVE: usize = 4;
-const TRANSMIT: usize = 2;
+/// The number of messages that a node reads at once: small, so that thousands of nodes fit into memory.
+const RECEIVE_BATCH: usize = 4;
+const TRANSMIT_BATCH: usize = 2;
 
-/// Several machines on a network. Everything follows from the seed and from what is called.
+/// A simulation of several nodes on a network. It depends only on the seed and on the calls.
 ///
-/// Nodes are numbered from 0; those numbers panic that are not a node's. Time is the world's own
-/// and begins at zero.
+/// Nodes are numbered from 0; a number that is not a node's panics. Simulated time starts at zero.
 pub struct World<S: System> {
-    /// The time, in nanoseconds.
-    pub now: u64,
+    /// The simulated time, in nanoseconds.
+    pub(crate) now: u64,
     /// The nodes, by number.
     pub nodes: Vec<Node<S>>,
-    /// What is to happen.
+    /// The scheduled events.
     pub queue: Queue<S::Event, Peer<S>, S::Address>,
-    /// What messages are on their way, and what becomes of them.
-    pub network: Network<Peer<S>, S::Address>,
-    /// Chance.
-    pub rng: Rng,
-    /// What the system adds to the kernel.
+    pub(crate) network: Network<Peer<S>, S::Address>,
+    pub(crate) rng: Rng,
+    /// The system.
     pub system: S,
-    /// The schedule's actions, by time.
-    pub actions: Rc<[Action<S::Fault>]>,
-    /// Messages sent since the last full second.
-    pub(super) sent_lately: u64,
+    /// The schedule's actions, in order of time.
+    pub(crate) actions: Rc<[Action<S::Fault>]>,
+    /// The number of messages sent since the last full second.
+    pub(super) sent_this_second: u64,
     second: u64,
-    /// Events since time last passed.
-    at_once: u64,
-    outgoing: Vec<Outgoing<S>>,
+    /// The number of events at the current time.
+    events_now: u64,
+    outgoing: Vec<OutgoingMessage<S>>,
     /// All connections.
     pub(super) fabric: Rc<RefCell<Fabric<Peer<S>>>>,
-    pub(super) stream_weather: StreamWeather,
-    /// The world has come to an end before its time.
-    pub over: bool,
+    pub(super) stream_conditions: StreamConditions,
+    /// Whether the simulation has ended early.
+    pub(crate) over: bool,
 }
 
 impl<S: System> World<S> {
-    /// So many nodes on a network, none of them started.
+    /// Creates a simulation of nodes on a network; no process is started.
     pub fn assemble(
         nodes: Vec<Node<S>>,
         network: Network<Peer<S>, S::Address>,
@@ -72,17 +70,17 @@ impl<S: System> World<S> {
             rng,
             system,
             actions: Rc::from([]),
-            sent_lately: 0,
+            sent_this_second: 0,
             second: 0,
-            at_once: 0,
+            events_now: 0,
             outgoing: Vec::new(),
             fabric: Rc::default(),
-            stream_weather: StreamWeather::default(),
+            stream_conditions: StreamConditions::default(),
             over: false,
         }
     }
 
-    /// Carries out these actions when they are due.
+    /// Schedules actions.
     pub fn schedule(&mut self, actions: Rc<[Action<S::Fault>]>) {
         for (at, action) in actions.iter().enumerate() {
             self.queue.push(action.at_us * 1_000, Event::Act(id(at)));
@@ -90,57 +88,56 @@ impl<S: System> World<S> {
         self.actions = actions;
     }
 
-    /// Schedules an event of the system's own.
+    /// Schedules an event of the system.
     pub fn later(&mut self, at: u64, event: S::Event) {
         self.queue.push(at, Event::Own(event));
     }
 
-    /// Schedules an event of the system's own for a node's process. It is dropped if the process is dead by then and another
-    /// one runs.
+    /// Schedules an event of the system for a node's current process. The event is dropped if the process has died.
     pub fn later_in_life(&mut self, node: usize, at: u64, event: S::Event) {
         let life = self.nodes[node].life;
         let node = id(node);
         self.queue.push(at, Event::Life { node, life, event });
     }
 
-    /// The world's time, from its beginning.
+    /// Returns the simulated time.
     pub fn now(&self) -> Duration {
         Duration::from_nanos(self.now)
     }
 
-    /// How many nodes there are, dead ones included.
+    /// Returns the number of nodes, with dead ones.
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no nodes.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
 
-    /// A node's machine; `None`: its process is dead.
+    /// Returns a node's state machine, or `None` if its process is dead.
     pub fn machine(&self, at: usize) -> Option<&S::Machine> {
         self.nodes[at].driver.as_ref().map(Driver::machine)
     }
 
-    /// The nodes whose processes are alive.
+    /// Returns the nodes whose processes are alive.
     pub fn live(&self) -> impl Iterator<Item = usize> + '_ {
         let alive = |&at: &usize| self.nodes[at].driver.is_some();
         (0..self.nodes.len()).filter(alive)
     }
 
-    /// Whether there were so many violations that the world stands still.
+    /// Whether the simulation has ended early, after too many violations.
     pub const fn is_over(&self) -> bool {
         self.over
     }
 
-    /// Lets time pass. Ends early if the world is over: see [`is_over`](Self::is_over).
+    /// Runs for a time, or until the simulation [ends early](Self::is_over).
     pub fn run(&mut self, time: Duration) {
         self.run_watching(time, |_| true);
     }
 
-    /// Lets time pass until something is so, and says how long that took; `None` if it was not
-    /// within `limit`. It is looked at after every event.
+    /// Runs until a condition holds, and returns the time that it took, or `None` after `limit`. The condition is
+    /// checked after every event.
     pub fn run_until(
         &mut self,
         limit: Duration,
@@ -151,14 +148,14 @@ impl<S: System> World<S> {
             return Some(Duration::ZERO);
         }
         let mut is_so = false;
-        self.run_watching(limit, |world| {
-            is_so = so(world);
+        self.run_watching(limit, |sim| {
+            is_so = so(sim);
             !is_so
         });
         is_so.then(|| Duration::from_nanos(self.now - start))
     }
 
-    /// Lets time pass as long as `watch` says so after each event.
+    /// Runs for a time, as long as `watch` returns `true` after each event.
     pub fn run_watching(&mut self, time: Duration, mut watch: impl FnMut(&Self) -> bool) {
         let end = self.now.saturating_add(nanos(time));
         while !self.over {
@@ -166,8 +163,8 @@ impl<S: System> World<S> {
                 self.now = end;
                 return;
             };
-            self.move_to(at);
-            self.happen(event);
+            self.advance_to(at);
+            self.handle_event(event);
             self.system.after_event();
             if !watch(self) {
                 return;
@@ -175,27 +172,29 @@ impl<S: System> World<S> {
         }
     }
 
-    fn move_to(&mut self, at: u64) {
+    fn advance_to(&mut self, at: u64) {
         if at > self.now {
             self.now = at;
-            self.at_once = 0;
+            self.events_now = 0;
             if at >= self.second + SECOND {
                 self.second = at;
-                self.sent_lately = 0;
+                self.sent_this_second = 0;
             }
         }
         self.system.count(Count::Event);
-        self.at_once += 1;
-        // Far more than any rule of a protocol leads to.
+        self.events_now += 1;
+        // This is far more than any protocol rule causes.
         let squared = (self.nodes.len() * self.nodes.len()) as u64;
-        if self.at_once > 100_000 + 100 * squared || self.sent_lately > 200_000 + 200 * squared {
-            self.system.storm(self.now, self.sent_lately);
+        if self.events_now > 100_000 + 100 * squared
+            || self.sent_this_second > 200_000 + 200 * squared
+        {
+            self.system.storm(self.now, self.sent_this_second);
             self.over = true;
         }
         self.over |= self.system.is_enough();
     }
 
-    fn happen(&mut self, event: Event<S::Event, Peer<S>, S::Address>) {
+    fn handle_event(&mut self, event: Event<S::Event, Peer<S>, S::Address>) {
         match event {
             Event::One { message, at } => self.deliver(index(at), &message),
             Event::All { message, except } => {
@@ -208,10 +207,10 @@ impl<S: System> World<S> {
                     }
                 }
             }
-            Event::Stream(pipe, to) => self.arrive(pipe, to),
+            Event::Stream(pipe, to) => self.deliver_step(pipe, to),
             Event::GiveUp(pipe, side) => self.give_up(pipe, side),
             Event::Wake(at) => self.wake(index(at)),
-            Event::Free(at) => self.go_on(index(at)),
+            Event::Free(at) => self.continue_process(index(at)),
             Event::Act(action) => {
                 let actions = Rc::clone(&self.actions);
                 S::act(self, &actions[index(action)].fault);
@@ -229,27 +228,28 @@ impl<S: System> World<S> {
         let now = self.now;
         let node = &mut self.nodes[to];
         let Message::<S> { from, bytes, .. } = message;
+        // An interface drops frames that are longer than its MTU.
         let fits = bytes.len() <= S::HEADER_LEN + node.mtu;
         if node.driver.is_none() || node.unplugged || !fits || !S::takes(&node.own, message.to) {
             return;
         }
         if node.deaf {
-            return self.meet(Trouble::Deaf);
+            return self.count_effect(Trouble::Deaf);
         }
-        if node.inbox.len() >= QUEUE {
+        if node.inbox.len() >= INBOX_MESSAGES_MAX {
             return self.system.count(Count::Overflowed);
         }
-        node.inbox.push_back(Arrived {
+        node.inbox.push_back(ArrivedMessage {
             from: *from,
             bytes: bytes.clone(),
             at: node.clock.monotonic(now),
         });
         if node.paused.is_none() && node.busy_until <= now {
-            self.turn(to, true);
+            self.run_iteration(to, true);
         }
     }
 
-    /// A wake-up; one that has been overtaken by an earlier one is no longer of use.
+    /// Handles a wake-up. It is ignored if an earlier one has replaced it.
     fn wake(&mut self, at: usize) {
         let now = self.now;
         let node = &mut self.nodes[at];
@@ -258,48 +258,49 @@ impl<S: System> World<S> {
         }
         node.armed = NEVER;
         if node.is_running() && node.busy_until <= now {
+            // The deadline may have moved, or the rate of the clock, since this wake-up was scheduled.
             if self.deadline(at) <= now {
-                self.turn(at, false);
+                self.run_iteration(at, false);
             } else {
-                self.arm(at);
+                self.schedule_wake(at);
             }
         }
     }
 
-    /// A process is free again, or goes on: whatever waits for it is there at once.
-    fn go_on(&mut self, at: usize) {
+    /// Continues a process that was busy or stalled, with the events that wait for it.
+    fn continue_process(&mut self, at: usize) {
         let node = &self.nodes[at];
         if !node.is_running() || node.busy_until > self.now {
             return;
         }
-        let stirs = self.stirs(at);
-        if !node.inbox.is_empty() || stirs || self.deadline(at) <= self.now {
-            let arrived = stirs || !self.nodes[at].inbox.is_empty();
-            self.turn(at, arrived);
+        let has_stream_work = self.has_stream_work(at);
+        if !node.inbox.is_empty() || has_stream_work || self.deadline(at) <= self.now {
+            let arrived = has_stream_work || !self.nodes[at].inbox.is_empty();
+            self.run_iteration(at, arrived);
         } else {
-            self.arm(at);
+            self.schedule_wake(at);
         }
     }
 
-    /// Whether a node has to look at its connections.
-    fn stirs(&self, at: usize) -> bool {
+    /// Whether a node has work on its connections.
+    fn has_stream_work(&self, at: usize) -> bool {
         if !S::Streams::ANY {
             return false;
         }
         let streams = self.nodes[at].streams.as_ref();
-        streams.is_some_and(Carrier::is_due) || self.fabric.borrow().has_news(at)
+        streams.is_some_and(Carrier::is_due) || self.fabric.borrow().has_changes(at)
     }
 
-    /// When the node's machine wants to be woken, by the world's time.
+    /// Returns the simulated time of the state machine's deadline.
     fn deadline(&self, at: usize) -> u64 {
         let node = &self.nodes[at];
         let due = node.driver.as_ref().and_then(Driver::deadline);
-        due.map_or(NEVER, |due| node.clock.world_at(due))
+        due.map_or(NEVER, |due| node.clock.simulated_time_at(due))
     }
 
-    /// Sees to it that the node is woken in time. An earlier wake-up that is scheduled already
-    /// will do: it finds out that it is early.
-    fn arm(&mut self, at: usize) {
+    /// Schedules a wake-up for the deadline. An earlier one that is scheduled already suffices, because it schedules
+    /// the next.
+    fn schedule_wake(&mut self, at: usize) {
         let due = self.deadline(at).max(self.now);
         let node = &mut self.nodes[at];
         if due < node.armed {
@@ -308,36 +309,36 @@ impl<S: System> World<S> {
         }
     }
 
-    /// One turn of the daemon's loop.
-    pub(super) fn turn(&mut self, at: usize, arrived: bool) {
+    /// Runs one loop iteration of the daemon.
+    pub(super) fn run_iteration(&mut self, at: usize, arrived: bool) {
         let node = &self.nodes[at];
         let late = node.clock.now(self.now + node.slow);
-        self.input(at, |driver, now, surroundings| {
+        self.input(at, |driver, now, environment| {
             // The simulated link never fails to receive.
-            let _ = driver.turn(now, arrived, || late, surroundings);
+            let _ = driver.turn(now, arrived, || late, environment);
         });
     }
 
-    /// Gives a machine an input; what comes of it is carried, checked and scheduled. Nothing
-    /// happens if the process is dead.
+    /// Gives an input to a state machine, sends its messages, checks the node and schedules its wake-up. Does nothing
+    /// if the process is dead.
     pub fn input(
         &mut self,
         at: usize,
-        act: impl FnOnce(&mut Driver<S::Machine>, Now, &mut Surroundings<'_, '_, S>),
+        act: impl FnOnce(&mut Driver<S::Machine>, Now, &mut NodeEnvironment<'_, '_, S>),
     ) {
         let node = &mut self.nodes[at];
         let Some(driver) = node.driver.as_mut() else {
             return;
         };
-        let scene = Scene {
+        let context = InputContext {
             moment: Moment {
                 at: self.now,
                 node: at,
             },
             parts: RefCell::new((&mut self.system, &mut node.own)),
         };
-        let mut wire = Wire {
-            scene: &scene,
+        let mut wire = NodeLink {
+            context: &context,
             inbox: &mut node.inbox,
             streams: node.streams.as_mut(),
             outgoing: &mut self.outgoing,
@@ -347,47 +348,50 @@ impl<S: System> World<S> {
             refuse_unicast: node.unicast_refused,
             longest: S::HEADER_LEN + node.mtu,
         };
-        let mut surroundings = Surroundings {
+        let mut environment = NodeEnvironment {
             link: Some(&mut wire),
-            store: &mut Disk {
-                scene: &scene,
+            store: &mut NodeDisk {
+                context: &context,
                 full: node.disk_full,
             },
-            observer: &mut Witness(&scene),
+            observer: &mut MachineObserver(&context),
         };
-        act(driver, node.clock.now(self.now), &mut surroundings);
+        act(driver, node.clock.now(self.now), &mut environment);
+        // A slow process sends at the end of its loop iteration, because the driver sends in batches.
         let leaves = self.now + node.slow;
         if node.slow > 0 {
             node.busy_until = leaves;
             self.queue.push(leaves, Event::Free(id(at)));
         }
         let mut outgoing = std::mem::take(&mut self.outgoing);
-        for Outgoing { message, label } in outgoing.drain(..) {
-            self.carry(message, label, leaves);
+        for OutgoingMessage { message, label } in outgoing.drain(..) {
+            self.transmit(message, label, leaves);
         }
         self.outgoing = outgoing;
         self.carry_streams(leaves);
         S::look_at(self, at);
-        if self.stirs(at) && self.nodes[at].slow == 0 {
+        // A slow node looks at its connections anyway when it becomes free.
+        if self.has_stream_work(at) && self.nodes[at].slow == 0 {
             self.queue.push(self.now, Event::Free(id(at)));
         }
-        self.arm(at);
+        self.schedule_wake(at);
     }
 
-    /// A dead node's process is there again and runs this machine.
+    /// Starts a dead process with this state machine.
     pub fn launch(&mut self, at: usize, machine: S::Machine) {
         let batches = (
-            ReceiveBatch::of(RECEIVE, S::LONGEST),
-            TransmitBatch::of(TRANSMIT, S::LONGEST),
+            ReceiveBatch::of(RECEIVE_BATCH, S::LONGEST),
+            TransmitBatch::of(TRANSMIT_BATCH, S::LONGEST),
         );
         let node = &mut self.nodes[at];
+        // Events that were scheduled for an earlier process of the node are dropped by this number.
         node.life += 1;
         node.up_since = self.now;
         node.streams = Some(S::listen(&self.fabric, at, &node.own));
         node.driver = Some(Driver::with_batches(machine, batches.0, batches.1));
     }
 
-    /// A process dies at once. What has arrived for it is lost.
+    /// Kills a process. The messages that it has not read are lost.
     pub fn end(&mut self, at: usize) {
         let node = &mut self.nodes[at];
         node.driver = None;
@@ -397,48 +401,48 @@ impl<S: System> World<S> {
         node.busy_until = 0;
         node.streams = None;
         if S::Streams::ANY {
-            self.fabric.borrow_mut().crash(at);
+            self.fabric.borrow_mut().end_connections(at);
             self.carry_streams(self.now);
         }
     }
 
-    /// A host loses its power: its process dies, and nobody hears of that before the host can be reached again.
+    /// Cuts a host's power: the process dies, and its peers learn of it only when the host can be reached again.
     pub fn lose_power(&mut self, at: usize) {
         self.end(at);
         self.nodes[at].unplugged = true;
     }
 
-    /// From now on kernels give up a connection on which nothing is acknowledged for so long, in nanoseconds.
-    pub fn set_patience(&mut self, patience: u64) {
-        self.fabric.borrow_mut().patience = Some(patience);
+    /// Sets the time, in nanoseconds, after which a kernel gives up a connection without acknowledgements.
+    pub fn set_ack_timeout(&mut self, ack_timeout: u64) {
+        self.fabric.borrow_mut().ack_timeout = Some(ack_timeout);
     }
 
-    /// A node sends from the address that it has now.
+    /// Makes a node connect from its current address.
     pub fn move_connections(&mut self, at: usize) {
         let address = S::address(at, &self.nodes[at].own);
         self.fabric.borrow_mut().set_address(at, address);
     }
 
-    /// The process stands still; what arrives waits for it.
+    /// Stalls the process; its messages wait.
     pub fn pause(&mut self, at: usize) {
         if self.nodes[at].is_running() {
-            self.meet(Trouble::Pause);
+            self.count_effect(Trouble::Pause);
             self.nodes[at].paused = Some(S::Missed::default());
         }
     }
 
-    /// The process goes on.
+    /// Continues a stalled process.
     pub fn resume(&mut self, at: usize) {
         if let Some(missed) = self.nodes[at].paused.take() {
-            self.go_on(at);
+            self.continue_process(at);
             S::resumed(self, at, missed);
         }
     }
 
-    /// A node's monotonic clock runs faster by so many millionths from now on.
+    /// Makes a node's monotonic clock faster by this many millionths.
     pub fn set_rate(&mut self, at: usize, millionths: i32) {
         self.nodes[at].clock.set_rate(self.now, millionths);
-        // Its deadline is at another of the world's times now.
-        self.arm(at);
+        // At the new rate its deadline is at another simulated time.
+        self.schedule_wake(at);
     }
 }

@@ -1,4 +1,4 @@
-//! What must hold after every event, whoever and whenever.
+//! The checks after every event.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -6,75 +6,72 @@ use std::convert::Infallible;
 use ring_codec::lab2::{Frame, Message, Token};
 use ring_proto::lab2::Durable;
 
-use super::exempt::{Chain, Exemptions, chain};
+use super::exemptions::{Chain, Exemptions, chain};
 use super::outcome::{Rule, Violation};
-use crate::kernel::checks::Found;
+use crate::kernel::checks::Findings;
 
-/// The most frames that one received frame is answered with.
-const MAX_REPLIES: u32 = 2;
+/// The maximum number of frames that answer a received frame.
+const REPLIES_MAX: u32 = 2;
 
-/// A token of less progress owes nothing to a clock, in nanoseconds since 1970: the year 2001.
-const CLOCKED: u64 = 1_000_000_000_000_000_000;
-/// No clock takes a token further: the year 2116.
-const LATEST: u64 = 1 << 62;
-/// The most that a clock adds to a token, in nanoseconds: 30 days.
-const CLOCK_STEP: u64 = 30 * 24 * 60 * 60 * 1_000_000_000;
-/// The most that elections add which have come to nothing, and so are no tenures: a second.
-const ELECTIONS: u64 = 1_000_000_000;
+/// The smallest progress that comes from a clock, in nanoseconds since 1970: the year 2001.
+const CLOCK_PROGRESS_MIN: u64 = 1_000_000_000_000_000_000;
+/// The largest progress that a clock gives a token: the year 2116.
+const CLOCK_PROGRESS_MAX: u64 = 1 << 62;
+/// The maximum that a clock adds to a token's progress, in nanoseconds: 30 days.
+const CLOCK_STEP_MAX: u64 = 30 * 24 * 60 * 60 * 1_000_000_000;
+/// The maximum that unsuccessful elections add to the progress: a second.
+const ELECTION_STEP_MAX: u64 = 1_000_000_000;
 
-/// A run that has begun.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Run {
-    /// When it was stamped, by the world's time.
+pub(super) struct StampedRun {
+    /// The simulated time of the run's stamp.
     pub(super) at: u64,
     pub(super) node: usize,
     pub(super) job: u8,
     pub(super) quorum: bool,
 }
 
-/// Everything that has been seen so far.
+/// The checks, and the observations that they need.
 #[derive(Debug, Default)]
 pub(super) struct Checks {
-    pub(super) exempt: Exemptions,
-    pub(super) found: Found<Rule, Infallible>,
+    pub(super) exemptions: Exemptions,
+    pub(super) findings: Findings<Rule, Infallible>,
     pub(super) exempted: u64,
-    /// How many of the violations somebody was told of.
-    told: usize,
-    /// How far each chain has come.
+    /// The number of violations that the recorder has got.
+    reported: usize,
     chains: BTreeMap<Chain, u64>,
-    /// The chain that was seen last, which is mostly the next one too.
+    /// The chain that was checked last, cached because it is mostly the next one too.
     latest: Option<(Chain, u64)>,
-    /// The largest progress of any tenure, or of a token that was elected and that nobody was told of.
+    /// The largest progress of all tenures, and of elections whose winner could not send.
     strongest: u64,
     /// The runs of jobs, in order of time.
-    pub(super) runs: Vec<Run>,
-    /// What the resource has accepted last, and from whom.
+    pub(super) runs: Vec<StampedRun>,
+    /// The last token that the fenced resource accepted, and its node.
     accepted: Option<(Token, usize)>,
 }
 
 impl Checks {
-    /// Notes a violation.
-    pub(super) fn broken(&mut self, at: u64, node: Option<usize>, rule: Rule, what: String) {
-        self.found.broken(at, node, rule, what);
+    pub(super) fn report(&mut self, at: u64, node: Option<usize>, rule: Rule, what: String) {
+        self.findings.report(at, node, rule, what);
     }
 
-    /// The violations since this was last asked.
-    pub(super) fn untold(&mut self) -> &[Violation] {
-        let violations = &self.found.violations;
-        let told = std::mem::replace(&mut self.told, violations.len());
-        &violations[told..]
+    /// Returns the violations since the last call.
+    pub(super) fn take_unreported(&mut self) -> &[Violation] {
+        let violations = &self.findings.violations;
+        let reported = std::mem::replace(&mut self.reported, violations.len());
+        &violations[reported..]
     }
 
-    /// The largest progress of any tenure, or election, so far.
+    /// Returns the largest progress of all tenures and elections.
     pub(super) const fn strongest(&self) -> u64 {
         self.strongest
     }
 
-    /// A tenure begins at a node, whose last one was `before`. Along one chain progress only
-    /// grows, because a chain is only ever in one place: so no identity comes twice (invariant 6),
-    /// and no two nodes hold equal tokens (invariant 1). `elsewhere`: another node holds it now.
-    /// A chain whose number was used before comes to lower progress, but must not meet itself.
-    pub(super) fn tenure(
+    /// Checks a tenure that begins at a node, after its tenure `before`. A chain is only ever in one place, so its
+    /// progress only grows. Therefore no identity occurs twice (invariant 6), and no two nodes hold equal tokens
+    /// (invariant 1). `elsewhere` returns another node that holds the token. If a chain's number is used again, its
+    /// progress may be lower, but two nodes must not hold it.
+    pub(super) fn check_tenure(
         &mut self,
         at: u64,
         node: usize,
@@ -85,7 +82,7 @@ impl Checks {
         self.strongest = self.strongest.max(token.progress);
         if let Some(before) = before.filter(|before| !token.is_stronger_than(before)) {
             let what = format!("{token} after {before}");
-            self.broken(at, Some(node), Rule::Growth, what);
+            self.report(at, Some(node), Rule::Growth, what);
         }
         let name = chain(token);
         let reached = match self.latest {
@@ -98,56 +95,61 @@ impl Checks {
             }
         };
         let most = reached.map_or(token.progress, |reached| reached.max(token.progress));
+        // Most tenures belong to the same chain as the one before, so this avoids the map.
         self.latest = Some((name, most));
         if reached.is_none_or(|reached| token.progress > reached) {
             return;
         }
         let elsewhere = elsewhere();
         let again = elsewhere.is_some() || reached == Some(token.progress);
-        if self.exempt.identity(token) || !again && self.exempt.number(token) {
+        if self.exemptions.may_repeat_identity(token)
+            || !again && self.exemptions.may_reuse_number(token)
+        {
             self.exempted += 1;
         } else if let Some(other) = elsewhere {
             let what = format!("{token}, which n{other} holds too");
-            self.broken(at, Some(node), Rule::EqualTokens, what);
+            self.report(at, Some(node), Rule::EqualTokens, what);
         } else {
             let what = format!("{token}, but its chain had come to {most}");
-            self.broken(at, Some(node), Rule::Identity, what);
+            self.report(at, Some(node), Rule::Identity, what);
         }
     }
 
-    /// A node was elected, and has stored its token. Its clock had a say in the token's progress: not more than
-    /// 30 days beyond what is known, if the node knows of anything that a clock had a say in: it `knew` this progress.
-    pub(super) fn elected(&mut self, at: u64, node: usize, knew: u64, durable: &Durable) {
-        let Some(token) = durable.known.filter(|_| !self.exempt.progress()) else {
+    /// Checks the token of a node that was elected and has stored it. A clock may take it at most 30 days beyond the
+    /// strongest token. This applies only if the progress `knew` that the node knew came from a clock.
+    pub(super) fn check_election(&mut self, at: u64, node: usize, knew: u64, durable: &Durable) {
+        let Some(token) = durable
+            .known
+            .filter(|_| !self.exemptions.may_exceed_clock())
+        else {
             return;
         };
-        let most = if knew < CLOCKED {
-            LATEST
+        let most = if knew < CLOCK_PROGRESS_MIN {
+            CLOCK_PROGRESS_MAX
         } else {
-            self.strongest.saturating_add(CLOCK_STEP)
+            self.strongest.saturating_add(CLOCK_STEP_MAX)
         };
         self.strongest = self.strongest.max(token.progress);
-        // An election adds something whatever the clocks show.
-        if token.progress > most.saturating_add(ELECTIONS) {
+        // An election adds a little whatever the clocks show.
+        if token.progress > most.saturating_add(ELECTION_STEP_MAX) {
             let what = format!(
                 "{token}, though nothing was stronger than {}",
-                most.saturating_sub(CLOCK_STEP)
+                most.saturating_sub(CLOCK_STEP_MAX)
             );
-            self.broken(at, Some(node), Rule::Clock, what);
+            self.report(at, Some(node), Rule::Clock, what);
         }
     }
 
-    /// A node uses the token on a resource that refuses weaker tokens than it has seen. Whether
-    /// the resource takes it.
-    pub(super) fn work(&mut self, at: u64, node: usize, token: &Token) -> bool {
+    /// Uses the token on a resource that refuses weaker tokens than it has accepted. Returns whether it accepts.
+    pub(super) fn use_resource(&mut self, at: u64, node: usize, token: &Token) -> bool {
         match self.accepted {
             Some((accepted, _)) if accepted.is_stronger_than(token) => return false,
             Some((accepted, other)) if accepted == *token && other != node => {
-                if self.exempt.identity(token) {
+                if self.exemptions.may_repeat_identity(token) {
                     self.exempted += 1;
                 } else {
                     let what = format!("{token} from n{other}, then from n{node}");
-                    self.broken(at, Some(node), Rule::Fencing, what);
+                    self.report(at, Some(node), Rule::Fencing, what);
                 }
             }
             _ => {}
@@ -156,8 +158,14 @@ impl Checks {
         true
     }
 
-    /// A frame is about to be sent by a node that has stored `durable`.
-    pub(super) fn told(&mut self, at: u64, node: usize, frame: &Frame<'_>, durable: &Durable) {
+    /// Checks a frame that a node is about to send, against its stored state `durable`.
+    pub(super) fn check_frame(
+        &mut self,
+        at: u64,
+        node: usize,
+        frame: &Frame<'_>,
+        durable: &Durable,
+    ) {
         let (Message::TakeToken { token, .. }
         | Message::TokenIsHere { token, .. }
         | Message::TokenWasHereRecently { token, .. }) = frame.message
@@ -169,7 +177,7 @@ impl Checks {
             .is_some_and(|known| !token.is_stronger_than(&known));
         let numbered = token.author != frame.author
             || token.number <= durable.my_token_number
-            || self.exempt.number(&token);
+            || self.exemptions.may_reuse_number(&token);
         if !stored || !numbered {
             let what = format!(
                 "{} {token}, but stored is {} and number {}",
@@ -180,27 +188,27 @@ impl Checks {
                     .map_or("nothing".into(), ToString::to_string),
                 durable.my_token_number
             );
-            self.broken(at, Some(node), Rule::Stored, what);
+            self.report(at, Some(node), Rule::Stored, what);
         }
     }
 
-    /// A frame was answered with so many.
-    pub(super) fn replies(&mut self, at: u64, node: usize, replies: u32) {
-        if replies > MAX_REPLIES {
+    /// Checks the number of frames that answered one frame.
+    pub(super) fn check_replies(&mut self, at: u64, node: usize, replies: u32) {
+        if replies > REPLIES_MAX {
             let what = format!("{replies} frames");
-            self.broken(at, Some(node), Rule::Replies, what);
+            self.report(at, Some(node), Rule::Replies, what);
         }
     }
 
-    /// A table has as many members as this, or is out of order.
-    pub(super) fn table(&mut self, at: u64, node: usize, members: Option<usize>, max: usize) {
+    /// Checks the number of members of a table; `None` means that it is out of order.
+    pub(super) fn check_table(&mut self, at: u64, node: usize, members: Option<usize>, max: usize) {
         let what = match members {
             None => "it is out of order".to_owned(),
-            // The node itself always finds room.
+            // The node itself always fits in.
             Some(members) if members > max + 1 => format!("{members} members, of {max} allowed"),
             Some(_) => return,
         };
-        self.broken(at, Some(node), Rule::Table, what);
+        self.report(at, Some(node), Rule::Table, what);
     }
 }
 

@@ -1,17 +1,17 @@
-//! Who relies on a token without asking how safe it is: as long as no frame is lost and no clock is
-//! wrong, no two nodes do at the same time.
+//! Checks leases: as long as no frame is lost and no clock is wrong, at most one node's application relies on a
+//! token.
 //!
-//! A node that holds a token tells its application how long it may rely on that. The application
-//! goes on for so long even if the node loses its token, crashes or stands still: only the end of
-//! its work, or the node's own hand-over, ends it earlier.
+//! A node that holds a token gives its application a lease. The application may work until the lease ends, even if
+//! the node loses the token, crashes or stalls. Only the end of the work or the node's own handover ends it
+//! earlier.
 
 use super::Subject;
-use super::node::{Claim, Own};
+use super::node::{AppClaim, NodeData};
 use super::outcome::Rule;
-use super::plan::{Action, Fault};
-use super::ring::World;
+use super::schedule::{Action, Fault};
+use super::system::World;
 
-/// Whether leases count in a run with these actions: none of them voids one.
+/// Whether no action of this schedule voids a lease.
 pub(super) fn is_orderly(plan: &[Action]) -> bool {
     plan.iter().all(|action| {
         matches!(
@@ -33,8 +33,8 @@ pub(super) fn is_orderly(plan: &[Action]) -> bool {
 }
 
 impl<M: Subject> World<M> {
-    /// Looks at what a node tells its application now.
-    pub(super) fn look_at_lease(&mut self, at: usize) {
+    /// Checks the lease that a node gives its application.
+    pub(super) fn check_lease(&mut self, at: usize) {
         let now = self.now;
         let node = &mut self.nodes[at];
         let Some(driver) = node.driver.as_ref() else {
@@ -42,7 +42,7 @@ impl<M: Subject> World<M> {
         };
         let machine = driver.machine();
         let held = machine.held();
-        let lets_go = |claim: Claim| held == Some(claim.token) && !machine.may_use();
+        let lets_go = |claim: AppClaim| held == Some(claim.token) && !machine.may_use();
         if node.own.lease.is_some_and(lets_go) {
             node.own.lease = None;
         }
@@ -53,20 +53,21 @@ impl<M: Subject> World<M> {
             return;
         };
         let before = node.own.lease.filter(|before| before.token == token);
+        // A later lease may end earlier than an earlier one, on which the application may still rely.
         let until = before.map_or(until, |before| before.until.max(until));
-        node.own.lease = Some(Claim { token, until });
-        if let Some((other, claim)) = self.rival(at, |own| own.lease) {
+        node.own.lease = Some(AppClaim { token, until });
+        if let Some((other, claim)) = self.other_claim(at, |own| own.lease) {
             let (own, theirs) = (token, claim.token);
             let what = format!("with {own}, and n{other} with {theirs}");
-            self.system.checks.broken(now, Some(at), Rule::Lease, what);
+            self.system.checks.report(now, Some(at), Rule::Lease, what);
         }
     }
-    /// Returns another node whose application may still rely on what it was told, by that node's clock.
-    pub(super) fn rival(
+    /// Returns another node whose application may still rely on its claim, by that node's clock.
+    pub(super) fn other_claim(
         &self,
         at: usize,
-        told: impl Fn(&Own) -> Option<Claim>,
-    ) -> Option<(usize, Claim)> {
+        told: impl Fn(&NodeData) -> Option<AppClaim>,
+    ) -> Option<(usize, AppClaim)> {
         let others = self.nodes.iter().enumerate().filter(|&(of, _)| of != at);
         others.into_iter().find_map(|(of, node)| {
             let claim = told(&node.own)?;

@@ -1,4 +1,4 @@
-//! What must come about once the faults have ended (`docs/protocol.md`, section 5: 2 to 5).
+//! Checks that the ring recovers after the faults (`docs/protocol.md`, section 5: 2 to 5).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,72 +8,72 @@ use ring_proto::lab2::{Constants, Trouble};
 
 use super::Subject;
 use super::outcome::Rule;
-use super::plan::{Fault, Schedule};
-use super::ring::World;
+use super::schedule::{Fault, Schedule};
 use super::settings::FaultKind;
-use super::unresponsive::long_work;
+use super::system::World;
+use super::unresponsive_station::long_work;
 use crate::kernel::schedule::Fault as _;
 
-/// After so many failed hand-overs in a row an OWNER tries only members that speak meanwhile.
-const DOUBTS: u32 = 3;
-/// In larger rings only so many members want the token at a time.
-const WANTING: usize = 32;
-/// How much work a member wants it for, in nanoseconds.
-const WORK: u64 = 2_000_000;
-/// One owner that was alone for so long is taken for the only one before the bound is over. In small
-/// rings the bound comes first.
-const SURE: Duration = Duration::from_secs(3);
-/// After a start a node promises nothing for at most so many WAITER_TIMEOUTs.
-const QUIET: u32 = 10;
-/// How often it is looked whether the tables are equal.
-const LOOK: Duration = Duration::from_millis(20);
-/// Of each kind of broadcast that belongs to an election, so many a member.
-const BROADCASTS: u64 = 3;
+/// The number of failed handovers in a row after which an OWNER only tries members that send frames meanwhile.
+const FAILED_HANDOVERS_MAX: u32 = 3;
+/// The maximum number of members that want the token at the same time.
+const WANTING_MEMBERS_MAX: usize = 32;
+/// The work of a member that wants the token, in nanoseconds.
+const WORK_NANOS: u64 = 2_000_000;
+/// The time after which one sole owner counts as the only one before the bound is over. In small rings the bound
+/// comes first.
+const SOLE_OWNER_TIME: Duration = Duration::from_secs(3);
+/// The maximum time without promises after a start, in WAITER_TIMEOUTs.
+const NO_PROMISE_TIMEOUTS_MAX: u32 = 10;
+/// The interval at which the tables are compared.
+const TABLES_POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// The maximum number of broadcasts per member, for each kind that belongs to an election.
+const BROADCASTS_PER_MEMBER_MAX: u64 = 3;
 
-/// How long things may take, from the constants in force.
+/// The bounds on the recovery, from the constants in force.
 struct Bounds {
-    /// 2: until one owner is left.
+    /// Invariant 2: the time until one owner is left.
     one_owner: Duration,
-    /// 4: until a dead owner is replaced.
+    /// Invariant 4: the time until a dead owner is replaced.
     replaced: Duration,
-    /// 5: until the tables are equal. The protocol names no bound: each difference takes a few
-    /// heartbeats, a dispute about the ip of a silent member the waiters' patience, and a table
-    /// of many frames a heartbeat for every two of them.
+    /// Invariant 5: the time until the tables are equal. The protocol states no bound: each difference takes a few
+    /// heartbeats. A dispute about the IP of a silent member takes WAITER_TIMEOUTs, and a long table takes a heartbeat
+    /// for every two of its frames.
     equal_tables: Duration,
-    /// Until a turn of every member is over, the dead ones included.
+    /// The time until every member has had the token, with the dead ones.
     round: Duration,
-    patience: Duration,
-    /// Until a node that has let go of the token asks whether it may own again.
+    waiter_timeout: Duration,
+    /// The time until a node that gave up the token asks whether it may own again.
     probe: Duration,
 }
 
-/// So many WAITER_TIMEOUTs a member that is heard has to say which of two ips is its own.
-const DISPUTE: u32 = 4;
-/// After so many heartbeats without a frame a member is silent.
-const SILENCE: u32 = 128;
-/// A PING that says its author's MTU has so many bytes.
-const SAYS_ITS_MTU: usize = 79;
-/// So many WAITER_TIMEOUTs a member that was removed stays away, whatever tables tell.
-const AWAY: u32 = 16;
+/// The time until a live member has settled which of two IPs is its own, in WAITER_TIMEOUTs.
+const IP_DISPUTE_TIMEOUTS: u32 = 4;
+/// The number of heartbeats without a frame after which a member is silent.
+const SILENT_AFTER_HEARTBEATS: u32 = 128;
+/// The length of a PING that contains its author's MTU, in bytes.
+const MTU_PING_LEN: usize = 79;
+/// The time for which a removed member stays out of the tables, in WAITER_TIMEOUTs.
+const REMOVED_TIMEOUTS: u32 = 16;
 
-/// So many WAITER_TIMEOUTs a node that nobody takes the token from owns nothing before it asks.
-const PROBE: u32 = 4;
+/// The time before a node whose token no member accepts asks whether it may own again, in WAITER_TIMEOUTs.
+const PROBE_TIMEOUTS: u32 = 4;
 
-/// Since when all tables are equal, as far as was looked.
+/// The comparisons of all tables.
 #[derive(Debug, Default)]
 struct Tables {
     next: Duration,
     since: Option<Duration>,
-    /// When they were last.
+    /// The time of the last comparison at which they were equal.
     seen: Option<Duration>,
 }
 
 impl Tables {
-    fn look<M: Subject>(&mut self, world: &World<M>) {
-        let now = world.now();
+    fn compare<M: Subject>(&mut self, sim: &World<M>) {
+        let now = sim.now();
         if now >= self.next {
-            self.next = now + LOOK;
-            let equal = world.common_digest().is_some();
+            self.next = now + TABLES_POLL_INTERVAL;
+            let equal = sim.common_digest().is_some();
             self.since = equal.then(|| self.since.unwrap_or(now));
             if equal {
                 self.seen = Some(now);
@@ -83,102 +83,102 @@ impl Tables {
 }
 
 impl Bounds {
-    /// `members`: of the largest table; `live`: so many of them are there. Each of these spends no more
-    /// than some hand-overs a round on those that are not.
-    /// A part of a table has `per_frame` members.
+    /// Returns the bounds for the `members` of the largest table, of which `live` exist. Each live member spends at
+    /// most [`FAILED_HANDOVERS_MAX`] handovers per rotation on dead ones. A part of a table has `per_frame` members.
     fn of(
         constants: &Constants,
         (members, live, per_frame): (u32, u32, u32),
         latency: Duration,
     ) -> Self {
         let known = members;
-        let members = known.min(live.saturating_mul(1 + DOUBTS));
+        let members = known.min(live.saturating_mul(1 + FAILED_HANDOVERS_MAX));
         let waiter = constants.waiter_timeout();
         let looser = constants.looser_timeout();
         let answer = constants.looser_answer_timeout();
         let hop = constants.hand_over_timeout() + 2 * latency;
-        // No clock is off by more than a hundredth.
-        let drift = |bound: Duration| bound + bound / 50 + 10 * latency;
-        let in_flight = drift(hop * members);
-        let round = drift((constants.idle_hold + hop) * members);
+        // No clock is wrong by more than 1 %.
+        let with_drift = |bound: Duration| bound + bound / 50 + 10 * latency;
+        let in_flight = with_drift(hop * members);
+        let round = with_drift((constants.idle_hold + hop) * members);
         let parts = known.div_ceil(per_frame);
         let heartbeats = 20 + 2 * (parts + parts / 3);
         Self {
-            one_owner: drift(waiter + 2 * looser + 2 * answer) + in_flight,
-            replaced: drift(waiter + looser + 2 * answer),
-            equal_tables: drift((3 + DISPUTE) * waiter + constants.heartbeat * heartbeats) + round,
+            one_owner: with_drift(waiter + 2 * looser + 2 * answer) + in_flight,
+            replaced: with_drift(waiter + looser + 2 * answer),
+            equal_tables: with_drift(
+                (3 + IP_DISPUTE_TIMEOUTS) * waiter + constants.heartbeat * heartbeats,
+            ) + round,
             round,
-            patience: drift(waiter),
-            probe: drift(waiter * PROBE),
+            waiter_timeout: with_drift(waiter),
+            probe: with_drift(waiter * PROBE_TIMEOUTS),
         }
     }
 }
 
 impl<M: Subject> World<M> {
-    /// Ends the faults and holds the ring to its promises.
+    /// Ends the faults and checks the recovery.
     pub(super) fn recover(&mut self, schedule: &Schedule) {
-        self.phase("the faults end");
+        self.begin_phase("the faults end");
         self.end_faults(&schedule.stay_dead);
         self.system.stats.counters.calm_at = Some(self.now());
         let calm = self.now();
         let bounds = self.bounds();
         let seen_equal = self.await_one_owner(&bounds);
-        self.equal_tables(calm, seen_equal, &bounds);
-        self.look_for_troubles(&bounds);
+        self.await_equal_tables(calm, seen_equal, &bounds);
+        self.check_diagnostics(&bounds);
         let lasting = schedule.lasting.as_ref();
-        let afflicted = lasting.and_then(|fault| self.afflict(fault));
-        // A member that its predecessor does not hear is passed over once, and then has its turn. One that answers
-        // too late is promised nothing.
+        let afflicted = lasting.and_then(|fault| self.apply_lasting_fault(fault));
+        // A member that its predecessor does not hear is skipped once, then gets the token. A member that answers too late
+        // has no bound.
         let (again, rounds, late) = match (afflicted, lasting) {
             (Some(_), Some(Fault::Cut { .. } | Fault::Broadcast { .. })) => (afflicted, 2, None),
             (Some(_), Some(Fault::Slow { .. })) => (None, 1, afflicted),
             _ => (afflicted, 1, None),
         };
-        self.serve(again, rounds, late, false);
+        self.check_service(again, rounds, late, false);
         if afflicted.is_none() && self.may_have_quorum() {
-            self.let_them_promise();
-            self.serve(None, 1, None, true);
+            self.await_promises();
+            self.check_service(None, 1, None, true);
         }
         if let Some(fault) = lasting.filter(|_| afflicted.is_some()) {
             self.act(&fault.end());
-            self.run(bounds.patience);
+            self.run(bounds.waiter_timeout);
             self.await_one_owner(&self.bounds());
         }
-        self.replace();
+        self.check_replacement();
     }
 
-    /// Who was just started promises nothing for as long as a slow member may have relied on what it promised before.
-    fn let_them_promise(&mut self) {
+    /// Waits until restarted members may promise again. Until then a slow member may rely on an earlier promise.
+    fn await_promises(&mut self) {
         let usual = self.system.constants.waiter_timeout();
         if self.system.slowest > usual {
-            self.phase("who was just started may promise again");
-            self.run(self.system.slowest.min(usual * QUIET));
+            self.begin_phase("restarted members may promise again");
+            self.run(self.system.slowest.min(usual * NO_PROMISE_TIMEOUTS_MAX));
         }
     }
 
-    /// One node does not hear what it should from now on, and wants the token again and again: who that is, if it is
-    /// there.
-    fn afflict(&mut self, fault: &Fault) -> Option<usize> {
+    /// Applies the fault that stays to a live node, which then wants the token repeatedly. Returns the node.
+    fn apply_lasting_fault(&mut self, fault: &Fault) -> Option<usize> {
         let (Fault::Broadcast { node, .. }
         | Fault::Cut { to: node, .. }
         | Fault::Slow { node, .. }) = *fault
         else {
             return None;
         };
-        // Beside a station that never takes the token it may take longer: `docs/guarantees.md`, "Not promised".
-        if self.system.is_asked || !self.live().any(|at| at == node) {
+        // With a station that never takes the token it may take longer: `docs/guarantees.md`, "Not promised".
+        if self.system.has_unresponsive_station || !self.live().any(|at| at == node) {
             return None;
         }
-        self.phase("one node does not hear all");
+        self.begin_phase("one node misses frames or is slow");
         self.act(fault);
-        self.run(self.bounds().patience);
+        self.run(self.bounds().waiter_timeout);
         Some(node)
     }
 
-    fn phase(&mut self, name: &'static str) {
+    fn begin_phase(&mut self, name: &'static str) {
         let at = self.now();
-        if let Some(record) = &mut self.system.record {
-            record.phase(at, name);
+        if let Some(recorder) = &mut self.system.recorder {
+            recorder.on_phase(at, name);
         }
     }
 
@@ -190,43 +190,43 @@ impl<M: Subject> World<M> {
         let live = u32::try_from(self.live().count()).unwrap_or(u32::MAX);
         let (least, spread) = self.network.latency;
         let latency = Duration::from_nanos(least + spread);
-        // The smallest MTU bounds the parts of tables: 22 bytes a member, after as many others.
+        // The smallest MTU bounds the parts of tables: 22 bytes for each member, after a header of 22.
         let mtu = self.live().map(|at| self.nodes[at].mtu).min();
         let per_frame = mtu.map_or(0, |mtu| mtu.saturating_sub(22) / 22);
         let per_frame = u32::try_from(per_frame.clamp(1, 66)).unwrap_or(1);
         let mut bounds = Bounds::of(&self.system.constants, (members, live, per_frame), latency);
         if self.system.stats.sent(Kind::Forget.name()) > 0 {
-            // Whom one side of a cut has forgotten is brought back by its own frames only.
-            bounds.equal_tables += self.system.constants.waiter_timeout() * AWAY;
+            // A member that one side of a split has forgotten returns only through its own frames.
+            bounds.equal_tables += self.system.constants.waiter_timeout() * REMOVED_TIMEOUTS;
         }
-        let says_its_mtu = mtu.is_none_or(|mtu| mtu >= SAYS_ITS_MTU);
-        let leaves_dead = |kind| self.system.stats.met(kind) > 0;
+        let says_its_mtu = mtu.is_none_or(|mtu| mtu >= MTU_PING_LEN);
+        let leaves_dead = |kind| self.system.stats.fault_count(kind) > 0;
         let dead = [FaultKind::Dead, FaultKind::Card]
             .into_iter()
             .any(leaves_dead);
         if dead || !says_its_mtu {
-            // They take the places of those that answer until they count as silent. A member of the smallest
-            // MTU says so with its signs of life only.
-            bounds.equal_tables += self.system.constants.heartbeat * SILENCE;
+            // Dead stations take the places of those that answer until they count as silent. A member with the smallest MTU can
+            // announce it only in its signs of life.
+            bounds.equal_tables += self.system.constants.heartbeat * SILENT_AFTER_HEARTBEATS;
         }
         bounds
     }
 
-    /// Invariant 2. Returns when all tables were equal last meanwhile.
+    /// Checks invariant 2. Returns the last time at which all tables were equal.
     fn await_one_owner(&mut self, bounds: &Bounds) -> Option<Duration> {
-        self.phase("one owner is to remain");
+        self.begin_phase("one owner must remain");
         let begin = self.now();
         let mut limit = bounds.one_owner;
-        // A hand-over in flight to a station that never takes the token mints, and is in flight again.
+        // A handover to a station that never takes the token fails, re-creates the token and starts again.
         let round = bounds.round;
-        let delayed = if self.system.is_asked {
+        let delayed = if self.system.has_unresponsive_station {
             round
         } else {
             Duration::ZERO
         };
         limit += delayed;
-        if self.system.checks.exempt.names_clash() {
-            // The token is lost once more when it gets to who takes it for its past: within a round.
+        if self.system.checks.exemptions.may_names_clash() {
+            // The token is lost once more when it reaches the node that takes it for its past: within a rotation.
             limit += round + delayed + bounds.one_owner;
             // It does not get there before the work under it is done.
             let works = self.nodes.iter().filter_map(|node| node.own.job);
@@ -235,22 +235,23 @@ impl<M: Subject> World<M> {
         }
         let mut since = self.has_one_owner().then_some(begin);
         let mut tables = Tables::default();
-        // Who lets go leaves the ring to others, and if all have, until one of them may own again.
+        // A member that gives up the token leaves the ring to others. If all have given up, this lasts until one may own
+        // again.
         let longer = limit + bounds.probe + bounds.one_owner;
         let mut unfit = false;
-        self.run_watching(longer + bounds.patience, |world| {
-            tables.look(world);
-            unfit |= world.live().any(|at| world.is_unfit(at));
-            if !unfit && world.now() >= begin + limit + bounds.patience {
+        self.run_watching(longer + bounds.waiter_timeout, |sim| {
+            tables.compare(sim);
+            unfit |= sim.live().any(|at| sim.is_unfit(at));
+            if !unfit && sim.now() >= begin + limit + bounds.waiter_timeout {
                 return false;
             }
             since = match since {
-                _ if !world.has_one_owner() => None,
-                None => Some(world.now()),
+                _ if !sim.has_one_owner() => None,
+                None => Some(sim.now()),
                 since => since,
             };
-            // A round of thousands of members takes minutes, in which nothing else would happen.
-            since.is_none_or(|at| world.now() < at + SURE)
+            // In a ring of thousands a rotation takes minutes, in which nothing else would happen.
+            since.is_none_or(|at| sim.now() < at + SOLE_OWNER_TIME)
         });
         let equal_after = self.system.stats.counters.tables_equal_after;
         let equal_since = tables.since.and_then(|at| at.checked_sub(begin));
@@ -258,15 +259,15 @@ impl<M: Subject> World<M> {
         let limit = if unfit { longer } else { limit };
         match since {
             Some(at) if at <= begin + limit => {
-                // The first time counts: later there is only a dead owner's place to fill.
+                // Only the first time counts: later a dead owner is replaced.
                 let after = self.system.stats.counters.one_owner_after;
                 self.system.stats.counters.one_owner_after = after.or(at.checked_sub(begin));
             }
-            // Where the world has come to an end nothing can be expected.
+            // A run that ended early keeps no bound.
             _ if self.over => {}
             _ => {
-                let what = format!("{} within {:?}", self.all_owners(), limit);
-                self.broken(Rule::OneOwner, what);
+                let what = format!("{} within {:?}", self.describe_owners(), limit);
+                self.report(Rule::OneOwner, what);
             }
         }
         tables.seen
@@ -276,24 +277,28 @@ impl<M: Subject> World<M> {
         self.machine(at).is_some_and(Subject::is_unfit)
     }
 
-    fn all_owners(&self) -> String {
+    fn describe_owners(&self) -> String {
         let owner = |&at: &usize| {
             let held = self.nodes[at].own.held.as_ref().map(ToString::to_string)?;
             Some(format!("n{at} with {held}"))
         };
         let owners: Vec<_> = self.system.owners.iter().filter_map(owner).collect();
         match owners.as_slice() {
-            [] => "nobody is owner".into(),
-            [one] => format!("{one} alone only lately, not"),
+            [] => "there is no owner".into(),
+            [one] => format!("{one} alone, but not long enough, not"),
             _ => owners.join(", "),
         }
     }
 
-    /// Invariant 5.
-    /// `seen_equal`: when they were equal last, since the faults have ended. What differs now has come since, as when a
-    /// member is forgotten, and has the same time again.
-    fn equal_tables(&mut self, calm: Duration, seen_equal: Option<Duration>, bounds: &Bounds) {
-        self.phase("all tables are to be equal");
+    /// Checks invariant 5. `seen_equal` is the last time after the faults at which the tables were equal. A later
+    /// difference, as when a member is forgotten, gets the same time again.
+    fn await_equal_tables(
+        &mut self,
+        calm: Duration,
+        seen_equal: Option<Duration>,
+        bounds: &Bounds,
+    ) {
+        self.begin_phase("all tables must become equal");
         let from = seen_equal.unwrap_or(calm);
         while !self.over {
             if self.common_digest().is_some() {
@@ -305,29 +310,30 @@ impl<M: Subject> World<M> {
             self.system.stats.counters.tables_equal_after = None;
             if self.now() > from + bounds.equal_tables {
                 let what = format!("not within {:?}", bounds.equal_tables);
-                return self.broken(Rule::EqualTables, what);
+                return self.report(Rule::EqualTables, what);
             }
-            self.run(LOOK);
+            self.run(TABLES_POLL_INTERVAL);
         }
     }
 
-    /// Nobody tells of what is over, soon after it is: a member that hears again says so in its next frame to all,
-    /// which is its next sign of life where an owner that rests nowhere sends no heartbeats.
-    fn look_for_troubles(&mut self, bounds: &Bounds) {
-        let limit = bounds.patience * DISPUTE + self.system.constants.heartbeat * SILENCE;
-        let over = self.run_until(limit, |world| world.told_troubles().is_none());
+    /// Checks that no node reports a diagnostic whose cause is over. A member that hears again has this in its next
+    /// broadcast. If the owner sends no heartbeats, that is its next sign of life.
+    fn check_diagnostics(&mut self, bounds: &Bounds) {
+        let limit = bounds.waiter_timeout * IP_DISPUTE_TIMEOUTS
+            + self.system.constants.heartbeat * SILENT_AFTER_HEARTBEATS;
+        let over = self.run_until(limit, |sim| sim.find_unfounded_diagnostic().is_none());
         if let Some(what) = self
-            .told_troubles()
+            .find_unfounded_diagnostic()
             .filter(|_| over.is_none() && !self.over)
         {
-            self.broken(Rule::Trouble, what);
+            self.report(Rule::Trouble, what);
         }
     }
 
-    /// What a node tells of though nothing is wrong. What a member has said last before it died is not over.
-    fn told_troubles(&self) -> Option<String> {
+    /// Returns a diagnostic that is reported without a cause. The last report of a dead member still has one.
+    fn find_unfounded_diagnostic(&self) -> Option<String> {
         let present = |mac| self.live().any(|at| self.nodes[at].own.mac == mac);
-        // Beside an MTU that no PING with a profile fits, members may never hear that another has new times.
+        // If an MTU is too small for a PING with a profile, members may never learn another's new times.
         let learns = || {
             self.live()
                 .all(|at| self.nodes[at].mtu >= PING_LEN + Profile::LEN)
@@ -340,36 +346,43 @@ impl<M: Subject> World<M> {
         self.live().find_map(|at| {
             let told = self.machine(at)?.lasting_troubles();
             let told = told.into_iter().find(is_over)?;
-            Some(format!("n{at} tells of {told:?}"))
+            Some(format!("n{at} reports {told:?}"))
         })
     }
 
-    /// Invariant 3: all members at once want the token. If there is a station that asks and never takes,
-    /// they want it again and again; so does the one that does not hear all. `quorum`: all want it with a quorum.
-    fn serve(&mut self, again: Option<usize>, rounds: u32, late: Option<usize>, quorum: bool) {
-        self.phase(if quorum {
+    /// Checks invariant 3: all members want the token at the same time. If a station asks and never takes, they want it
+    /// repeatedly; `again` does so too. With `quorum` all want it with a quorum.
+    fn check_service(
+        &mut self,
+        again: Option<usize>,
+        rounds: u32,
+        late: Option<usize>,
+        quorum: bool,
+    ) {
+        self.begin_phase(if quorum {
             "members want a quorum"
         } else {
             "members want the token"
         });
         let bounds = self.bounds();
         let live: Vec<usize> = self.live().collect();
-        let count = live.len().min(WANTING);
+        let count = live.len().min(WANTING_MEMBERS_MAX);
         let chosen: Vec<usize> = (0..count).map(|k| live[k * live.len() / count]).collect();
-        let each = if self.system.is_asked {
+        let each = if self.system.has_unresponsive_station {
             long_work(self.system.constants.heartbeat)
         } else {
-            WORK
+            WORK_NANOS
         };
-        self.system.again_only = again.filter(|_| !self.system.is_asked);
-        let repeats = self.system.is_asked || again.is_some();
-        self.system.again = repeats.then_some(each);
+        self.system.repeating_member = again.filter(|_| !self.system.has_unresponsive_station);
+        let repeats = self.system.has_unresponsive_station || again.is_some();
+        self.system.repeated_work = repeats.then_some(each);
+        // All want the token at once: only then the bound of members + 1 tenures is tested.
         for &at in &chosen {
             self.nodes[at].own.job = None;
-            self.want_for(at, each, quorum);
+            self.want_token(at, each, quorum);
         }
         let work = Duration::from_nanos(each) * u32::try_from(count).unwrap_or(u32::MAX);
-        let limit = bounds.round * rounds + work + 2 * bounds.patience + bounds.probe;
+        let limit = bounds.round * rounds + work + 2 * bounds.waiter_timeout + bounds.probe;
         let mut most = 0;
         let mut waiting = chosen.clone();
         waiting.retain(|&at| Some(at) != late);
@@ -378,14 +391,14 @@ impl<M: Subject> World<M> {
             .live()
             .filter_map(|at| Some(self.machine(at)?.digest().size));
         let members = u64::from(members.max().unwrap_or(1));
-        let members = members.min(live.len() as u64 * u64::from(1 + DOUBTS));
-        let served = self.run_until(limit, |world| {
-            waiting.retain(|&at| match world.nodes[at].own.job {
+        let members = members.min(live.len() as u64 * u64::from(1 + FAILED_HANDOVERS_MAX));
+        let served = self.run_until(limit, |sim| {
+            waiting.retain(|&at| match sim.nodes[at].own.job {
                 Some(job) => {
-                    let now = world.system.stats.counters.tenures;
-                    // Who has let go of the token does not ask for it before it may own again.
+                    let now = sim.system.stats.counters.tenures;
+                    // A member that gave up the token asks for it only when it may own again.
                     let since = fit_since.entry(at).or_insert(job.tenures);
-                    if world.is_unfit(at) {
+                    if sim.is_unfit(at) {
                         *since = now;
                     }
                     most = most.max(now - *since);
@@ -395,7 +408,7 @@ impl<M: Subject> World<M> {
             });
             waiting.is_empty()
         });
-        (self.system.again, self.system.again_only) = (None, None);
+        (self.system.repeated_work, self.system.repeating_member) = (None, None);
         self.system.stats.counters.tenures_waited = most;
         let at_grade = if quorum { " for a quorum" } else { "" };
         if served.is_none() && !self.over {
@@ -403,29 +416,29 @@ impl<M: Subject> World<M> {
                 "{} of {count} wait{at_grade} after {limit:?}",
                 waiting.len()
             );
-            self.broken(Rule::Served, what);
+            self.report(Rule::Served, what);
         } else if most > (members + 1) * u64::from(rounds) {
             let what = format!("{most} tenures{at_grade}, of {members} members");
-            self.broken(Rule::Served, what);
+            self.report(Rule::Served, what);
         }
-        self.run(work + bounds.patience);
+        self.run(work + bounds.waiter_timeout);
     }
 
-    /// Invariant 4: the owner dies.
-    fn replace(&mut self) {
+    /// Checks invariant 4: kills the owner.
+    fn check_replacement(&mut self) {
         let bounds = self.bounds();
-        // In the middle of a hand-over there is a successor already. Where all hand over without a
-        // pause it is as likely as not.
+        // During a handover there is a successor already. Without IDLE_HOLD a handover is as likely as not.
         let rests = !self.system.constants.idle_hold.is_zero();
-        self.run_until(bounds.round, |world| match world.system.owners[..] {
-            [alone] => world.nodes[alone].own.may_use || !rests,
+        self.run_until(bounds.round, |sim| match sim.system.owners[..] {
+            [alone] => sim.nodes[alone].own.may_use || !rests,
             _ => false,
         });
         let owner = self.owner();
         let Some(owner) = owner.filter(|_| self.live().count() > 1) else {
             return;
         };
-        self.phase("the owner dies");
+        self.begin_phase("the owner dies");
+        // Heartbeats before the death are no cost of the election.
         let before = self.system.broadcast.clone();
         self.kill(owner);
         let all_let_go = self.live().all(|at| self.is_unfit(at));
@@ -435,31 +448,31 @@ impl<M: Subject> World<M> {
             } else {
                 Duration::ZERO
             };
-        let replaced = self.run_until(limit, |world| !world.system.owners.is_empty());
+        let replaced = self.run_until(limit, |sim| !sim.system.owners.is_empty());
         self.system.stats.counters.replaced_after = replaced;
         if replaced.is_none() && !self.over {
             let what = format!("n{owner} not within {limit:?}");
-            self.broken(Rule::Replaced, what);
+            self.report(Rule::Replaced, what);
         }
-        self.count_broadcasts(&before);
+        self.check_broadcasts(&before);
         self.await_one_owner(&bounds);
     }
 
-    /// An election costs O(n) broadcasts: since `before` there were no more.
-    fn count_broadcasts(&mut self, before: &BTreeMap<&'static str, u64>) {
+    /// Checks that the election since `before` cost O(n) broadcasts.
+    fn check_broadcasts(&mut self, before: &BTreeMap<&'static str, u64>) {
         let live = self.live().count() as u64;
         for kind in [Kind::WhereIsToken, Kind::GeneratingToken, Kind::TokenIsHere] {
             let cost = self.broadcasts(kind) - before.get(kind.name()).copied().unwrap_or(0);
-            if cost > BROADCASTS * live {
+            if cost > BROADCASTS_PER_MEMBER_MAX * live {
                 let what = format!("{cost} {kind} among {live} nodes");
-                self.broken(Rule::Broadcasts, what);
+                self.report(Rule::Broadcasts, what);
             }
         }
     }
 
-    fn broken(&mut self, rule: Rule, what: String) {
-        self.system.checks.broken(self.now, None, rule, what);
-        self.system.tell_broken();
+    fn report(&mut self, rule: Rule, what: String) {
+        self.system.checks.report(self.now, None, rule, what);
+        self.system.report_new_violations();
     }
 }
 

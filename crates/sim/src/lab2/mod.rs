@@ -1,43 +1,42 @@
-//! Lab2 in a simulated world: several machines on one Ethernet segment.
+//! Simulations of Lab2: several nodes on one Ethernet segment.
 //!
-//! [`run`] is a whole run: faults first, then the recovery from them. A [`World`] is the same under
-//! the caller's control. Every node is pumped by the [`Driver`](ring_runtime::driver::Driver) of the
-//! daemon, turn by turn.
+//! [`run`] makes a whole run: first the faults, then the recovery. A [`World`] is a simulation that its caller
+//! controls. Every node runs the daemon's [`Driver`](ring_runtime::driver::Driver).
 
 mod apply;
 mod checks;
-mod claim;
-mod confirm;
-mod dead;
-mod exempt;
+mod dead_stations;
+mod exemptions;
+mod frame_token;
 mod generate;
+mod jobs;
 mod lease;
-mod life;
 mod liveness;
 mod node;
 mod notation;
-mod once;
 mod outcome;
-mod plan;
+mod process;
+mod queries;
 mod quorum;
-mod record;
-mod ring;
+mod quorum_work;
+mod recorder;
 mod run;
+mod schedule;
 mod settings;
 mod stranger;
+mod system;
 mod trace;
-mod unresponsive;
-mod view;
+mod unresponsive_station;
 mod world;
 
 pub use notation::{line, mac, name, node_of};
 pub use outcome::{Outcome, Rule, Stats, Violation};
-pub use plan::{Action, Fault, Schedule};
-pub use record::Record;
-pub use ring::World;
+pub use recorder::Recorder;
 pub use run::{replay, run};
+pub use schedule::{Action, Fault, Schedule};
 pub use settings::{FaultKind, Faults, Settings};
+pub use system::World;
 pub use trace::Trace;
 
-pub use super::kernel::network::Weather;
+pub use super::kernel::network::NetworkConditions;
 pub use ring_proto::lab2::Subject;

@@ -1,4 +1,4 @@
-//! What Lab2 keeps of each node.
+//! Lab2's data of each node.
 
 use std::rc::Rc;
 
@@ -7,135 +7,131 @@ use ring_codec::lab2::Token;
 use ring_proto::lab2::{Constants, Durable, StoredStamp};
 use ring_proto::time::Instant;
 
-/// Nothing stored by an earlier run.
-pub(super) const BLANK: Durable = Durable {
+/// The state of a node that has stored nothing.
+pub(super) const EMPTY_STATE: Durable = Durable {
     my_token_number: 0,
     known: None,
     stamp: None,
 };
 
-/// What a node wants the token for.
+/// The work for which a node wants the token.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Job {
     pub(super) number: u32,
-    /// In nanoseconds.
+    /// The duration, in nanoseconds.
     pub(super) work: u64,
     pub(super) begun: bool,
-    /// The work needs a quorum.
+    /// Whether the work needs a quorum.
     pub(super) quorum: bool,
-    /// The tenure that the members were asked to confirm, and how often.
+    /// The tenure that the members were asked to confirm, and the number of requests.
     pub(super) asked: Option<(Token, u32)>,
-    /// How many tenures there had been when it was wanted.
+    /// The number of tenures when the node began to want the token.
     pub(super) tenures: u64,
 }
 
-/// A job that a node wants to run.
+/// A job that a node wants to run once in a period.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Errand {
+pub(super) struct JobRun {
     pub(super) number: u32,
     pub(super) job: u8,
     pub(super) quorum: bool,
     pub(super) work: u64,
-    pub(super) stage: Stage,
+    pub(super) stage: JobRunState,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stage {
-    /// The token is waited for.
+pub(super) enum JobRunState {
     Waiting,
-    /// The machine was asked.
+    /// The state machine was asked for permission.
     Asked,
-    /// The work is being done, until then.
+    /// The job runs until this time.
     Working(u64),
 }
 
-/// What a process that stands still finds when it goes on, beside frames.
+/// The events other than frames that a stalled process finds when it continues.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Missed {
-    /// The work that it wanted the token for was done.
+pub struct MissedEvents {
+    /// Whether the work under the token was done.
     pub(super) done: bool,
-    /// The interface's addresses changed.
+    /// Whether the interface's addresses changed.
     pub(super) moved: bool,
 }
 
-/// What an application was told of a token, or of a quorum.
+/// A time until which an application may rely on a token or a quorum.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Claim {
+pub(super) struct AppClaim {
     pub(super) token: Token,
-    /// By the node's clock.
+    /// The end, by the node's clock.
     pub(super) until: Instant,
 }
 
-/// The quorum of an owner.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Quorum {
-    /// By the node's clock.
+pub(super) struct OwnerQuorum {
+    /// The end, by the node's clock.
     pub(super) until: Instant,
-    /// How many members make one.
+    /// The number of members of a quorum.
     pub(super) size: usize,
 }
 
-/// A node's addresses, its state file, and what its machine and its application believe.
-pub struct Own {
+/// A node's addresses, its state file, and the state of its state machine and its application.
+pub struct NodeData {
     pub(super) mac: MacAddr,
     /// The number of its network card.
     pub(super) card: u8,
     pub(super) ip: [u8; 16],
     /// The state file.
     pub(super) durable: Durable,
-    /// The progress that was known before the file told of the chain of tokens that it tells of now.
+    /// The progress that was known before the file named the chain that it names now.
     pub(super) knew: u64,
-    /// What of it is on the disk for certain.
+    /// The part of it that is certainly on the disk.
     pub(super) synced: Durable,
-    /// How often it was written since.
+    /// The number of writes since.
     pub(super) unsynced: u32,
-    /// The stamps in it.
     pub(super) stamps: Vec<StoredStamp>,
     pub(super) constants: Rc<Constants>,
-    /// It was asked to shut down, and has not ended yet.
+    /// Whether it was asked to shut down and is still running.
     pub(super) leaving: bool,
-    /// It was told to own nothing, and perhaps not that this is over: a process that stands still hears
-    /// nothing.
+    /// Whether it was paused, and perhaps has not got the end of the pause: a stalled process reads no commands.
     pub(super) held_off: bool,
-    /// The token that it believes to hold.
+    /// The token that it holds.
     pub(super) held: Option<Token>,
     pub(super) may_use: bool,
     /// The last token that it held.
     pub(super) last_held: Option<Token>,
     pub(super) job: Option<Job>,
     /// The job that it wants to run once in a period.
-    pub(super) errand: Option<Errand>,
-    /// What its application was told of a quorum last.
-    pub(super) claim: Option<Claim>,
-    /// The quorum that it has, as it was seen last: until it lets go of its token, or tells of a lower grade.
-    pub(super) quorum: Option<Quorum>,
-    /// What its application was told last of its token, if it works with it.
-    pub(super) lease: Option<Claim>,
-    /// Its state file was lost: it is not started before this time.
+    pub(super) job_run: Option<JobRun>,
+    /// The quorum on which its application may rely.
+    pub(super) claim: Option<AppClaim>,
+    /// Its quorum after the last input, until it gives up its token or reports a lower grade.
+    pub(super) quorum: Option<OwnerQuorum>,
+    /// The lease of its application, if that works.
+    pub(super) lease: Option<AppClaim>,
+    /// The time before which it is not started, because it lost its state file.
     pub(super) down_until: u64,
-    pub(super) seen: Seen,
+    pub(super) seen: InputEvents,
 }
 
-/// What is seen of a machine during one input.
+/// The events of a state machine during one input.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Seen {
-    /// Frames sent since the last received one was done with.
+pub(super) struct InputEvents {
+    /// The number of frames sent since the last received frame was handled.
     pub(super) replies: u32,
-    /// It was an owner with a quorum and has met a token that counts more than its own: that one.
+    /// The stronger token that the node met while it was an owner with a quorum.
     pub(super) outdone: Option<Token>,
-    /// How many members there are since the table has grown; 0: it has not.
+    /// The number of members after the table has grown, or 0.
     pub(super) grown: usize,
 }
 
-impl Own {
+impl NodeData {
     pub(super) fn new(mac: MacAddr, ip: [u8; 16], constants: Rc<Constants>) -> Self {
         Self {
             mac,
             card: 0,
             ip,
-            durable: BLANK,
+            durable: EMPTY_STATE,
             knew: 0,
-            synced: BLANK,
+            synced: EMPTY_STATE,
             unsynced: 0,
             stamps: Vec::new(),
             constants,
@@ -145,12 +141,12 @@ impl Own {
             may_use: false,
             last_held: None,
             job: None,
-            errand: None,
+            job_run: None,
             claim: None,
             quorum: None,
             lease: None,
             down_until: 0,
-            seen: Seen::default(),
+            seen: InputEvents::default(),
         }
     }
 }

@@ -1,23 +1,23 @@
-//! Addresses, tokens and frames in the notation that people read.
+//! Readable names of addresses, tokens and frames.
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Frame, Message};
 
-/// So many network cards a node may have in turn.
+/// The number of network cards of a node.
 pub(super) const CARDS: u8 = 8;
 
-/// The address that node `at` has from the beginning.
+/// Returns the first address of node `at`.
 pub fn mac(at: usize) -> MacAddr {
     card(at, 0)
 }
 
-/// The address of one of the network cards of node `at`.
+/// Returns the address of one of the network cards of node `at`.
 pub(super) fn card(at: usize, number: u8) -> MacAddr {
     let [.., high, low] = at.to_be_bytes();
     MacAddr([2, number, 0, 0, high, low])
 }
 
-/// The node whose address this is, or was, and the number of the card.
+/// Returns the node and the card of an address that is, or was, a node's.
 fn place(mac: MacAddr) -> Option<(usize, u8)> {
     match mac.0 {
         [2, number @ 0..CARDS, 0, 0, high, low] => {
@@ -27,12 +27,12 @@ fn place(mac: MacAddr) -> Option<(usize, u8)> {
     }
 }
 
-/// The node whose address this is, or was, if it is of that form.
+/// Returns the node of an address that is, or was, a node's.
 pub fn node_of(mac: MacAddr) -> Option<usize> {
     place(mac).map(|(at, _)| at)
 }
 
-/// An ip of node `at`: its first, or another of its `number`; 10.x.x.x as the protocol carries it.
+/// Returns the IP of node `at` with this `number`, a 10.x.x.x address as the protocol carries it.
 pub(super) fn ip(at: usize, number: u8) -> [u8; 16] {
     let [.., high, low] = at.to_be_bytes();
     let mut ip = [0; 16];
@@ -40,7 +40,7 @@ pub(super) fn ip(at: usize, number: u8) -> [u8; 16] {
     ip
 }
 
-/// A node's or another station's name.
+/// Returns the name of a node or of another station.
 pub fn name(mac: MacAddr) -> String {
     match place(mac) {
         Some((at, 0)) => format!("n{at}"),
@@ -50,7 +50,7 @@ pub fn name(mac: MacAddr) -> String {
     }
 }
 
-/// A frame as a line of text.
+/// Formats a frame as one line.
 pub fn line(bytes: &[u8]) -> String {
     let Frame {
         destination,

@@ -1,4 +1,4 @@
-//! What a run has come to.
+//! The rules, the counters and the outcome of a run.
 
 use std::convert::Infallible;
 
@@ -7,7 +7,7 @@ use crate::kernel::stats::{self, counters};
 use crate::kernel::violation::{self, texts};
 
 texts! {
-    /// What must hold, by its number in `docs/protocol.md`, section 5, where it has one.
+    /// A rule, with its number in `docs/protocol.md`, section 5, if it has one.
     #[non_exhaustive]
     Rule {
         EqualTokens "invariant 1: two nodes hold equal tokens",
@@ -34,51 +34,51 @@ texts! {
     }
 }
 
-/// Something that must not happen, and did.
+/// A broken rule.
 pub type Violation = violation::Violation<Rule>;
 
-/// What a run has come to.
+/// The outcome of a run.
 pub type Outcome = violation::Outcome<Rule, Stats>;
 
-/// Counts of what happened in a run; nothing is excused for a reason.
+/// The counters of a run. Lab2 counts exemptions without their reasons.
 pub type Stats = stats::Stats<FaultKind, Infallible, Counters>;
 
 counters! {
     sums {
-        /// How often a node was elected.
+        /// Elections that a node won.
         elections,
-        /// Tenures that began, whoever's.
+        /// Tenures of all nodes.
         tenures,
-        /// Tenures that had a quorum.
+        /// Tenures with a quorum.
         quorums,
         failed_hand_overs,
-        /// How often a node said that a member is silent.
+        /// Reports that a member is silent.
         silent,
-        /// How often a node said that a member is forgotten.
+        /// Reports that a member is forgotten.
         forgotten,
         /// OWNERs that gave up because they could send no heartbeat.
         expired_leases,
-        /// Work that was begun with a token.
+        /// Pieces of work under a token.
         jobs,
-        /// Jobs that were begun, to run once in a period.
+        /// Runs of jobs that run once in a period.
         runs,
-        /// Work that a fenced resource refused: the token was outdated.
+        /// Pieces of work that the fenced resource refused because the token was outdated.
         fenced,
-        /// Invariants that a fault voids by nature, and that were broken so.
+        /// Broken rules that a fault had voided.
         exempted,
     }
     most {
-        /// The most tenures that a member that wanted the token had to wait after the faults.
+        /// The maximum number of tenures that a member had to wait for the token after the faults.
         tenures_waited,
     }
     longest {
-        /// When the last fault ended, from the beginning.
+        /// The time of the end of the faults.
         calm_at,
-        /// From the end of the faults until one owner was left for good.
+        /// The time from the end of the faults until one owner was left for good.
         one_owner_after,
-        /// From the end of the faults until all tables were equal.
+        /// The time from the end of the faults until all tables were equal.
         tables_equal_after,
-        /// From the death of the owner to the next.
+        /// The time from the death of the owner to the next.
         replaced_after,
     }
 }

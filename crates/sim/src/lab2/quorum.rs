@@ -1,20 +1,18 @@
-//! Who relies on a quorum: two nodes never do at the same time.
+//! Checks quorums: two nodes never rely on one at the same time.
 //!
-//! A node that has a quorum tells its application how long it may rely on that. The application
-//! goes on for so long even if the node loses its token, crashes or stands still: only the
-//! node's own hand-over ends it earlier.
+//! A node with a quorum tells its application until when it may rely on it. The application does so even if the
+//! node loses its token, crashes or stalls. Only the node's own handover ends it earlier.
 
 use ring_codec::lab2::Token;
 use ring_runtime::driver::Driver;
 
 use super::Subject;
-use super::node::{Claim, Quorum};
+use super::node::{AppClaim, OwnerQuorum};
 use super::outcome::Rule;
-use super::ring::World;
+use super::system::World;
 
 impl<M: Subject> World<M> {
-    /// Looks at what a node tells its application now.
-    pub(super) fn look_at_quorum(&mut self, at: usize) {
+    pub(super) fn check_quorum(&mut self, at: usize) {
         let now = self.now;
         let node = &mut self.nodes[at];
         let Some(driver) = node.driver.as_ref() else {
@@ -22,16 +20,16 @@ impl<M: Subject> World<M> {
         };
         let machine = driver.machine();
         let held = machine.held();
-        let lets_go = |claim: Claim| machine.has_held(claim.token) && !machine.may_use();
+        let lets_go = |claim: AppClaim| machine.has_held(claim.token) && !machine.may_use();
         if node.own.claim.is_some_and(lets_go) {
             node.own.claim = None;
         }
         let local = node.clock.monotonic(now);
         let until = machine.quorum_until().filter(|&until| until > local);
-        // A node that took its token too late confirms it before any application relies on it.
+        // A node that accepted its token too late confirms it before its application relies on it.
         let is_relied_on = node.own.quorum.is_some() || machine.lease_until(local).is_some();
         let told = until.filter(|_| machine.may_use() && is_relied_on);
-        node.own.quorum = told.map(|until| Quorum {
+        node.own.quorum = told.map(|until| OwnerQuorum {
             until,
             size: machine.quorum_size(),
         });
@@ -42,18 +40,19 @@ impl<M: Subject> World<M> {
         if before.is_none_or(|before| before.token != token) {
             self.system.stats.counters.quorums += 1;
         }
+        // A later promise may end earlier than an earlier one, on which the application may still rely.
         let until = before.map_or(until, |before| before.until.max(until));
-        node.own.claim = Some(Claim { token, until });
+        node.own.claim = Some(AppClaim { token, until });
         self.compare_quorums(at, token);
     }
 
-    /// A node with a quorum has met another's token that counts more than its own, or has one in its place. Its tenure
-    /// goes on with its quorum, unless more members make one now: the other may be new. Who has let go of its token
-    /// meanwhile, or cannot store what it minted, is not looked at.
-    pub(super) fn look_at_loss(&mut self, at: usize, outdone: Token) {
+    /// Checks a node with a quorum that has met a token stronger than its own. Its tenure and quorum must continue,
+    /// unless a majority now needs more members: the other owner may be new. A node that gave up its token meanwhile,
+    /// or could not store a re-created one, is not checked.
+    pub(super) fn check_loss(&mut self, at: usize, outdone: Token) {
         let now = self.now;
         let node = &self.nodes[at];
-        // A machine finds out at the end of a slow turn what has run out.
+        // During a slow loop iteration the state machine notices an end only afterwards.
         let late = node.clock.monotonic(now + node.slow);
         let before = node.own.quorum.filter(|before| before.until > late);
         let machine = node.driver.as_ref().map(Driver::machine);
@@ -65,25 +64,31 @@ impl<M: Subject> World<M> {
             return;
         }
         let checks = &mut self.system.checks;
-        if checks.exempt.loss(now, &held, &outdone) {
+        if checks.exemptions.may_lose_token(now, &held, &outdone) {
             checks.exempted += 1;
             return;
         }
         let what = format!("{held}, for {outdone}");
-        checks.broken(now, Some(at), Rule::Kept, what);
+        checks.report(now, Some(at), Rule::Kept, what);
     }
 
     fn compare_quorums(&mut self, at: usize, token: Token) {
         let now = self.now;
-        let Some((other, claim)) = self.rival(at, |own| own.claim) else {
+        let Some((other, claim)) = self.other_claim(at, |own| own.claim) else {
             return;
         };
         let twins = !self.system.twins.is_empty();
-        if twins || self.system.checks.exempt.quorum(now, &token, &claim.token) {
+        if twins
+            || self
+                .system
+                .checks
+                .exemptions
+                .may_have_two_quorums(now, &token, &claim.token)
+        {
             self.system.checks.exempted += 1;
             return;
         }
         let what = format!("for {token}, and n{other} for {}", claim.token);
-        self.system.checks.broken(now, Some(at), Rule::Quorum, what);
+        self.system.checks.report(now, Some(at), Rule::Quorum, what);
     }
 }

@@ -2,29 +2,29 @@
 
 use super::Subject;
 use super::outcome::{Outcome, Rule};
-use super::plan::Schedule;
-use super::record::Record;
-use super::ring::World;
+use super::recorder::Recorder;
+use super::schedule::Schedule;
 use super::settings::Settings;
+use super::system::World;
 use crate::kernel::run::guarded;
 use crate::kernel::schedule::Schedule as _;
 
-/// Runs what follows from the settings: first the faults, then the recovery from them.
+/// Runs the schedule of these settings: first the faults, then the recovery.
 pub fn run<M: Subject>(settings: &Settings) -> Outcome {
     replay::<M>(&Schedule::of(settings), None)
 }
 
-/// Runs a schedule; `record` sees every detail. A machine that panics is a violation.
-pub fn replay<M: Subject>(schedule: &Schedule, record: Option<Box<dyn Record>>) -> Outcome {
+/// Runs a schedule; `recorder` sees every detail. A panic of the state machine is a violation.
+pub fn replay<M: Subject>(schedule: &Schedule, recorder: Option<Box<dyn Recorder>>) -> Outcome {
     guarded(|| {
-        let mut world = World::<M>::of(schedule);
-        if let Some(record) = record {
-            world.record(record);
+        let mut sim = World::<M>::of(schedule);
+        if let Some(recorder) = recorder {
+            sim.set_recorder(recorder);
         }
-        world.start_all();
-        world.run(schedule.time());
-        world.recover(schedule);
-        world.finish()
+        sim.start_all();
+        sim.run(schedule.time());
+        sim.recover(schedule);
+        sim.finish()
     })
     .unwrap_or_else(|what| Outcome::panicked(schedule.time_us, Rule::Panic, what))
 }

@@ -1,5 +1,5 @@
-//! A station that is none of the ring and speaks its protocol wrongly. It is broken, not malicious:
-//! it never claims a token stronger than any that there was, and never one that another made.
+//! A station outside the ring that sends wrong frames. It is broken, not malicious: it never sends a token stronger
+//! than the strongest one, nor one that another station authored.
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{
@@ -8,24 +8,23 @@ use ring_codec::lab2::{
 
 use super::Subject;
 use super::notation::{ip, mac};
-use super::ring::World;
 use super::settings::FaultKind;
+use super::system::World;
 
 /// The stranger's address.
 const STRANGER: MacAddr = MacAddr([2, 0xff, 0, 0, 0, 1]);
-/// How many stations that do not exist it may tell of. They stay in the tables for good.
-const PHANTOMS: u64 = 3;
-const KINDS: u64 = 11;
+/// The number of unknown stations that it may list. They stay in the tables for good.
+const PHANTOMS_MAX: u64 = 3;
+const FRAME_KINDS: u64 = 11;
 
 impl<M: Subject> World<M> {
-    /// The stranger sends so many frames.
-    pub(super) fn hear_stranger(&mut self, frames: u16) {
+    pub(super) fn send_stranger_frames(&mut self, frames: u16) {
         for _ in 0..frames {
-            self.system.met(FaultKind::Stranger);
-            let to = self.someone();
-            let mut bytes = self.wrong_frame(to);
+            self.system.count_fault(FaultKind::Stranger);
+            let to = self.draw_destination();
+            let mut bytes = self.draw_wrong_frame(to);
             self.damage(&mut bytes);
-            // What it has damaged may be for nobody.
+            // Damage may have changed the destination.
             let to = match bytes.first_chunk() {
                 Some(&destination) => MacAddr(destination),
                 None => continue,
@@ -34,28 +33,28 @@ impl<M: Subject> World<M> {
         }
     }
 
-    /// Sends a valid frame to all from a station that is no node.
-    pub(super) fn hear_station(&mut self, author: MacAddr, message: Message<'_>) {
+    /// Broadcasts a valid frame from a station that is not a node.
+    pub(super) fn broadcast_as(&mut self, author: MacAddr, message: Message<'_>) {
         let ethertype = self.system.constants.ethertype;
         let bytes = encode(ethertype, author, MacAddr::BROADCAST, message);
         self.inject((), MacAddr::BROADCAST, bytes.into());
     }
 
-    fn someone(&mut self) -> MacAddr {
+    fn draw_destination(&mut self) -> MacAddr {
         if self.rng.chance(500) {
             return MacAddr::BROADCAST;
         }
         mac(self.rng.index(self.nodes.len()))
     }
 
-    /// A frame of valid form that says what is not so, or is out of place.
-    fn wrong_frame(&mut self, to: MacAddr) -> Vec<u8> {
-        let token = self.weak_token();
+    /// Returns a frame of valid form that is false or out of place.
+    fn draw_wrong_frame(&mut self, to: MacAddr) -> Vec<u8> {
+        let token = self.draw_weak_token();
         let hash = self.rng.draw();
         let size = u32::try_from(self.rng.below(9)).unwrap_or(0);
         let digest = Digest { size, hash };
         let node = self.rng.index(self.nodes.len());
-        let [.., phantom] = self.rng.below(PHANTOMS).to_be_bytes();
+        let [.., phantom] = self.rng.below(PHANTOMS_MAX).to_be_bytes();
         let phantom = [Member {
             mac: MacAddr([2, 0xff, 0, 0, 1, phantom]),
             ip: NO_IP,
@@ -65,7 +64,7 @@ impl<M: Subject> World<M> {
             ip: ip(node, 99),
         }];
         let data: &[u8] = b"not what the ring's data is";
-        let message = match self.rng.below(KINDS) {
+        let message = match self.rng.below(FRAME_KINDS) {
             0 => Message::TakeToken {
                 token,
                 digest,
@@ -103,16 +102,15 @@ impl<M: Subject> World<M> {
         encode(ETHERTYPE, STRANGER, to, message)
     }
 
-    /// A token of the stranger's own making, a new chain each time, weaker than the strongest that
-    /// any node has held.
-    fn weak_token(&mut self) -> Token {
+    /// Returns a token of a new chain of the stranger, weaker than the strongest that a node has held.
+    fn draw_weak_token(&mut self) -> Token {
         let strongest = self.system.checks.strongest();
         let behind = match self.rng.below(3) {
             0 => strongest,
             1 => self.rng.below(1_000),
             _ => self.rng.below(1_000_000_000_000),
         };
-        let met = self.system.stats.met(FaultKind::Stranger);
+        let met = self.system.stats.fault_count(FaultKind::Stranger);
         Token {
             progress: strongest.saturating_sub(behind + 1),
             author: STRANGER,
@@ -120,7 +118,7 @@ impl<M: Subject> World<M> {
         }
     }
 
-    /// Every other frame is not even of valid form.
+    /// Makes about every other frame malformed.
     fn damage(&mut self, bytes: &mut Vec<u8>) {
         match self.rng.below(10) {
             0 => bytes.truncate(self.rng.index(bytes.len())),
@@ -128,11 +126,11 @@ impl<M: Subject> World<M> {
             2 => bytes[15] = 1,
             3 => bytes[16] |= 1,
             4 => bytes[21] ^= 0x55,
-            // The progress, where there is one.
+            // This flips a bit of the progress, if there is one.
             5 if bytes.len() > 22 && bytes[14] != Kind::RingMembers as u8 => bytes[22] |= 0x80,
             6 => {
                 let mut byte = || self.rng.draw().to_be_bytes()[0];
-                // Its own address stays: others' words are not in its mouth.
+                // The author's address stays: the stranger never uses another's.
                 bytes[22..].fill_with(&mut byte);
                 bytes[14] = 0;
             }

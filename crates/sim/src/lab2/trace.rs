@@ -1,4 +1,4 @@
-//! The end of what happened, as people read it.
+//! A readable trace of the end of a run.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -9,62 +9,63 @@ use ring_proto::lab2::Event;
 
 use super::notation::line;
 use super::outcome::Violation;
-use super::plan::Fault;
-use super::record::Record;
+use super::recorder::Recorder;
+use super::schedule::Fault;
 
-/// Keeps the last lines of a run up to its first violation. Clones share them.
+/// The last lines of a run up to its first violation. Clones share them.
 #[derive(Debug, Clone)]
 pub struct Trace {
     most: usize,
-    told: Rc<RefCell<Told>>,
+    shared: Rc<RefCell<TraceLines>>,
 }
 
 #[derive(Debug, Default)]
-struct Told {
+struct TraceLines {
     lines: VecDeque<String>,
-    over: bool,
+    is_complete: bool,
 }
 
 impl Trace {
-    /// A trace of so many lines.
+    /// Returns a trace of at most `lines` lines.
     pub fn of(lines: usize) -> Self {
         Self {
             most: lines,
-            told: Rc::default(),
+            shared: Rc::default(),
         }
     }
 
-    /// The lines so far, and none from here on.
+    /// Returns the lines, and keeps none from now on.
     pub fn take(&self) -> Vec<String> {
-        self.told.take().lines.into()
+        self.shared.take().lines.into()
     }
 
-    fn tell(&self, at: Duration, node: Option<usize>, what: std::fmt::Arguments<'_>) {
-        let mut told = self.told.borrow_mut();
-        if told.over {
+    fn add(&self, at: Duration, node: Option<usize>, what: std::fmt::Arguments<'_>) {
+        let mut shared = self.shared.borrow_mut();
+        if shared.is_complete {
             return;
         }
-        if told.lines.len() == self.most {
-            told.lines.pop_front();
+        if shared.lines.len() == self.most {
+            shared.lines.pop_front();
         }
         let who = node.map_or_else(|| "--".to_owned(), |node| format!("n{node}"));
         let (seconds, nanos) = (at.as_secs(), at.subsec_nanos());
-        told.lines
+        shared
+            .lines
             .push_back(format!("{seconds:>4}.{nanos:09} {who:<4} {what}"));
     }
 }
 
-impl Record for Trace {
-    fn sent(&mut self, at: Duration, from: Option<usize>, frame: &[u8]) {
-        self.tell(at, from, format_args!("says  {}", line(frame)));
+impl Recorder for Trace {
+    fn on_sent(&mut self, at: Duration, from: Option<usize>, frame: &[u8]) {
+        self.add(at, from, format_args!("sends {}", line(frame)));
     }
 
-    fn heard(&mut self, at: Duration, node: usize, frame: &[u8], age: Duration) {
+    fn on_read(&mut self, at: Duration, node: usize, frame: &[u8], age: Duration) {
         let late = Late(age);
-        self.tell(at, Some(node), format_args!("hears {}{late}", line(frame)));
+        self.add(at, Some(node), format_args!("reads {}{late}", line(frame)));
     }
 
-    fn told(&mut self, at: Duration, node: usize, event: &Event) {
+    fn on_event(&mut self, at: Duration, node: usize, event: &Event) {
         let node = Some(node);
         match event {
             Event::StateChanged {
@@ -77,32 +78,32 @@ impl Record for Trace {
                 let token = token
                     .as_ref()
                     .map_or("no token".into(), ToString::to_string);
-                self.tell(
+                self.add(
                     at,
                     node,
                     format_args!("{from} -> {to}: {reason:?}, {token}"),
                 );
             }
             Event::HandOverFailed { .. } | Event::Dropped { .. } => {
-                self.tell(at, node, format_args!("{event:?}"));
+                self.add(at, node, format_args!("{event:?}"));
             }
             _ => {}
         }
     }
 
-    fn acted(&mut self, at: Duration, fault: &Fault) {
-        self.tell(at, None, format_args!("=== {fault:?}"));
+    fn on_action(&mut self, at: Duration, fault: &Fault) {
+        self.add(at, None, format_args!("=== {fault:?}"));
     }
 
-    fn phase(&mut self, at: Duration, name: &'static str) {
-        self.tell(at, None, format_args!("=== {name}"));
+    fn on_phase(&mut self, at: Duration, name: &'static str) {
+        self.add(at, None, format_args!("=== {name}"));
     }
 
-    fn broken(&mut self, violation: &Violation) {
-        let (rule, what) = (violation.rule, &violation.what);
+    fn on_violation(&mut self, violation: &Violation) {
+        let (rule, what) = (violation.rule, &violation.details);
         let node = violation.node;
-        self.tell(violation.at, node, format_args!("!!! {rule}: {what}"));
-        self.told.borrow_mut().over = true;
+        self.add(violation.at, node, format_args!("!!! {rule}: {what}"));
+        self.shared.borrow_mut().is_complete = true;
     }
 }
 

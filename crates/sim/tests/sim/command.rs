@@ -11,15 +11,15 @@ use ring_codec::lab2::Frame;
 fn sim(arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ring-sim"));
     command.args(arguments);
-    command.output().expect("it is built")
+    command.output().expect("ring-sim is built")
 }
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// What a run leaves, each file with its bytes, and what it prints.
-fn recorded(directory: &Path) -> Vec<Vec<u8>> {
+/// Returns the files of a run, and its output.
+fn record_run(directory: &Path) -> Vec<Vec<u8>> {
     let path = directory.to_str().expect("a readable path");
     let given = [
         "--seed", "3", "--time", "4s", "--nodes", "4", "--record", path,
@@ -38,14 +38,14 @@ fn recorded(directory: &Path) -> Vec<Vec<u8>> {
 #[test]
 fn two_processes_record_the_same_bytes() {
     let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let (one, other) = (recorded(one.path()), recorded(other.path()));
+    let (one, other) = (record_run(one.path()), record_run(other.path()));
     assert!(one == other, "the runs differ");
     assert!(one.iter().all(|bytes| bytes.len() > 500));
 }
 
-/// The times of a capture's packets as they stand in the file: its blocks one by one, by the format's
-/// own rules.
-fn raw_times(capture: &[u8]) -> Vec<u64> {
+/// Returns the times of a capture's packets. It reads the raw blocks, so that the library that wrote them is not
+/// used.
+fn capture_times(capture: &[u8]) -> Vec<u64> {
     let word = |at: usize| {
         let bytes = capture[at..at + 4].try_into().expect("four bytes");
         u32::from_le_bytes(bytes)
@@ -67,7 +67,7 @@ fn raw_times(capture: &[u8]) -> Vec<u64> {
 #[test]
 fn times_in_the_capture_are_nanoseconds_since_1970() {
     let directory = tempfile::tempdir().unwrap();
-    let times = raw_times(&recorded(directory.path())[0]);
+    let times = capture_times(&record_run(directory.path())[0]);
     let start = 1_700_000_000_000_000_000;
     let end = start + 20_000_000_000;
     assert!(times.iter().all(|time| (start..end).contains(time)));
@@ -75,9 +75,9 @@ fn times_in_the_capture_are_nanoseconds_since_1970() {
 }
 
 #[test]
-fn the_capture_is_read_back_in_order_with_every_frame_that_was_sent() {
+fn the_capture_contains_every_sent_frame_in_order() {
     let directory = tempfile::tempdir().unwrap();
-    let left = recorded(directory.path());
+    let left = record_run(directory.path());
     let mut reader = PcapNgReader::new(left[0].as_slice()).unwrap();
     let mut frames = 0;
     let mut last = None;
@@ -102,7 +102,7 @@ fn the_capture_is_read_back_in_order_with_every_frame_that_was_sent() {
 }
 
 #[test]
-fn a_run_without_violations_ends_with_0_and_says_what_happened() {
+fn a_run_without_violations_ends_with_0_and_a_report() {
     let output = sim(&["--seed", "5", "--time", "20s", "--faults", "drop,pause"]);
     let printed = text(&output.stdout);
     assert_eq!(output.status.code(), Some(0), "{printed}");
@@ -119,7 +119,7 @@ fn a_run_without_violations_ends_with_0_and_says_what_happened() {
 }
 
 #[test]
-fn wrong_usage_ends_with_2_and_files_that_are_not_there_with_3() {
+fn wrong_usage_ends_with_2_and_missing_files_with_3() {
     let cases = [
         (&["--faults", "gremlins"][..], 2, "no fault 'gremlins'"),
         (&["--seeds", "5..5"], 2, "B must be more than A"),

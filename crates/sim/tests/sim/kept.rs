@@ -1,15 +1,15 @@
-//! Schedules that are kept, whatever the system's: each is a test, and none lies there that is not.
+//! Tests of kept schedules: each file is a test, and each file in the directory is run.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// Declares a test for each file in `schedules/` beside the caller's: the caller's `replay` runs it.
+/// Declares a test for each file in `schedules/` next to the caller; the caller's `replay` runs it.
 macro_rules! schedules {
     ($schedule:ty; $($name:ident,)*) => {
         fn holds(text: &str) {
             let schedule: $schedule = serde_json::from_str(text).expect("a schedule");
-            schedule.check().expect("a sound one");
+            schedule.check().expect("a valid schedule");
             let outcome = replay(&schedule);
             assert_eq!(outcome.violations, [], "{}", schedule.about);
         }
@@ -22,20 +22,22 @@ macro_rules! schedules {
         )*
 
         #[test]
-        fn every_schedule_that_is_kept_is_run() {
+        fn every_kept_schedule_is_run() {
             crate::kept::all_are_run(file!(), &[$(stringify!($name)),*]);
         }
     };
 }
 pub(crate) use schedules;
 
-/// Whether the files in `schedules/` beside a source, which is named from the root of the workspace, have these names.
+/// Checks that the files in `schedules/` next to a source have these names. The source's path starts at the
+/// workspace.
 pub(crate) fn all_are_run(source: &str, names: &[&str]) {
     let source = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join(source);
-    let files = fs::read_dir(source.with_file_name("schedules")).expect("the schedules are there");
+    let files =
+        fs::read_dir(source.with_file_name("schedules")).expect("the directory of schedules");
     let kept: BTreeSet<String> = files
         .map(|file| {
-            let name = file.expect("it can be listed").file_name();
+            let name = file.expect("a directory entry").file_name();
             let name = name.to_string_lossy().into_owned();
             name.trim_end_matches(".json").to_owned()
         })

@@ -1,10 +1,9 @@
-//! The simulated world, as those see it who use it: the same run for the same seed, every fault
-//! met, every schedule that once failed kept.
+//! Tests of the simulator from outside: equal runs for equal seeds, every kind of fault, and every kept schedule.
 
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,
-    reason = "tests are around the worlds"
+    reason = "tests run outside the simulations"
 )]
 
 mod andrews;

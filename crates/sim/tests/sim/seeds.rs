@@ -1,4 +1,4 @@
-//! What holds in the runs of many seeds, whatever the system.
+//! Checks of the runs of many seeds, for all systems.
 
 use std::fmt::{Debug, Display};
 use std::ops::Range;
@@ -7,7 +7,7 @@ use ring_sim::kernel::kinds::{Faults, Kind};
 use ring_sim::kernel::stats::{Counters, Stats, Tally};
 use ring_sim::kernel::violation::Outcome;
 
-/// Runs seeds, in none of which anything is broken, and says what has happened in all.
+/// Runs seeds, checks that no rule is broken, and returns the sum of the counters.
 pub(crate) fn all_hold<K: Kind, T, R: Debug + PartialEq, S: Tally>(
     faults: Faults<K>,
     seeds: Range<u64>,
@@ -23,22 +23,22 @@ pub(crate) fn all_hold<K: Kind, T, R: Debug + PartialEq, S: Tally>(
     all
 }
 
-/// Every kind of fault was met.
+/// Checks that every kind of fault took effect.
 pub(crate) fn all_are_met<K: Kind + Debug, E: Copy + Ord + Display, C: Counters>(
     all: &Stats<K, E, C>,
 ) {
     for &kind in K::KINDS {
-        assert!(all.met(kind) > 0, "{kind:?} is never met");
+        assert!(all.fault_count(kind) > 0, "{kind:?} is never met");
     }
 }
 
-/// Whatever the system counts has happened.
+/// Checks that no counter of the system is 0.
 pub(crate) fn all_are_counted(counters: &impl Debug) {
     let counters = format!("{counters:?}");
     assert!(!counters.contains(": 0"), "{counters}");
 }
 
-/// A seed makes one run, and another seed another.
+/// Checks that equal seeds make equal runs, and different seeds different ones.
 pub(crate) fn are_one_run_each<R, K, E, C>(run: impl Fn(u64) -> Outcome<R, Stats<K, E, C>>)
 where
     Outcome<R, Stats<K, E, C>>: Debug + PartialEq,
@@ -47,3 +47,24 @@ where
     assert_eq!(one, again);
     assert_ne!(one.stats.fingerprint, run(8).stats.fingerprint);
 }
+
+/// Declares the tests that every system has: equal runs for equal seeds, and each kind of fault with only the kinds
+/// of normal use. The caller has `settings(seed, faults)`.
+macro_rules! common_tests {
+    ($run:expr, $seeds:expr, [$($normal_use:ident),*]) => {
+        #[test]
+        fn every_kind_of_fault_takes_effect_alone_and_breaks_nothing() {
+            for &kind in FaultKind::ALL {
+                let faults: Faults = [kind, $(FaultKind::$normal_use),*].into_iter().collect();
+                let all = crate::seeds::all_hold(faults, $seeds, settings, $run);
+                assert!(all.fault_count(kind) > 0, "{kind:?}");
+            }
+        }
+
+        #[test]
+        fn a_seed_makes_one_run() {
+            crate::seeds::are_one_run_each(|seed| $run(&settings(seed, Faults::all())));
+        }
+    };
+}
+pub(crate) use common_tests;

@@ -1,9 +1,9 @@
-//! A client of the token service: sequences of datagrams, time-outs and commands, against what must hold of it.
+//! Fuzzes a client of the token service: sequences of datagrams, timeouts and commands.
 
 #![no_main]
 
 #[path = "../../ftn/mod.rs"]
-#[expect(dead_code, reason = "each of the two targets uses a half")]
+#[expect(dead_code, reason = "each of the two targets uses one half")]
 mod ftn;
 #[path = "../../script.rs"]
 mod script;

@@ -1,5 +1,4 @@
-//! A node of a Jitterbug ring: sequences of datagrams, bytes on connections, time-outs and commands, against what must hold
-//! of it.
+//! Fuzzes a Jitterbug node: sequences of datagrams, bytes on connections, timeouts and commands.
 
 #![no_main]
 

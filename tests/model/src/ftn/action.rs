@@ -1,41 +1,41 @@
-//! What may happen next in a group.
+//! The events that may happen next in a group.
 
 use super::group::Group;
-use super::node::Wish;
+use super::node::ProgramAction;
 
-/// Something that may happen. Processes and datagrams are told by their places.
+/// An event. Processes and datagrams are given by their indexes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs, reason = "fields that say themselves what they are")]
+#[allow(missing_docs, reason = "the names of the fields explain them")]
 pub enum Action {
-    /// A datagram arrives.
+    /// Delivers a datagram.
     Deliver { frame: usize },
-    /// A late datagram arrives.
+    /// Delivers a late datagram.
     DeliverLate { frame: usize },
-    /// A datagram is lost.
+    /// Loses a datagram.
     Lose { frame: usize },
-    /// A datagram comes a second time, late.
+    /// Duplicates a datagram; the copy comes late.
     Double { frame: usize },
-    /// A datagram is late.
+    /// Delays a datagram.
     Delay { frame: usize },
-    /// Time passes, and a process's time-out is due.
+    /// Fires a timeout, after time has passed.
     TimeOut { node: usize },
-    /// Time passes, and a process that stood still goes on.
+    /// Continues a stalled process, after time has passed.
     Resume { node: usize },
-    /// A process dies.
+    /// Kills a process.
     Crash { node: usize },
-    /// A server is shut down.
+    /// Shuts a server down.
     Leave { node: usize },
-    /// A process starts.
+    /// Starts a process.
     Begin { node: usize },
-    /// A process stands still.
+    /// Stalls a process.
     Stop { node: usize },
-    /// A program wants something.
-    Wish { node: usize, wish: Wish },
+    /// Lets a program act.
+    ProgramAction { node: usize, wish: ProgramAction },
 }
 
 impl Action {
-    /// The action in words, in the state that it happens in.
-    pub fn tell(self, group: &Group) -> String {
+    /// Describes the event in the state in which it happens.
+    pub fn describe(self, group: &Group) -> String {
         match self {
             Self::Deliver { frame } => format!("arrives: {}", group.frames[frame]),
             Self::DeliverLate { frame } => format!("arrives late: {}", group.late[frame]),
@@ -48,7 +48,9 @@ impl Action {
             Self::Leave { node } => format!("n{node} is shut down"),
             Self::Begin { node } => format!("n{node} starts"),
             Self::Stop { node } => format!("n{node} stands still"),
-            Self::Wish { node, wish } => format!("the program above n{node} wants {wish:?}"),
+            Self::ProgramAction { node, wish } => {
+                format!("the program above n{node} wants {wish:?}")
+            }
         }
     }
 }

@@ -1,17 +1,17 @@
-//! What must never happen, as `docs/ftn.md`, section 7, has it.
+//! The promises that a step or a state may break, from `docs/ftn.md`, section 7.
 
 use std::time::Duration;
 
 use thiserror::Error;
 
-/// A promise that was broken. Nodes are told by their places, servers first.
+/// A broken promise. Nodes are given by their indexes, servers first.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Error)]
-#[allow(missing_docs, reason = "fields that say themselves what they are")]
+#[allow(missing_docs, reason = "the names of the fields explain them")]
 pub enum Breach {
-    /// 1: a session that was ended has power over the token.
+    /// 1: a session that has ended has power over the token.
     #[error("at s{node} {session} holds the token, which is no session")]
     Sessions { node: usize, session: i32 },
-    /// 2 and 3: two live clients hold the token, and not both share it.
+    /// 2 and 3: two live clients hold the token without sharing it.
     #[error("{} hold the token and do not share it", both(.nodes))]
     Exclusion { nodes: [usize; 2] },
     /// 4: fencing numbers grow.
@@ -19,33 +19,33 @@ pub enum Breach {
     Fencing {
         node: usize,
         fence: u128,
-        /// The largest that it had to exceed.
+        /// The largest number that it had to exceed.
         after: u128,
     },
     /// 5: a server that is not READY grants nothing.
     #[error("s{node} grants and is not READY")]
     GrantedEarly { node: usize },
-    /// 6: the answer to one input is bounded.
+    /// 6: the number of answers to one input is bounded.
     #[error("node {node} answers one input with {datagrams} datagrams")]
     TooMuch { node: usize, datagrams: usize },
-    /// Section 8: an update that was confirmed, or seen, is lost, and no server with it.
+    /// Section 8: an update that was confirmed or shown is lost, although no server was.
     #[error("c{node} is shown update {shows} after {after}")]
     Lost {
         node: usize,
         /// The update that it shows.
         shows: u8,
-        /// The one that it must show, or a later one.
+        /// The update that it must show, or a later one.
         after: u8,
     },
-    /// 7 and 8: this client was not granted the token so long after the faults had ended.
+    /// 7 and 8: this client has not got the token this long after the end of the faults.
     #[error("{after:?} after the faults c{node} was not granted the token")]
     NotServed { node: usize, after: Duration },
-    /// There is no end of things to do at one and the same time.
+    /// There is no end of datagrams and timeouts at one time.
     #[error("there is no end of datagrams and time-outs at one time")]
     Busy,
 }
 
-/// `s0` is a server, `c2` the client at place 2.
+/// Formats the clients `c2 and c3`.
 fn both([a, b]: &[usize; 2]) -> String {
     format!("c{a} and c{b}")
 }

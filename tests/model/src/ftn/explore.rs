@@ -1,4 +1,4 @@
-//! The group as a model: what may happen next, and what then is.
+//! The group as a model: its states and the events between them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,39 +7,34 @@ use ring_codec::ftn::Access;
 use ring_proto::time::Instant;
 
 use super::action::Action;
+use super::breach::Breach;
 use super::fair::Fair;
-use super::group::{Flying, Group, other};
-use super::node::{Input, Node, Wish};
+use super::group::{FlyingDatagram, Group, other};
+use super::node::{Input, Node, ProgramAction};
 use super::outcome::Outcome;
 use super::scenario::Scenario;
 use super::setup::Setup;
-use crate::recoveries::Recoveries;
-use crate::report::{self, Explored, Model, Property, Report, SAFE};
-use crate::turns::{Asked, Turns};
+use crate::report::{self, Report, System};
+use crate::turn_cache::{TurnCache, TurnInput};
 
-/// All runs of a scenario.
-pub struct Exploration {
+/// A group with its scenario.
+pub struct GroupModel {
     setup: Setup,
     first: Group,
     end: Instant,
-    recoveries: Recoveries,
-    turns: Turns<Node, Input, Outcome>,
+    cache: TurnCache<Node, Input, Outcome>,
 }
 
-/// What must become so from any state.
-const RECOVERS: &str = "once faults end, each client is granted the token";
-
-/// Explores a scenario.
+/// Explores a scenario, from a formed group.
 ///
 /// # Panics
-/// If a thread of the checker panics: a machine has.
+/// If a state machine panics.
 pub fn explore(scenario: &Scenario, threads: usize) -> Report {
-    report::run(Exploration::of(scenario.clone()), threads)
+    report::run(GroupModel::of(scenario.clone()), threads)
 }
 
-impl Exploration {
-    /// All runs of `scenario`, from a group that has formed.
-    pub fn of(scenario: Scenario) -> Self {
+impl GroupModel {
+    fn of(scenario: Scenario) -> Self {
         let lasts = scenario.lasts;
         let setup = Setup::of(scenario);
         let first = Fair::form(&setup);
@@ -47,64 +42,63 @@ impl Exploration {
             setup,
             end: first.now + lasts,
             first,
-            recoveries: Recoveries::default(),
-            turns: Turns::default(),
+            cache: TurnCache::default(),
         }
     }
 
-    fn tell(&self, group: &mut Group, at: usize, input: Input) {
-        let asked = Asked {
+    fn give_input(&self, group: &mut Group, at: usize, input: Input) {
+        let asked = TurnInput {
             at,
             node: Arc::clone(&group.nodes[at]),
             input,
             time: group.now,
             refused: false,
         };
-        let outcome = self.turns.outcome(asked, |asked| {
+        let outcome = self.cache.outcome(asked, |asked| {
             Outcome::of(&self.setup, at, &asked.node, &asked.input, asked.time)
         });
-        group.take(&self.setup, at, &outcome);
+        group.apply(&self.setup, at, &outcome);
     }
 
-    fn read(&self, group: &mut Group, flying: Flying) {
+    fn read(&self, group: &mut Group, flying: FlyingDatagram) {
         let Some(at) = group.at(&self.setup, flying.to) else {
             return;
         };
         let age = group.now.since(flying.at);
         let before = group.seen;
-        self.tell(group, at, Input::Datagram(flying.from, flying.bytes, age));
-        if flying.is_in_vain {
-            group.heard_in_vain(&self.setup, at, before);
+        self.give_input(group, at, Input::Datagram(flying.from, flying.bytes, age));
+        if flying.is_of_lost_memory {
+            group.revoke_certainty(&self.setup, at, before);
         }
     }
 
-    /// The process that reads a datagram.
-    fn reader(&self, group: &Group, flying: &Flying) -> Option<usize> {
+    /// Returns the process that reads a datagram.
+    fn reader(&self, group: &Group, flying: &FlyingDatagram) -> Option<usize> {
         let at = group.at(&self.setup, flying.to);
-        at.filter(|&at| group.nodes[at].hears())
+        at.filter(|&at| group.nodes[at].can_receive())
     }
 
-    /// Whose turn it is: the first process for which something is under way; `None`: nothing is. Turns of two
-    /// processes at one time lead to the same in either order, but for what one of them is sent by the other: that
-    /// overtakes what was under way if that is late.
-    fn turn(&self, group: &Group) -> Option<usize> {
+    /// Returns the first process with a datagram under way. Two processes can read in either order at one time, with
+    /// the same result. An answer that must overtake a datagram under way is a late one.
+    fn next_reader(&self, group: &Group) -> Option<usize> {
         let frames = group.frames.iter();
         frames.filter_map(|flying| self.reader(group, flying)).min()
     }
 
-    /// What may become of what is under way to a process.
+    /// Adds the events of the datagrams under way to a process.
     fn frame_actions(&self, group: &Group, node: usize, actions: &mut Vec<Action>) {
-        let is_its = |flying: &&Flying| self.reader(group, flying) == Some(node);
-        // What waits in a socket is read in the order in which it came.
+        let is_its = |flying: &&FlyingDatagram| self.reader(group, flying) == Some(node);
+        // A socket is read in the order of arrival.
         let first = group.frames.iter().filter(is_its).map(|flying| flying.at);
         let first = first.min();
         for (frame, flying) in group.frames.iter().enumerate() {
+            // Equal datagrams lead to equal states, so one of them is enough.
             let is_double = frame > 0 && group.frames[frame - 1] == *flying;
             if is_double || !is_its(&flying) || Some(flying.at) != first {
                 continue;
             }
             actions.push(Action::Deliver { frame });
-            // What has waited in a socket has arrived.
+            // A datagram that has waited in a socket has arrived, so it is not lost or delayed.
             if flying.at == group.now {
                 if group.left.lost > 0 {
                     actions.push(Action::Lose { frame });
@@ -127,11 +121,11 @@ impl Exploration {
         }
     }
 
-    /// Time passes, up to the next time-out.
+    /// Adds the events of the next timeouts.
     fn time_actions(&self, group: &Group, actions: &mut Vec<Action>) {
         let nodes = group.nodes.iter().enumerate();
         let due = nodes.filter_map(|(at, node)| {
-            let due = node.due(&self.setup, at)?.max(group.now);
+            let due = node.deadline(&self.setup, at)?.max(group.now);
             Some((at, due))
         });
         let due: Vec<(usize, Instant)> = due.collect();
@@ -150,8 +144,8 @@ impl Exploration {
         }
     }
 
-    /// What may happen to a process. What begins something new does so when nothing is under way: it may be overtaken
-    /// from then on all the same.
+    /// Adds the events of a process. Starts and requests happen only when no datagram is under way; later datagrams can
+    /// still overtake them.
     fn node_actions(&self, group: &Group, node: usize, is_quiet: bool, actions: &mut Vec<Action>) {
         let (it, left) = (&group.nodes[node], &group.left);
         if it.station.is_none() {
@@ -180,7 +174,7 @@ impl Exploration {
             }
         } else {
             let wishes = self.wishes(group, node, is_quiet);
-            actions.extend(wishes.map(|wish| Action::Wish { node, wish }));
+            actions.extend(wishes.map(|wish| Action::ProgramAction { node, wish }));
         }
     }
 
@@ -189,7 +183,7 @@ impl Exploration {
         group: &Group,
         node: usize,
         is_quiet: bool,
-    ) -> impl Iterator<Item = Wish> + use<> {
+    ) -> impl Iterator<Item = ProgramAction> + use<> {
         let it = &group.nodes[node];
         let (program, wishes) = (it.program, group.wishes);
         let asks = is_quiet && it.is_live() && !program.is_busy && wishes.asks > 0;
@@ -199,15 +193,77 @@ impl Exploration {
         let alone = idle.filter(|access| *access == Access::Exclusive);
         let update = alone.map(|_| group.seen.next());
         [
-            asks.then(|| Wish::Ask(self.setup.scenario.access(node))),
+            asks.then(|| ProgramAction::Ask(self.setup.scenario.access(node))),
             idle.filter(|_| wishes.gives > 0)
-                .map(|_| Wish::Give(update)),
-            update.filter(|_| wishes.updates > 0).map(Wish::Write),
+                .map(|_| ProgramAction::Give(update)),
+            update
+                .filter(|_| wishes.updates > 0)
+                .map(ProgramAction::Write),
             idle.filter(|_| wishes.changes > 0)
-                .map(|access| Wish::Change(other(access))),
+                .map(|access| ProgramAction::Change(other(access))),
         ]
         .into_iter()
         .flatten()
+    }
+
+    fn wish(&self, group: &mut Group, node: usize, wish: ProgramAction) {
+        match wish {
+            ProgramAction::Ask(_) => group.wishes.asks -= 1,
+            ProgramAction::Change(_) => group.wishes.changes -= 1,
+            ProgramAction::Write(update) => {
+                group.wishes.updates -= 1;
+                group.seen.on_begun(update);
+            }
+            ProgramAction::Give(update) => {
+                group.wishes.gives -= 1;
+                if let Some(update) = update {
+                    group.seen.on_begun(update);
+                }
+            }
+        }
+        self.give_input(group, node, Input::ProgramAction(wish));
+    }
+}
+
+impl System for GroupModel {
+    type State = Group;
+    type Action = Action;
+    type Breach = Breach;
+
+    const RECOVERS: &'static str = "after the faults: each client gets the token";
+
+    fn title(&self) -> String {
+        self.setup.scenario.to_string()
+    }
+
+    fn depth(&self) -> usize {
+        self.setup.scenario.depth
+    }
+
+    fn recovery_limit(&self) -> Duration {
+        self.setup.scenario.recovery_limit()
+    }
+
+    fn recover_one_in(&self) -> u64 {
+        self.setup.scenario.recover_one_in
+    }
+
+    fn first(&self) -> Group {
+        self.first.clone()
+    }
+
+    fn actions(&self, group: &Group, actions: &mut Vec<Action>) {
+        if let Some(node) = self.next_reader(group) {
+            self.frame_actions(group, node, actions);
+            self.late_actions(group, node, actions);
+            self.node_actions(group, node, false, actions);
+            return;
+        }
+        self.time_actions(group, actions);
+        for node in 0..group.nodes.len() {
+            self.late_actions(group, node, actions);
+            self.node_actions(group, node, true, actions);
+        }
     }
 
     fn apply(&self, group: &mut Group, action: Action) {
@@ -237,14 +293,14 @@ impl Exploration {
                 group.late.push(late);
             }
             Action::TimeOut { node } => {
-                let due = group.nodes[node].due(setup, node).unwrap_or(group.now);
+                let due = group.nodes[node].deadline(setup, node).unwrap_or(group.now);
                 group.now = group.now.max(due);
-                self.tell(group, node, Input::TimeOut);
+                self.give_input(group, node, Input::TimeOut);
             }
             Action::Resume { node } => {
                 let due = group.nodes[node].stopped.unwrap_or(group.now);
                 group.now = group.now.max(due);
-                group.nodes[node] = Arc::new(group.nodes[node].resumed());
+                group.nodes[node] = Arc::new(group.nodes[node].after_stall());
             }
             Action::Crash { node } => {
                 if setup.scenario.is_server(node) {
@@ -257,12 +313,12 @@ impl Exploration {
             Action::Leave { node } => {
                 group.left.leaves -= 1;
                 group.lose_memory(setup, node);
-                self.tell(group, node, Input::Leave);
+                self.give_input(group, node, Input::Leave);
                 group.end(setup, node);
             }
             Action::Begin { node } => {
                 group.left.returns -= 1;
-                self.tell(group, node, Input::Begin);
+                self.give_input(group, node, Input::Begin);
             }
             Action::Stop { node } => {
                 if setup.scenario.is_server(node) {
@@ -271,103 +327,24 @@ impl Exploration {
                 } else {
                     group.left.client_stops -= 1;
                 }
-                let until = group.now + setup.scenario.stop(node);
-                group.nodes[node] = Arc::new(group.nodes[node].stopped(until));
+                let until = group.now + setup.scenario.stall_duration(node);
+                group.nodes[node] = Arc::new(group.nodes[node].with_stall(until));
             }
-            Action::Wish { node, wish } => self.wish(group, node, wish),
+            Action::ProgramAction { node, wish } => self.wish(group, node, wish),
         }
         group.frames.sort_unstable();
         group.late.sort_unstable();
     }
 
-    fn wish(&self, group: &mut Group, node: usize, wish: Wish) {
-        match wish {
-            Wish::Ask(_) => group.wishes.asks -= 1,
-            Wish::Change(_) => group.wishes.changes -= 1,
-            Wish::Write(update) => {
-                group.wishes.updates -= 1;
-                group.seen.begin(update);
-            }
-            Wish::Give(update) => {
-                group.wishes.gives -= 1;
-                if let Some(update) = update {
-                    group.seen.begin(update);
-                }
-            }
-        }
-        self.tell(group, node, Input::Wish(wish));
-    }
-}
-
-impl Explored for Exploration {
-    fn title(&self) -> String {
-        self.setup.scenario.to_string()
+    fn breach(group: &Group) -> Option<&Breach> {
+        group.breach.as_ref()
     }
 
-    fn depth(&self) -> usize {
-        self.setup.scenario.depth
+    fn recover(&self, group: &Group) -> Result<Duration, Breach> {
+        Fair::recover(&self.setup, group)
     }
 
-    fn recoveries(&self) -> &Recoveries {
-        &self.recoveries
-    }
-
-    fn recovery_limit(&self) -> Duration {
-        self.setup.scenario.recovery_limit()
-    }
-
-    fn tell(&self, group: &Group, action: &Action) -> String {
-        action.tell(group)
-    }
-
-    fn why(&self, property: &str, group: &Group) -> Option<String> {
-        let breach = group.breach.clone().or_else(|| {
-            let recovery = || Fair::recover(&self.setup, group).err();
-            (property == RECOVERS).then(recovery).flatten()
-        })?;
-        Some(breach.to_string())
-    }
-}
-
-impl Model for Exploration {
-    type State = Group;
-    type Action = Action;
-
-    fn init_states(&self) -> Vec<Group> {
-        vec![self.first.clone()]
-    }
-
-    fn actions(&self, group: &Group, actions: &mut Vec<Action>) {
-        if group.breach.is_some() {
-            return;
-        }
-        if let Some(node) = self.turn(group) {
-            self.frame_actions(group, node, actions);
-            self.late_actions(group, node, actions);
-            self.node_actions(group, node, false, actions);
-            return;
-        }
-        self.time_actions(group, actions);
-        for node in 0..group.nodes.len() {
-            self.late_actions(group, node, actions);
-            self.node_actions(group, node, true, actions);
-        }
-    }
-
-    fn next_state(&self, group: &Group, action: Action) -> Option<Group> {
-        let mut next = group.clone();
-        self.apply(&mut next, action);
-        Some(next)
-    }
-
-    fn properties(&self) -> Vec<Property<Self>> {
-        vec![
-            Property::always(SAFE, |_, group: &Group| group.breach.is_none()),
-            Property::always(RECOVERS, |model: &Self, group| {
-                let one_in = model.setup.scenario.recover_one_in;
-                let recover = || Fair::recover(&model.setup, group);
-                group.breach.is_some() || model.recoveries.run(group, one_in, recover)
-            }),
-        ]
+    fn describe(&self, group: &Group, action: Action) -> String {
+        action.describe(group)
     }
 }

@@ -1,5 +1,5 @@
-//! The run after the faults: whatever was sent arrives at once, who is dead starts and who stands still goes on. From
-//! every state each client must be granted the token in time.
+//! The run after the faults: all datagrams arrive at once, dead processes start and stalled ones continue. From
+//! every state each client must get the token in time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,27 +9,27 @@ use ring_proto::time::Instant;
 
 use super::breach::Breach;
 use super::group::Group;
-use super::node::{Input, Node, Wish};
+use super::node::{Input, Node, ProgramAction};
 use super::outcome::Outcome;
 use super::setup::Setup;
 
-/// More events at one time than a group of this size has use for.
-const MAX_AT_ONCE: usize = 1_000;
+/// The maximum number of events at one time; no group of this size needs more.
+const EVENTS_AT_ONCE_MAX: usize = 1_000;
 
-/// A run in which nothing goes wrong from some point on.
+/// A run without faults, from some state on.
 pub(super) struct Fair<'a> {
     setup: &'a Setup,
     group: Group,
     began: Instant,
     at_once: usize,
-    /// Nodes from here on are not started.
+    /// The number of nodes that are started.
     present: usize,
 }
 
 impl<'a> Fair<'a> {
     fn from(setup: &'a Setup, group: &Group) -> Self {
         let mut group = group.clone();
-        // What has arrived, or is late, does so now.
+        // Waiting and late datagrams arrive now.
         let mut late = std::mem::take(&mut group.late);
         group.frames.append(&mut late);
         let began = group.now;
@@ -42,10 +42,10 @@ impl<'a> Fair<'a> {
         }
     }
 
-    /// A group that has formed: all servers are READY, all clients live, and nothing is under way.
+    /// Returns a formed group: all servers are READY, all clients are live, and no datagram is under way.
     ///
     /// # Panics
-    /// It does not form.
+    /// If it does not form.
     pub(super) fn form(setup: &Setup) -> Group {
         let mut fair = Fair::from(setup, &Group::new(setup));
         fair.present -= setup.scenario.absent;
@@ -53,33 +53,33 @@ impl<'a> Fair<'a> {
         if let (Ok(()), true) = (&formed, setup.scenario.is_held) {
             let at = setup.scenario.servers;
             let access = setup.scenario.access(at);
-            let asked = fair.tell(at, &Input::Wish(Wish::Ask(access)));
+            let asked = fair.give_input(at, &Input::ProgramAction(ProgramAction::Ask(access)));
             formed = asked.and_then(|()| fair.settle()).map_err(Some);
         }
         assert!(formed.is_ok(), "it does not form: {:?}", fair.group);
         fair.group
     }
 
-    /// Runs until each client was granted the token, and says how long that took.
+    /// Runs until each client has got the token. Returns the time that it took.
     pub(super) fn recover(setup: &'a Setup, group: &Group) -> Result<Duration, Breach> {
         let mut fair = Self::from(setup, group);
         for node in &mut fair.group.nodes {
             if node.stopped.is_some() {
-                *node = Arc::new(node.resumed());
+                *node = Arc::new(node.after_stall());
             }
         }
         let mut waiting: Vec<usize> = (setup.scenario.servers..setup.scenario.nodes()).collect();
         while let Some(&at) = waiting.first() {
-            // Whatever it was about before ends first.
+            // The client's earlier request ends first.
             fair.run(|_, group| {
                 let node = &group.nodes[at];
                 node.is_live() && !node.program.is_busy
             })
-            .map_err(|breach| breach.unwrap_or(fair.unserved(at)))?;
+            .map_err(|breach| breach.unwrap_or(fair.not_served_breach(at)))?;
             let access = setup.scenario.access(at);
-            fair.tell(at, &Input::Wish(Wish::Ask(access)))?;
+            fair.give_input(at, &Input::ProgramAction(ProgramAction::Ask(access)))?;
             fair.run(|_, group| !group.nodes[at].program.is_busy)
-                .map_err(|breach| breach.unwrap_or(fair.unserved(at)))?;
+                .map_err(|breach| breach.unwrap_or(fair.not_served_breach(at)))?;
             waiting.remove(0);
         }
         Ok(fair.elapsed())
@@ -89,12 +89,12 @@ impl<'a> Fair<'a> {
         self.group.now.since(self.began)
     }
 
-    fn unserved(&self, node: usize) -> Breach {
+    fn not_served_breach(&self, node: usize) -> Breach {
         let after = self.elapsed();
         Breach::NotServed { node, after }
     }
 
-    /// Runs until something is so. `Err(None)`: it was not in time.
+    /// Runs until a condition holds. Returns `Err(None)` if it does not hold in time.
     fn run(&mut self, so: impl Fn(&Setup, &Group) -> bool) -> Result<(), Option<Breach>> {
         loop {
             self.settle_instant()?;
@@ -102,7 +102,7 @@ impl<'a> Fair<'a> {
                 return Ok(());
             }
             let nodes = self.group.nodes.iter().enumerate();
-            let next = nodes.filter_map(|(at, node)| Some((node.due(self.setup, at)?, at)));
+            let next = nodes.filter_map(|(at, node)| Some((node.deadline(self.setup, at)?, at)));
             let (due, at) = next.min().ok_or(None)?;
             if due > self.began + self.setup.scenario.recovery_limit() {
                 return Err(None);
@@ -111,35 +111,35 @@ impl<'a> Fair<'a> {
                 self.group.now = due;
                 self.at_once = 0;
             }
-            self.tell(at, &Input::TimeOut)?;
+            self.give_input(at, &Input::TimeOut)?;
         }
     }
 
-    /// Everything that happens before time goes on.
+    /// Handles all events of the current time.
     fn settle_instant(&mut self) -> Result<(), Breach> {
         loop {
             self.settle()?;
             let Some(at) = self.holder() else {
                 return Ok(());
             };
-            self.tell(at, &Input::Wish(Wish::Give(None)))?;
+            self.give_input(at, &Input::ProgramAction(ProgramAction::Give(None)))?;
         }
     }
 
-    /// All that was sent arrives.
+    /// Delivers all datagrams.
     fn settle(&mut self) -> Result<(), Breach> {
         loop {
             let mut present = self.group.nodes.iter().take(self.present);
             if let Some(at) = present.position(|it| it.station.is_none()) {
-                self.tell(at, &Input::Begin)?;
+                self.give_input(at, &Input::Begin)?;
             } else if !self.group.frames.is_empty() {
                 let flying = self.group.frames.remove(0);
                 if let Some(at) = self.group.at(self.setup, flying.to) {
                     let age = self.group.now.since(flying.at);
                     let before = self.group.seen;
-                    self.tell(at, &Input::Datagram(flying.from, flying.bytes, age))?;
-                    if flying.is_in_vain {
-                        self.group.heard_in_vain(self.setup, at, before);
+                    self.give_input(at, &Input::Datagram(flying.from, flying.bytes, age))?;
+                    if flying.is_of_lost_memory {
+                        self.group.revoke_certainty(self.setup, at, before);
                     }
                 }
             } else {
@@ -148,7 +148,7 @@ impl<'a> Fair<'a> {
         }
     }
 
-    /// A client whose program may give the token back.
+    /// Returns a client whose program may return the token.
     fn holder(&self) -> Option<usize> {
         let gives = |(at, node): (usize, &Arc<Node>)| {
             let holds = node.holding(self.setup, at, self.group.now).is_some();
@@ -157,19 +157,19 @@ impl<'a> Fair<'a> {
         self.group.nodes.iter().enumerate().find_map(gives)
     }
 
-    fn tell(&mut self, at: usize, input: &Input) -> Result<(), Breach> {
+    fn give_input(&mut self, at: usize, input: &Input) -> Result<(), Breach> {
         self.at_once += 1;
-        if self.at_once > MAX_AT_ONCE {
+        if self.at_once > EVENTS_AT_ONCE_MAX {
             return Err(Breach::Busy);
         }
         let node = Arc::clone(&self.group.nodes[at]);
         let outcome = Outcome::of(self.setup, at, &node, input, self.group.now);
-        self.group.take(self.setup, at, &outcome);
+        self.group.apply(self.setup, at, &outcome);
         self.group.breach.take().map_or(Ok(()), Err)
     }
 }
 
-/// All servers are READY and agree, and all clients are live.
+/// Whether all servers are READY and agree, and all clients are live.
 fn is_formed(setup: &Setup, group: &Group, absent: usize) -> bool {
     let present = group.nodes.iter().take(setup.scenario.nodes() - absent);
     present.enumerate().all(|(at, node)| {

@@ -1,4 +1,4 @@
-//! The whole group: its processes, what is under way between them, and what has been.
+//! The whole group: its processes, the datagrams under way, and the past updates and grants.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -9,51 +9,48 @@ use ring_codec::ftn::Access;
 use ring_proto::time::Instant;
 
 use super::breach::Breach;
-use super::judge::{self, Seen};
-use super::node::{Node, Said};
+use super::judge::{self, Observations};
+use super::node::{Node, SentDatagram};
 use super::notation::{line, node_of};
 use super::outcome::Outcome;
 use super::scenario::{EPOCH, Faults, Wishes};
 use super::setup::Setup;
 
-/// A datagram under way, or in the socket of a process that stands still.
+/// A datagram under way, or in the socket of a stalled process.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Flying {
-    /// Where it goes.
+pub struct FlyingDatagram {
     pub to: SocketAddr,
-    /// Where it comes from.
     pub from: SocketAddr,
-    /// The datagram.
     pub bytes: Arc<[u8]>,
-    /// When it has arrived.
+    /// The time of its arrival.
     pub at: Instant,
-    /// A server has said it that may know no more of the token since.
-    pub is_in_vain: bool,
+    /// Whether its server may have lost what it knew of the token since it was sent.
+    pub is_of_lost_memory: bool,
 }
 
 /// A state of the group.
 #[derive(Clone)]
 pub struct Group {
-    /// What time it is, for all.
+    /// The time of the group.
     pub now: Instant,
     /// The processes, servers first.
     pub nodes: Vec<Arc<Node>>,
-    /// What arrives before time passes, in no order but that of sorting.
-    pub frames: Vec<Flying>,
-    /// What arrives whenever it likes.
-    pub late: Vec<Flying>,
-    /// What may still go wrong.
+    /// The datagrams that arrive before time passes, sorted.
+    pub frames: Vec<FlyingDatagram>,
+    /// The datagrams that may arrive at any time.
+    pub late: Vec<FlyingDatagram>,
+    /// The faults that may still happen.
     pub left: Faults,
-    /// What may still be wanted.
+    /// The actions that programs may still take.
     pub wishes: Wishes,
-    /// What programs have seen.
-    pub seen: Seen,
+    /// The observations of the programs.
+    pub seen: Observations,
     /// The promise that the last step has broken.
     pub breach: Option<Breach>,
 }
 
 impl Group {
-    /// A group of which no process runs.
+    /// Returns a group in which no process runs.
     pub fn new(setup: &Setup) -> Self {
         let node = |_| Arc::new(Node::never_started());
         Self {
@@ -63,12 +60,12 @@ impl Group {
             late: Vec::new(),
             left: setup.scenario.faults,
             wishes: setup.scenario.wishes,
-            seen: Seen::default(),
+            seen: Observations::default(),
             breach: None,
         }
     }
 
-    /// The process that has the socket of an address.
+    /// Returns the process whose socket has an address.
     pub fn at(&self, setup: &Setup, address: SocketAddr) -> Option<usize> {
         let at = node_of(address)?;
         let node = self.nodes.get(at)?;
@@ -76,36 +73,36 @@ impl Group {
         (node.station.is_some() && is_its).then_some(at)
     }
 
-    /// Lets a process have taken its turn and judges it among the others; what it has said is under way.
-    pub fn take(&mut self, setup: &Setup, at: usize, outcome: &Outcome) {
+    /// Applies the outcome of a process's input, and checks it against the others. Its datagrams are then under way.
+    pub fn apply(&mut self, setup: &Setup, at: usize, outcome: &Outcome) {
         self.nodes[at] = Arc::clone(&outcome.node);
         let mut breach = outcome.breach.clone();
         for told in &outcome.told {
-            breach = breach.or(self.seen.hear(at, told));
+            breach = breach.or(self.seen.on_report(at, told));
         }
-        self.breach = breach.or_else(|| judge::exclusion(setup, self));
-        for Said { from, to, bytes } in &outcome.said {
+        self.breach = breach.or_else(|| judge::find_shared_exclusive(setup, self));
+        for SentDatagram { from, to, bytes } in &outcome.sent {
             if self.at(setup, *to).is_some() {
-                self.frames.push(Flying {
+                self.frames.push(FlyingDatagram {
                     to: *to,
                     from: *from,
                     bytes: Arc::clone(bytes),
                     at: self.now,
-                    is_in_vain: false,
+                    is_of_lost_memory: false,
                 });
             }
         }
     }
 
-    /// A process dies. What was in its socket is lost.
+    /// Kills a process. The datagrams in its socket are lost.
     pub fn end(&mut self, setup: &Setup, at: usize) {
         self.lose_memory(setup, at);
         let address = setup.address(at, self.nodes[at].life);
-        self.nodes[at] = Arc::new(self.nodes[at].dead());
+        self.nodes[at] = Arc::new(self.nodes[at].after_death());
         self.frames.retain(|frame| frame.to != address);
     }
 
-    /// What a server knows of the token may be lost from now on, but for what those who hold it know.
+    /// Notes that a server may have lost its knowledge of the token, except for the holders' part.
     pub fn lose_memory(&mut self, setup: &Setup, at: usize) {
         let server = self.nodes[at].server();
         let knows = |server: &ring_proto::ftn::server::Server| {
@@ -114,22 +111,23 @@ impl Group {
         if server.is_some_and(knows) {
             let holders = self.nodes.iter().enumerate();
             let holders = holders.filter(|(at, node)| node.holding(setup, *at, self.now).is_some());
-            let data = holders.filter_map(|(_, node)| judge::shown(node.client()?, setup));
-            self.seen.fall_back(data.min().unwrap_or_default());
+            let data = holders.filter_map(|(_, node)| judge::shown_update(node.client()?, setup));
+            self.seen.limit_certain(data.min().unwrap_or_default());
             let address = setup.address(at, self.nodes[at].life);
             let under_way = self.frames.iter_mut().chain(&mut self.late);
             for flying in under_way.filter(|flying| flying.from == address) {
-                flying.is_in_vain = true;
+                flying.is_of_lost_memory = true;
             }
         }
     }
 
-    /// A client was told something in vain: an update is not certain by that, unless the client holds the token still.
-    pub fn heard_in_vain(&mut self, setup: &Setup, at: usize, before: Seen) {
+    /// Handles a confirmation of a server that has lost its memory: the update is certain only if the client still
+    /// holds the token.
+    pub fn revoke_certainty(&mut self, setup: &Setup, at: usize, before: Observations) {
         let client = self.nodes[at].client();
-        let known = client.and_then(|client| judge::shown(client, setup));
+        let known = client.and_then(|client| judge::shown_update(client, setup));
         self.seen
-            .fall_back(before.certain().max(known.unwrap_or_default()));
+            .limit_certain(before.certain().max(known.unwrap_or_default()));
     }
 }
 
@@ -155,7 +153,7 @@ impl PartialEq for Group {
 }
 
 impl fmt::Debug for Group {
-    /// `1.25s: s0 leader Ready c 4, s1 dead, c2 holds Exclusive, c3 waits, 2 under way`.
+    /// Formats a group as in `1.25s: s0 leader Ready c 4, s1 dead, c2 holds Exclusive, c3 waits, 2 under way`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}:", self.now.since(EPOCH))?;
         for (at, node) in self.nodes.iter().enumerate() {
@@ -200,13 +198,12 @@ impl fmt::Debug for Group {
     }
 }
 
-impl fmt::Display for Flying {
+impl fmt::Display for FlyingDatagram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} (for {})", line(&self.bytes), self.to)
     }
 }
 
-/// The other way of holding a token.
 pub(super) const fn other(access: Access) -> Access {
     match access {
         Access::Exclusive => Access::Shared,

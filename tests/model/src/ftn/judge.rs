@@ -1,54 +1,54 @@
-//! The promises that hold among all.
+//! The promises that hold among all processes.
 
 use ring_codec::ftn::Access;
 use ring_proto::ftn::client::Client;
 
 use super::breach::Breach;
 use super::group::Group;
-use super::node::Told;
+use super::node::ClientReport;
 use super::setup::Setup;
 
-/// What programs have seen of the token. Updates are made by who holds it alone, so they come in the order of their
-/// numbers; 0 is the empty token.
+/// The programs' observations of the token. Only an exclusive holder makes updates, so they come in the order of
+/// their numbers; 0 is the empty token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Seen {
-    /// Updates that were begun.
+pub struct Observations {
+    /// The last update that was begun.
     begun: u8,
-    /// The last that is certain to be done: its client was told, or a grant has shown it.
+    /// The last update that is certain: it was confirmed, or a grant has shown it.
     certain: u8,
     /// The largest fencing numbers: of all grants, and of exclusive ones.
     fences: (u128, u128),
 }
 
-impl Seen {
-    /// The number of the next update.
+impl Observations {
+    /// Returns the number of the next update.
     pub const fn next(&self) -> u8 {
         self.begun + 1
     }
 
-    /// The next update is begun.
-    pub const fn begin(&mut self, update: u8) {
+    /// Records the start of an update.
+    pub const fn on_begun(&mut self, update: u8) {
         self.begun = update;
     }
 
-    /// The last update that is certain to be done.
+    /// Returns the last certain update.
     pub const fn certain(&self) -> u8 {
         self.certain
     }
 
-    /// What is certain was lost with its server, but for this.
-    pub fn fall_back(&mut self, to: u8) {
+    /// Notes that certain updates after `to` may be lost with their server.
+    pub fn limit_certain(&mut self, to: u8) {
         self.certain = self.certain.min(to);
     }
 
-    /// A client tells of the token. What is wrong with that, if anything is.
-    pub fn hear(&mut self, node: usize, told: &Told) -> Option<Breach> {
+    /// Records a report of a client, and returns the promise that it breaks.
+    pub fn on_report(&mut self, node: usize, told: &ClientReport) -> Option<Breach> {
         match told {
-            Told::Updated(update) => {
+            ClientReport::Updated(update) => {
                 self.certain = self.certain.max(*update);
                 None
             }
-            Told::Granted {
+            ClientReport::Granted {
                 access,
                 fence,
                 data,
@@ -76,19 +76,19 @@ impl Seen {
     }
 }
 
-/// The update whose data these are.
+/// Returns the number of the update with these data.
 fn update_of(data: &[u8]) -> u8 {
     data.first().copied().unwrap_or_default()
 }
 
-/// The update that a client which holds the token was shown, or has made.
-pub(super) fn shown(client: &Client, setup: &Setup) -> Option<u8> {
+/// Returns the update that a holder of the token was shown or has made.
+pub(super) fn shown_update(client: &Client, setup: &Setup) -> Option<u8> {
     let holding = client.holding(&setup.token)?;
     Some(update_of(holding.data))
 }
 
-/// Two live clients that hold the token and do not both share it.
-pub(super) fn exclusion(setup: &Setup, group: &Group) -> Option<Breach> {
+/// Checks that live clients which hold the token all share it.
+pub(super) fn find_shared_exclusive(setup: &Setup, group: &Group) -> Option<Breach> {
     let mut first: Option<(usize, Access)> = None;
     for at in setup.scenario.servers..group.nodes.len() {
         let Some(access) = group.nodes[at].holding(setup, at, group.now) else {

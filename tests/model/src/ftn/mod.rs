@@ -1,12 +1,13 @@
-//! The token service: the servers and clients that ship, in every order of events.
+//! The token service: the real servers and clients, in every order of events.
 //!
-//! All clocks go at one speed, or at speeds that differ by no more than the page allows, and what is sent arrives
-//! before time passes: in any order, unless it is lost, or comes late, which is at any time. So time is that of the
-//! machines' own time-outs, and a run ends at a time ([`Scenario::lasts`]). Servers crash, are shut down, and start again whenever
-//! that is worst; processes stand still. Above each client is a program that asks, writes and gives back whenever it likes.
+//! All clocks run at the same speed, or at speeds that differ within the document's limit. Datagrams arrive before
+//! time passes and in any order, except lost ones, and late ones, which arrive at any time. So time advances by the
+//! timeouts of the state machines, and a run ends at a time ([`Scenario::lasts`]). Servers crash, shut down and
+//! start again at any time, and processes stall. Above each client a program asks for the token, writes and returns
+//! it at any time.
 //!
-//! In every step the promises of `docs/ftn.md`, section 7, are checked that a [`Breach`] lists. From many states the
-//! faults end and a fair run begins, in which each client must be granted the token.
+//! Every step is checked by the promises of `docs/ftn.md`, section 7, that a [`Breach`] lists. From selected states
+//! the faults end, and in a fair run each client must get the token.
 
 mod action;
 mod breach;
@@ -23,7 +24,7 @@ mod setup;
 
 pub use action::Action;
 pub use breach::Breach;
-pub use explore::{Exploration, explore};
+pub use explore::{GroupModel, explore};
 pub use group::Group;
 pub use scenario::{CLIENT_TIMEOUT, EPOCH, Faults, HEARTBEAT, SERVER_TIMEOUT, Scenario, Wishes};
 pub use scenarios::{large, small};

@@ -1,4 +1,4 @@
-//! One process: a server or a client, and what surrounds it.
+//! One process: a server or a client, and its surroundings.
 
 use std::hash::Hash;
 use std::net::SocketAddr;
@@ -15,78 +15,75 @@ use ring_proto::{Machine, Sent, Stored};
 use super::setup::Setup;
 use crate::digest::{Digest, Key};
 
-/// What every node's wall clock shows for ever: 2026, for the numbers of cold leaders.
+/// The time of every wall clock: 2026, for the numbers of cold leaders. It does not change.
 const WALL: u64 = 1_780_000_000_000_000_000;
-/// No datagram of so small a group is longer.
-const ROOM: usize = 1 << 11;
+/// A length that no datagram of such a small group exceeds.
+const DATAGRAM_BUFFER_LEN: usize = 1 << 11;
 
-/// A process, alive or dead, and what outlives it.
+/// A process, alive or dead, and the state that survives it.
 #[derive(Clone)]
 pub struct Node {
-    /// The machine; `None`: the process is dead.
+    /// The state machine; `None` if the process is dead.
     pub station: Option<Station>,
-    /// What was stored last.
+    /// The stored state.
     pub durable: Durable,
-    /// How often it, or its socket, was new: a client's port follows from it.
+    /// The number of starts and new sockets. A client's port follows from it.
     pub life: u16,
-    /// It stands still until then, by the group's time.
+    /// The end of a stall, by the group's time.
     pub stopped: Option<Instant>,
-    /// What the program above a client does.
+    /// The program above a client.
     pub program: Program,
     digest: Digest,
 }
 
-/// What the program above a client does.
+/// The program above a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Program {
-    /// It has asked for the token, or holds it, or gives it back.
+    /// Whether it has asked for the token, holds it or returns it.
     pub is_busy: bool,
     /// The update that is not confirmed yet.
     pub writing: Option<u8>,
-    /// It has asked for the other access.
+    /// Whether it has asked for the other access.
     pub changing: bool,
-    /// It gives the token back.
+    /// Whether it returns the token.
     pub leaving: bool,
 }
 
-/// What a program asks its client for.
+/// An action of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Wish {
-    /// The token.
+pub enum ProgramAction {
+    /// Ask for the token.
     Ask(Access),
-    /// The token with the other access.
+    /// Ask for the other access.
     Change(Access),
-    /// New data.
+    /// Set new data.
     Write(u8),
-    /// To give it back, perhaps with new data.
+    /// Return the token, perhaps with new data.
     Give(Option<u8>),
 }
 
-/// What a process is told.
+/// An input of a process.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Input {
-    /// It has just been started.
+    /// The process has just been started.
     Begin,
-    /// A datagram from there, which has waited for so long.
+    /// A datagram, its sender, and the time for which it has waited.
     Datagram(SocketAddr, Arc<[u8]>, Duration),
-    /// Its time has come.
+    /// The deadline has come.
     TimeOut,
-    /// What its program wants.
-    Wish(Wish),
-    /// It is to leave.
+    /// An action of its program.
+    ProgramAction(ProgramAction),
+    /// A command to shut down.
     Leave,
 }
 
-/// What a client has told of the token.
+/// A report of a client about the token.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Told {
-    /// It is granted.
+pub enum ClientReport {
+    /// The token is granted.
     Granted {
-        /// How.
         access: Access,
-        /// The fencing number.
         fence: u128,
-        /// The data.
         data: Box<[u8]>,
     },
     /// An update was confirmed.
@@ -95,27 +92,23 @@ pub enum Told {
 
 /// A datagram that has left a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Said {
-    /// The sender's address.
+pub struct SentDatagram {
     pub from: SocketAddr,
-    /// The receiver's address.
     pub to: SocketAddr,
-    /// The datagram.
     pub bytes: Arc<[u8]>,
 }
 
-/// A process after an input, and what came of it.
+/// A process after an input, and its outputs.
 pub struct Turn {
-    /// The process.
     pub node: Node,
-    /// What has left, in order.
-    pub said: Vec<Said>,
-    /// What a client has told.
-    pub told: Vec<Told>,
+    /// The sent datagrams, in order.
+    pub sent: Vec<SentDatagram>,
+    /// The reports of a client.
+    pub told: Vec<ClientReport>,
 }
 
 impl Node {
-    /// A process that was never started.
+    /// Returns a process that has never been started.
     pub fn never_started() -> Self {
         Self {
             station: None,
@@ -127,29 +120,27 @@ impl Node {
         }
     }
 
-    /// The server that runs here.
     pub fn server(&self) -> Option<&Server> {
         self.station.as_ref()?.server()
     }
 
-    /// The client that runs here.
     pub fn client(&self) -> Option<&Client> {
         self.station.as_ref()?.client()
     }
 
-    /// Whether it reads what arrives.
-    pub const fn hears(&self) -> bool {
+    /// Whether it can read datagrams.
+    pub const fn can_receive(&self) -> bool {
         self.station.is_some() && self.stopped.is_none()
     }
 
-    /// When something happens here of its own, by the group's time.
-    pub fn due(&self, setup: &Setup, at: usize) -> Option<Instant> {
+    /// Returns the time of the next event of the process, by the group's time.
+    pub fn deadline(&self, setup: &Setup, at: usize) -> Option<Instant> {
         let deadline = self.station.as_ref()?.poll_timeout();
         let deadline = deadline.map(|local| setup.scenario.time(at, local));
         self.stopped.or(deadline)
     }
 
-    /// How a client holds a token that it may use at a time of the group's.
+    /// Returns a client's access to the token at a time of the group, while its lease lasts.
     pub fn holding(&self, setup: &Setup, at: usize, time: Instant) -> Option<Access> {
         let client = self.client()?;
         client
@@ -158,14 +149,13 @@ impl Node {
         Some(client.holding(&setup.token)?.access)
     }
 
-    /// Whether a client is live.
     pub fn is_live(&self) -> bool {
         let standing = self.client().map(Client::standing);
         matches!(standing, Some(Standing::Live { .. }))
     }
 
-    /// The process after it has died.
-    pub fn dead(&self) -> Self {
+    /// Returns the process after its death.
+    pub fn after_death(&self) -> Self {
         Self {
             station: None,
             stopped: None,
@@ -174,27 +164,27 @@ impl Node {
         }
     }
 
-    /// The process as it stands still.
-    pub fn stopped(&self, until: Instant) -> Self {
+    /// Returns the process with a stall.
+    pub fn with_stall(&self, until: Instant) -> Self {
         Self {
             stopped: Some(until),
             ..self.clone()
         }
     }
 
-    /// The process as it goes on.
-    pub fn resumed(&self) -> Self {
+    /// Returns the process after its stall.
+    pub fn after_stall(&self) -> Self {
         Self {
             stopped: None,
             ..self.clone()
         }
     }
 
-    /// The process at place `at` gets an input at a time of the group's.
+    /// Gives the process with index `at` an input at a time of the group.
     pub fn turn(&self, setup: &Setup, at: usize, input: &Input, time: Instant) -> Turn {
         let mut turn = Turn {
             node: self.clone(),
-            said: Vec::new(),
+            sent: Vec::new(),
             told: Vec::new(),
         };
         let now = Now {
@@ -214,8 +204,8 @@ impl Node {
             Input::Begin => station.handle_link(now, net(setup, at, life)),
             Input::Datagram(from, bytes, age) => station.handle_message(now, *from, bytes, *age),
             Input::TimeOut => station.handle_timeout(now),
-            Input::Wish(wish) => {
-                let command = node.program.wants(*wish, name);
+            Input::ProgramAction(wish) => {
+                let command = node.program.command(*wish, name);
                 station.handle_command(now, Command::Client(command));
             }
             Input::Leave => {
@@ -230,12 +220,11 @@ impl Node {
             }
         }
         if turn.node.server().is_some_and(Server::is_finished) {
-            turn.node = turn.node.dead();
+            turn.node = turn.node.after_death();
         }
         turn
     }
 
-    /// The key, in short.
     pub fn digest(&self) -> u128 {
         self.digest.of(|| {
             let mut key = Key::default();
@@ -254,7 +243,8 @@ impl Node {
 }
 
 impl Turn {
-    /// Does what the machine wants done, in the order that its contract asks for. Whether it wants another socket.
+    /// Carries out the outputs of the state machine, in the order of its contract. Returns whether it wants another
+    /// socket.
     fn drain(&mut self, setup: &Setup, at: usize, now: Now) -> bool {
         let from = setup.address(at, self.node.life);
         let Some(station) = &mut self.node.station else {
@@ -264,9 +254,9 @@ impl Turn {
             self.node.durable = durable;
             station.handle_stored(now, Stored::Done);
         }
-        let mut buffer = [0; ROOM];
+        let mut buffer = [0; DATAGRAM_BUFFER_LEN];
         while let Some(transmit) = station.poll_transmit(&mut buffer) {
-            self.said.push(Said {
+            self.sent.push(SentDatagram {
                 from,
                 to: transmit.to,
                 bytes: buffer[..transmit.len].into(),
@@ -277,7 +267,7 @@ impl Turn {
         while let Some(event) = station.poll_event() {
             if let Event::Client(event) = event {
                 wants_socket |= event == client::Event::NewSocket;
-                self.told.extend(self.node.program.heard(event));
+                self.told.extend(self.node.program.on_event(event));
             }
         }
         wants_socket
@@ -285,13 +275,13 @@ impl Turn {
 }
 
 impl Program {
-    /// The command for a wish.
-    fn wants(&mut self, wish: Wish, name: Box<[u8]>) -> client::Command {
+    /// Returns the command of an action.
+    fn command(&mut self, wish: ProgramAction, name: Box<[u8]>) -> client::Command {
         use client::Command as C;
         let fence = true;
         let written = |update: u8| -> Box<[u8]> { [update].into() };
         match wish {
-            Wish::Ask(access) | Wish::Change(access) => {
+            ProgramAction::Ask(access) | ProgramAction::Change(access) => {
                 self.changing = self.is_busy;
                 self.is_busy = true;
                 C::Request {
@@ -300,12 +290,12 @@ impl Program {
                     fence,
                 }
             }
-            Wish::Write(update) => {
+            ProgramAction::Write(update) => {
                 self.writing = Some(update);
                 let data = written(update);
                 C::Update { name, data }
             }
-            Wish::Give(update) => {
+            ProgramAction::Give(update) => {
                 self.leaving = true;
                 self.writing = update;
                 match update.map(written) {
@@ -316,8 +306,8 @@ impl Program {
         }
     }
 
-    /// What the client has told, and what of it is of interest.
-    fn heard(&mut self, event: client::Event) -> Option<Told> {
+    /// Records an event of the client, and returns its report about the token.
+    fn on_event(&mut self, event: client::Event) -> Option<ClientReport> {
         use client::Event as E;
         match event {
             E::Granted {
@@ -328,13 +318,13 @@ impl Program {
             } => {
                 self.changing = false;
                 let fence = fence.unwrap_or_default();
-                return Some(Told::Granted {
+                return Some(ClientReport::Granted {
                     access,
                     fence,
                     data,
                 });
             }
-            E::Updated { .. } => return self.writing.take().map(Told::Updated),
+            E::Updated { .. } => return self.writing.take().map(ClientReport::Updated),
             // Where it waits for an upgrade it is still asked for.
             E::Returned { .. } if !self.leaving => {}
             E::Returned { .. } | E::Cancelled { .. } | E::Lost { .. } => *self = Self::default(),
@@ -344,7 +334,7 @@ impl Program {
     }
 }
 
-/// What a process is told of its network.
+/// The state of a process's network.
 fn net(setup: &Setup, at: usize, life: u16) -> Net {
     if setup.scenario.is_server(at) {
         Net::Server(server::Net::Up)

@@ -1,4 +1,4 @@
-//! What follows when a process is told something, and what of it is wrong by itself.
+//! The outcome of an input, and its check.
 
 use std::sync::Arc;
 
@@ -7,35 +7,34 @@ use ring_proto::ftn::server::Server;
 use ring_proto::time::Instant;
 
 use super::breach::Breach;
-use super::node::{Input, Node, Said, Told, Turn};
+use super::node::{ClientReport, Input, Node, SentDatagram, Turn};
 use super::setup::Setup;
 
-/// More datagrams than any rule answers one input with in so small a group.
-const MAX_SAID: usize = 16;
+/// The maximum number of datagrams that answer one input in such a small group.
+const ANSWERS_MAX: usize = 16;
 
-/// What follows when a process is told something, whatever the rest of the group is like.
+/// The outcome of a process's input, independent of the rest of the group.
 pub struct Outcome {
-    /// The process.
     pub node: Arc<Node>,
-    /// What has left, in order.
-    pub said: Vec<Said>,
-    /// What a client has told.
-    pub told: Vec<Told>,
-    /// The promise that the process has broken by itself.
+    /// The sent datagrams, in order.
+    pub sent: Vec<SentDatagram>,
+    /// The reports of a client.
+    pub told: Vec<ClientReport>,
+    /// The promise that the process has broken.
     pub breach: Option<Breach>,
 }
 
 impl Outcome {
-    /// Runs the machine and judges what it does.
+    /// Runs the state machine and checks its outputs.
     pub fn of(setup: &Setup, at: usize, before: &Node, input: &Input, time: Instant) -> Self {
-        let Turn { node, said, told } = before.turn(setup, at, input, time);
+        let Turn { node, sent, told } = before.turn(setup, at, input, time);
         let was_ready = before.server().is_some_and(is_ready);
         let is_ready = node.server().is_some_and(is_ready);
-        let early = said.iter().any(grants) && !was_ready && !is_ready;
+        let early = sent.iter().any(is_grant) && !was_ready && !is_ready;
         let breach = if early {
             Some(Breach::GrantedEarly { node: at })
-        } else if said.len() > MAX_SAID {
-            let datagrams = said.len();
+        } else if sent.len() > ANSWERS_MAX {
+            let datagrams = sent.len();
             Some(Breach::TooMuch {
                 node: at,
                 datagrams,
@@ -43,12 +42,12 @@ impl Outcome {
         } else {
             let local = setup.scenario.local(at, time);
             let server = node.server();
-            let session = server.and_then(|server| ended_holder(server, local));
+            let session = server.and_then(|server| holder_without_session(server, local));
             session.map(|session| Breach::Sessions { node: at, session })
         };
         Self {
             node: Arc::new(node),
-            said,
+            sent,
             told,
             breach,
         }
@@ -59,16 +58,16 @@ fn is_ready(server: &Server) -> bool {
     server.standing().state == ServerState::Ready
 }
 
-/// Whether a datagram is a grant of a token.
-fn grants(said: &Said) -> bool {
-    let datagram = Datagram::decode(&said.bytes);
+/// Whether a datagram grants a token.
+fn is_grant(sent: &SentDatagram) -> bool {
+    let datagram = Datagram::decode(&sent.bytes);
     datagram.is_ok_and(|datagram| {
         matches!(datagram.message(), Message::Grant { token, .. } if !token.name.is_empty())
     })
 }
 
-/// Who holds a token at a server that lists no such session.
-fn ended_holder(server: &Server, now: Instant) -> Option<i32> {
+/// Returns a holder of a token that the server does not list as a session.
+fn holder_without_session(server: &Server, now: Instant) -> Option<i32> {
     let mut holders = server
         .tokens()
         .flat_map(|token| token.holders().collect::<Vec<_>>())

@@ -1,4 +1,4 @@
-//! What is explored: which group, which faults how often, and for how long.
+//! A scenario: the group, its faults, and the duration of the exploration.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,58 +8,58 @@ use ring_proto::time::{Instant, nanos};
 
 use crate::counts::counts;
 
-/// HB, ST, CT: in small proportions, so there are few events. A session outlives a change of leader.
+/// HB. HB, ST and CT are in small proportions, so that there are few events. A session outlives a change of leader.
 pub const HEARTBEAT: Duration = Duration::from_millis(300);
-/// See [`HEARTBEAT`].
+/// ST.
 pub const SERVER_TIMEOUT: Duration = Duration::from_millis(900);
-/// See [`HEARTBEAT`].
+/// CT.
 pub const CLIENT_TIMEOUT: Duration = Duration::from_millis(4_200);
 /// The longest time between two repetitions.
 const RETRY_MAX: Duration = Duration::from_secs(1);
-/// When every clock begins.
+/// The start of every clock.
 pub const EPOCH: Instant = Instant::from_nanos(1 << 40);
-/// The speed of a right clock.
-const RIGHT: u32 = 1_000;
+/// The speed of a correct clock.
+const CORRECT_SPEED: u32 = 1_000;
 
 /// One exploration.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scenario {
-    /// What it is for.
+    /// The name.
     pub name: &'static str,
-    /// How many servers there are. Server 0 leads at the beginning.
+    /// The number of servers. Server 0 leads at the beginning.
     pub servers: usize,
-    /// How each client wants the token.
+    /// The access that each client wants.
     pub clients: &'static [Access],
-    /// Which server the token is at.
+    /// The server of the token.
     pub at: usize,
-    /// Whether the first client holds it at the beginning.
+    /// Whether the first client holds the token at the beginning.
     pub is_held: bool,
-    /// How many nodes do not run at the beginning: the last ones.
+    /// The number of nodes at the end of the list that do not run at the beginning.
     pub absent: usize,
     /// Q.
     pub quorum: usize,
-    /// How fast each node's clock goes, servers first, in thousandths; right is what none is said of.
+    /// The speeds of the clocks in thousandths, servers first; missing ones are correct.
     pub speeds: &'static [u32],
-    /// How often what may go wrong.
+    /// The maximum number of each fault.
     pub faults: Faults,
-    /// How often programs want what.
+    /// The maximum number of each action of the programs.
     pub wishes: Wishes,
-    /// For how long it goes on.
+    /// The duration.
     pub lasts: Duration,
-    /// The most events in a run.
+    /// The maximum number of events in a run.
     pub depth: usize,
-    /// From one in so many states, chosen by the state alone, the faults end and the group must recover; 0: from none.
+    /// One state in this many, selected by its hash, must recover after the end of the faults; 0 selects none.
     pub recover_one_in: u64,
 }
 
 counts! {
-    /// How often each thing may happen in one run.
+    /// The maximum number of each fault in one run.
     Faults {
         /// A datagram is lost.
         lost "lost",
-        /// A datagram comes twice, the second time whenever it likes.
+        /// A datagram is duplicated; the copy arrives at any time.
         doubled "doubled",
-        /// A datagram comes whenever it likes.
+        /// A datagram arrives at any time.
         late "late",
         /// A server crashes.
         crashes "crashes",
@@ -67,31 +67,31 @@ counts! {
         leaves "leave",
         /// A client crashes.
         deaths "clients crash",
-        /// What has died starts again; a server with what it had stored.
+        /// A dead process starts again; a server with its stored state.
         returns "start again",
-        /// A server stands still for ST and a little more.
+        /// A server is stalled for a little more than ST.
         server_stops "servers stop",
-        /// A client stands still for CT and a little more.
+        /// A client is stalled for a little more than CT.
         client_stops "clients stop",
     }
 }
 
 counts! {
-    /// How often programs may want what.
+    /// The maximum number of each action of the programs in one run.
     Wishes {
         /// A client asks for the token.
         asks "asks",
-        /// A client that holds it gives it back, with new data if it holds it alone.
+        /// A client returns the token, with new data if its access is exclusive.
         gives "gives",
-        /// A client that holds it alone sets its data, and goes on.
+        /// A client with exclusive access sets the data and keeps the token.
         updates "updates",
-        /// A client that holds it asks for the other access.
+        /// A client asks for the other access.
         changes "changes",
     }
 }
 
 impl Scenario {
-    /// Two servers and two clients that want the token for themselves, Q = 1, with no faults.
+    /// Returns two servers and two clients that want exclusive access, Q = 1, without faults.
     pub const fn new(name: &'static str) -> Self {
         Self {
             name,
@@ -110,12 +110,12 @@ impl Scenario {
         }
     }
 
-    /// With these faults.
+    /// Sets the faults.
     pub const fn faults(self, faults: Faults) -> Self {
         Self { faults, ..self }
     }
 
-    /// With the token at this server, and held by the first client.
+    /// Places the token at a server, held by the first client.
     pub const fn held_at(self, at: usize) -> Self {
         let is_held = true;
         Self {
@@ -125,13 +125,13 @@ impl Scenario {
         }
     }
 
-    /// With these wishes.
+    /// Sets the actions of the programs.
     pub const fn wishes(self, wishes: Wishes) -> Self {
         Self { wishes, ..self }
     }
 
-    /// For so long, and with a recovery from one in so many states.
-    pub const fn lasts(self, millis: u64, recover_one_in: u64) -> Self {
+    /// Sets the duration, and makes one state in `recover_one_in` recover.
+    pub const fn with_duration(self, millis: u64, recover_one_in: u64) -> Self {
         let lasts = Duration::from_millis(millis);
         Self {
             lasts,
@@ -140,7 +140,7 @@ impl Scenario {
         }
     }
 
-    /// How many nodes there are, servers and clients.
+    /// Returns the number of servers and clients.
     pub const fn nodes(&self) -> usize {
         self.servers + self.clients.len()
     }
@@ -150,29 +150,33 @@ impl Scenario {
         node < self.servers
     }
 
-    /// How a client wants the token.
+    /// Returns the access that a client wants.
     pub fn access(&self, node: usize) -> Access {
         self.clients[node - self.servers]
     }
 
     fn speed(&self, node: usize) -> u64 {
-        self.speeds.get(node).copied().unwrap_or(RIGHT).into()
+        self.speeds
+            .get(node)
+            .copied()
+            .unwrap_or(CORRECT_SPEED)
+            .into()
     }
 
-    /// What a node's clock shows at a time of the group's.
+    /// Returns a node's clock at a time of the group.
     pub fn local(&self, node: usize, time: Instant) -> Instant {
         let since = nanos(time.since(EPOCH));
-        EPOCH + Duration::from_nanos(since * self.speed(node) / u64::from(RIGHT))
+        EPOCH + Duration::from_nanos(since * self.speed(node) / u64::from(CORRECT_SPEED))
     }
 
-    /// The first time of the group's at which a node's clock shows that.
+    /// Returns the first time of the group at which a node's clock shows `local`.
     pub fn time(&self, node: usize, local: Instant) -> Instant {
-        let since = nanos(local.since(EPOCH)) * u64::from(RIGHT);
+        let since = nanos(local.since(EPOCH)) * u64::from(CORRECT_SPEED);
         EPOCH + Duration::from_nanos(since.div_ceil(self.speed(node)))
     }
 
-    /// How long a node is away that stands still: so long that others go on without it.
-    pub fn stop(&self, node: usize) -> Duration {
+    /// Returns the duration of a stall in which others continue without the node.
+    pub fn stall_duration(&self, node: usize) -> Duration {
         let silence = if self.is_server(node) {
             SERVER_TIMEOUT + 2 * HEARTBEAT
         } else {
@@ -181,8 +185,8 @@ impl Scenario {
         silence + Duration::from_millis(50)
     }
 
-    /// How soon after the faults every client must have had the token: after a leader, a grace, a survey that waits
-    /// for the end of dead sessions, and sessions of their own.
+    /// Returns the time in which every client must have got the token after the faults. It includes an election, a
+    /// grace, a survey that waits for the end of dead sessions, and new sessions.
     pub fn recovery_limit(&self) -> Duration {
         2 * SERVER_TIMEOUT + 8 * HEARTBEAT + 4 * CLIENT_TIMEOUT + 8 * RETRY_MAX
     }

@@ -1,4 +1,4 @@
-//! What is explored by every test run, and what by hand.
+//! The scenarios of every test run, and those that are run by hand.
 
 use ring_codec::ftn::Access;
 
@@ -10,45 +10,45 @@ const fn wishes(asks: u8, gives: u8) -> Wishes {
     Wishes::NONE.asks(asks).gives(gives)
 }
 
-/// Of two clients, the second shares the token.
+/// Two clients, of which the second shares the token.
 const ONE_SHARES: &[Access] = &[Access::Exclusive, Access::Shared];
 
-/// What ends in some seconds, without optimisation of more than the profile asks for.
+/// Returns the scenarios that take some seconds with the test profile.
 pub fn small() -> Vec<Scenario> {
     vec![
         Scenario::new("datagrams are lost and come again")
             .wishes(wishes(2, 1))
             .faults(NONE.lost(1).doubled(1))
-            .lasts(100, 64),
+            .with_duration(100, 64),
         Scenario {
             clients: ONE_SHARES,
             ..Scenario::new("who holds the token asks for the other access")
         }
         .wishes(wishes(2, 2).changes(1))
         .faults(NONE.late(1))
-        .lasts(100, 64),
+        .with_duration(100, 64),
         Scenario::new("the server of a held token crashes")
             .held_at(1)
             .wishes(wishes(1, 0))
             .faults(NONE.crashes(1).lost(1))
-            .lasts(1_800, 64),
+            .with_duration(1_800, 64),
         Scenario::new("a server crashes, and may be the leader")
             .held_at(0)
             .wishes(wishes(1, 1))
             .faults(NONE.crashes(1))
-            .lasts(1_600, 64),
+            .with_duration(1_600, 64),
         Scenario::new("a server crashes and is soon back")
             .held_at(1)
             .wishes(wishes(1, 1))
             .faults(NONE.crashes(1).returns(1))
-            .lasts(200, 64),
+            .with_duration(200, 64),
         Scenario {
             absent: 1,
             ..Scenario::new("a client starts, and a server crashes")
         }
         .wishes(wishes(2, 0))
         .faults(NONE.crashes(1).returns(1))
-        .lasts(1_500, 64),
+        .with_duration(1_500, 64),
         Scenario {
             quorum: 2,
             ..Scenario::new("a server stands still, of a majority")
@@ -56,11 +56,11 @@ pub fn small() -> Vec<Scenario> {
         .held_at(1)
         .wishes(wishes(1, 0))
         .faults(NONE.server_stops(1))
-        .lasts(1_700, 64),
+        .with_duration(1_700, 64),
     ]
 }
 
-/// What takes an hour or so on two cores, optimised.
+/// Returns the scenarios that take about an hour on two cores in release mode.
 pub fn large() -> Vec<Scenario> {
     let usual = NONE.lost(1).doubled(1).crashes(1).returns(1);
     let mut all = Vec::new();
@@ -70,7 +70,7 @@ pub fn large() -> Vec<Scenario> {
                 .held_at(at)
                 .wishes(wishes(1, 1))
                 .faults(usual.client_stops(1))
-                .lasts(150, 256),
+                .with_duration(150, 256),
         );
         all.push(
             Scenario {
@@ -80,22 +80,22 @@ pub fn large() -> Vec<Scenario> {
             .held_at(at)
             .wishes(wishes(1, 1))
             .faults(usual.server_stops(1))
-            .lasts(150, 256),
+            .with_duration(150, 256),
         );
         all.push(
             Scenario::new("a crash until all is served again")
                 .held_at(at)
                 .wishes(wishes(1, 1).updates(1))
                 .faults(NONE.crashes(1))
-                .lasts(2_500, 256),
+                .with_duration(2_500, 256),
         );
     }
-    all.extend(one_by_one());
+    all.extend(single_fault_scenarios());
     all
 }
 
-/// Of those, each with one kind of trouble, for longer or among more.
-fn one_by_one() -> Vec<Scenario> {
+/// Returns those with one kind of fault, for a longer time or more nodes.
+fn single_fault_scenarios() -> Vec<Scenario> {
     vec![
         Scenario {
             clients: ONE_SHARES,
@@ -103,12 +103,12 @@ fn one_by_one() -> Vec<Scenario> {
         }
         .wishes(wishes(2, 2).changes(2))
         .faults(NONE.late(1).lost(1))
-        .lasts(150, 256),
+        .with_duration(150, 256),
         Scenario::new("who holds the token stands still until its session is over")
             .held_at(0)
             .wishes(wishes(1, 0))
             .faults(NONE.client_stops(1))
-            .lasts(4_400, 256),
+            .with_duration(4_400, 256),
         Scenario {
             speeds: &[942, 1_058, 1_058, 942],
             ..Scenario::new("the same by clocks that drift")
@@ -116,17 +116,17 @@ fn one_by_one() -> Vec<Scenario> {
         .held_at(0)
         .wishes(wishes(1, 0))
         .faults(NONE.client_stops(1))
-        .lasts(4_700, 256),
+        .with_duration(4_700, 256),
         Scenario::new("a server is shut down and is soon back")
             .held_at(1)
             .wishes(wishes(1, 1))
             .faults(NONE.leaves(1).returns(1).lost(1))
-            .lasts(150, 256),
+            .with_duration(150, 256),
         Scenario::new("all servers crash and start anew")
             .held_at(0)
             .wishes(wishes(1, 0))
             .faults(NONE.crashes(2).returns(2))
-            .lasts(150, 64),
+            .with_duration(150, 64),
         Scenario {
             servers: 3,
             quorum: 2,
@@ -135,6 +135,6 @@ fn one_by_one() -> Vec<Scenario> {
         .held_at(0)
         .wishes(wishes(1, 0))
         .faults(NONE.server_stops(1))
-        .lasts(1_700, 256),
+        .with_duration(1_700, 256),
     ]
 }

@@ -1,4 +1,4 @@
-//! What all processes of a scenario are started with.
+//! The values with which all processes of a scenario start.
 
 use std::net::SocketAddr;
 
@@ -11,20 +11,18 @@ use ring_proto::ftn::{Configuration, Servers};
 use super::notation::{self, list, token_name};
 use super::scenario::{CLIENT_TIMEOUT, HEARTBEAT, SERVER_TIMEOUT, Scenario};
 
-/// A scenario, and what is the same in all of it.
+/// A scenario, and the values that do not change in it.
 pub struct Setup {
-    /// The scenario.
     pub scenario: Scenario,
-    /// The token's name.
     pub token: Box<[u8]>,
     list: Servers,
 }
 
 impl Setup {
-    /// That of a scenario.
+    /// Returns the setup of a scenario.
     ///
     /// # Panics
-    /// There are no servers, or no name is at the server that the scenario wants.
+    /// If there are no servers, or no token name belongs to the server of the scenario.
     pub fn of(scenario: Scenario) -> Self {
         let list = list(scenario.servers).expect("a few servers");
         let all = Configuration::new(1, vec![ServerState::Ready; scenario.servers]);
@@ -38,14 +36,14 @@ impl Setup {
         }
     }
 
-    /// A process that has just been started, in its so-many-eth life.
+    /// Starts the process of a node; `life` is its number.
     ///
     /// # Panics
-    /// The options cannot work.
+    /// If the options are invalid.
     pub fn start(&self, node: usize, life: u16, durable: Durable) -> Station {
         let (scenario, servers) = (&self.scenario, self.list.clone());
         if scenario.is_server(node) {
-            // No two lives give the same ids.
+            // The seeds differ, so that no two processes create the same ids.
             let seed = 1_000 * u64::from(life) + node as u64;
             let options = server::Options {
                 heartbeat: HEARTBEAT,
@@ -67,7 +65,7 @@ impl Setup {
         }
     }
 
-    /// The address of a node in its so-many-eth life.
+    /// Returns the address of a node in its life of this number.
     pub fn address(&self, node: usize, life: u16) -> SocketAddr {
         notation::address(node, self.scenario.is_server(node), life)
     }

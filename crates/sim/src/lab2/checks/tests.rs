@@ -1,12 +1,12 @@
-//! Each check finds what it is for.
+//! Each check finds its violation.
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Digest, Frame, Message, Token};
 use ring_proto::lab2::Durable;
 
-use super::{CLOCKED, Checks, ELECTIONS, LATEST};
+use super::{CLOCK_PROGRESS_MAX, CLOCK_PROGRESS_MIN, Checks, ELECTION_STEP_MAX};
 use crate::lab2::Rule;
-use crate::lab2::node::BLANK;
+use crate::lab2::node::EMPTY_STATE;
 use crate::lab2::notation::mac;
 
 fn token(progress: u64, author: usize, number: u32) -> Token {
@@ -17,16 +17,16 @@ fn token(progress: u64, author: usize, number: u32) -> Token {
     }
 }
 
-/// What is broken if these tenures follow each other: at which node, of which token.
+/// Returns the rules that a sequence of tenures breaks.
 fn tenures(tenures: &[(usize, Token)], elsewhere: Option<usize>) -> Vec<Rule> {
     let mut checks = Checks::default();
     let mut last = std::collections::BTreeMap::new();
     for (node, token) in tenures {
         let before = last.insert(*node, *token);
-        checks.tenure(7, *node, token, before.as_ref(), || elsewhere);
+        checks.check_tenure(7, *node, token, before.as_ref(), || elsewhere);
     }
     checks
-        .found
+        .findings
         .violations
         .iter()
         .map(|broken| broken.rule)
@@ -46,7 +46,7 @@ fn tenures_that_grow_break_nothing() {
 }
 
 #[test]
-fn an_identity_that_comes_again_is_found_even_after_other_chains() {
+fn a_repeated_identity_is_found_even_after_other_chains() {
     let again = [
         (0, token(5, 0, 1)),
         (1, token(6, 1, 1)),
@@ -59,35 +59,35 @@ fn an_identity_that_comes_again_is_found_even_after_other_chains() {
 }
 
 #[test]
-fn a_node_that_goes_back_is_found() {
+fn tenures_of_a_node_that_go_back_are_found() {
     let back = [(0, token(5, 0, 1)), (0, token(4, 1, 1))];
     assert_eq!(tenures(&back, None), [Rule::Growth]);
 }
 
 #[test]
-fn what_is_exempt_is_counted_and_not_reported() {
+fn exemptions_are_counted_and_not_reported() {
     let mut checks = Checks::default();
-    checks.exempt.share(mac(0));
+    checks.exemptions.on_address_shared(mac(0));
     let shared = token(5, 0, 1);
-    checks.tenure(7, 1, &shared, None, || None);
-    checks.tenure(7, 2, &shared, None, || Some(1));
-    assert!(checks.work(7, 1, &shared) && checks.work(7, 2, &shared));
-    assert_eq!((checks.found.violations.len(), checks.exempted), (0, 2));
+    checks.check_tenure(7, 1, &shared, None, || None);
+    checks.check_tenure(7, 2, &shared, None, || Some(1));
+    assert!(checks.use_resource(7, 1, &shared) && checks.use_resource(7, 2, &shared));
+    assert_eq!((checks.findings.violations.len(), checks.exempted), (0, 2));
 }
 
 #[test]
 fn a_resource_refuses_weaker_tokens_and_equal_ones_of_two_nodes_are_found() {
     let mut checks = Checks::default();
-    assert!(checks.work(1, 0, &token(5, 0, 1)));
-    assert!(!checks.work(2, 1, &token(4, 0, 1)));
-    assert!(checks.work(3, 0, &token(5, 0, 1)));
-    assert!(checks.found.violations.is_empty());
-    assert!(checks.work(4, 1, &token(5, 0, 1)));
-    assert_eq!(checks.found.violations[0].rule, Rule::Fencing);
+    assert!(checks.use_resource(1, 0, &token(5, 0, 1)));
+    assert!(!checks.use_resource(2, 1, &token(4, 0, 1)));
+    assert!(checks.use_resource(3, 0, &token(5, 0, 1)));
+    assert!(checks.findings.violations.is_empty());
+    assert!(checks.use_resource(4, 1, &token(5, 0, 1)));
+    assert_eq!(checks.findings.violations[0].rule, Rule::Fencing);
 }
 
 #[test]
-fn what_is_told_before_it_is_stored_is_found() {
+fn a_token_that_is_sent_before_it_is_stored_is_found() {
     let digest = Digest { size: 1, hash: 2 };
     let told = |token: Token, durable: Durable| {
         let mut checks = Checks::default();
@@ -104,8 +104,8 @@ fn what_is_told_before_it_is_stored_is_found() {
             profile: None,
             card: None,
         };
-        checks.told(1, 0, &frame, &durable);
-        checks.found.violations.first().map(|broken| broken.rule)
+        checks.check_frame(1, 0, &frame, &durable);
+        checks.findings.violations.first().map(|broken| broken.rule)
     };
     let stored = |known, my_token_number| Durable {
         my_token_number,
@@ -128,8 +128,8 @@ fn what_is_told_before_it_is_stored_is_found() {
 fn a_third_reply_is_found() {
     let replies = |count| {
         let mut checks = Checks::default();
-        checks.replies(1, 0, count);
-        checks.found.violations.len()
+        checks.check_replies(1, 0, count);
+        checks.findings.violations.len()
     };
     assert_eq!((replies(2), replies(3)), (0, 1));
 }
@@ -138,23 +138,23 @@ fn a_third_reply_is_found() {
 fn tables_out_of_order_or_too_large_are_found() {
     let table = |members| {
         let mut checks = Checks::default();
-        checks.table(1, 0, members, 4);
-        checks.found.violations.len()
+        checks.check_table(1, 0, members, 4);
+        checks.findings.violations.len()
     };
     assert_eq!((table(Some(5)), table(Some(6)), table(None)), (0, 1, 1));
 }
 
-/// What is broken if a node that `knew` this progress is elected, after a tenure of some other.
-fn elected(knew: u64, after: u64, progress: u64) -> Vec<Rule> {
+/// Returns the rules that are broken if a node that `knew` this progress is elected, after another tenure.
+fn rules_broken_by_election(knew: u64, after: u64, progress: u64) -> Vec<Rule> {
     let mut checks = Checks::default();
-    checks.tenure(7, 1, &token(after, 1, 1), None, || None);
+    checks.check_tenure(7, 1, &token(after, 1, 1), None, || None);
     let durable = Durable {
         known: Some(token(progress, 0, 1)),
-        ..BLANK
+        ..EMPTY_STATE
     };
-    checks.elected(8, 0, knew, &durable);
+    checks.check_election(8, 0, knew, &durable);
     checks
-        .found
+        .findings
         .violations
         .iter()
         .map(|broken| broken.rule)
@@ -162,11 +162,20 @@ fn elected(knew: u64, after: u64, progress: u64) -> Vec<Rule> {
 }
 
 #[test]
-fn a_clock_takes_a_token_thirty_days_further_than_any_was_if_its_node_knows_of_one() {
-    let (strongest, days) = (CLOCKED + 7, 30 * 24 * 60 * 60 * 1_000_000_000);
-    assert_eq!(elected(CLOCKED, strongest, strongest + days), []);
-    let far = strongest + days + 2 * ELECTIONS;
-    assert_eq!(elected(CLOCKED, strongest, far), [Rule::Clock]);
-    assert_eq!(elected(1, strongest, far), []);
-    assert_eq!(elected(1, strongest, LATEST + 2 * ELECTIONS), [Rule::Clock]);
+fn a_clock_takes_a_token_at_most_30_days_beyond_the_strongest_known_one() {
+    let (strongest, days) = (CLOCK_PROGRESS_MIN + 7, 30 * 24 * 60 * 60 * 1_000_000_000);
+    assert_eq!(
+        rules_broken_by_election(CLOCK_PROGRESS_MIN, strongest, strongest + days),
+        []
+    );
+    let far = strongest + days + 2 * ELECTION_STEP_MAX;
+    assert_eq!(
+        rules_broken_by_election(CLOCK_PROGRESS_MIN, strongest, far),
+        [Rule::Clock]
+    );
+    assert_eq!(rules_broken_by_election(1, strongest, far), []);
+    assert_eq!(
+        rules_broken_by_election(1, strongest, CLOCK_PROGRESS_MAX + 2 * ELECTION_STEP_MAX),
+        [Rule::Clock]
+    );
 }

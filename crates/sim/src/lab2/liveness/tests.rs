@@ -1,5 +1,4 @@
-//! Each promise that is not kept is found. The worlds here go on being disturbed while they are
-//! held to it.
+//! Each broken promise is found. The simulations here are still disturbed while their recovery is checked.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,33 +8,29 @@ use ring_proto::lab2::{Constants, Lab2};
 use super::Bounds;
 use crate::lab2::{Rule, World};
 
-/// A ring of three that has found itself, and what it is held to.
+/// Returns a formed ring of three, and its bounds.
 fn ring() -> (World<Lab2>, Bounds) {
-    let mut world = World::new(3, Constants::default(), 1);
-    world.start_all();
-    world.run(Duration::from_secs(2));
-    let bounds = world.bounds();
-    (world, bounds)
+    let mut sim = World::new(3, Constants::default(), 1);
+    sim.start_all();
+    sim.run(Duration::from_secs(2));
+    let bounds = sim.bounds();
+    (sim, bounds)
 }
 
-fn broken(world: &World<Lab2>) -> Vec<Rule> {
-    world
-        .violations()
-        .iter()
-        .map(|broken| broken.rule)
-        .collect()
+fn broken_rules(sim: &World<Lab2>) -> Vec<Rule> {
+    sim.violations().iter().map(|broken| broken.rule).collect()
 }
 
 #[test]
 fn an_undisturbed_ring_keeps_all_promises() {
-    let (mut world, bounds) = ring();
-    let now = world.now();
-    let seen_equal = world.await_one_owner(&bounds);
-    world.equal_tables(now, seen_equal, &bounds);
-    world.serve(None, 1, None, false);
-    world.replace();
-    assert_eq!(broken(&world), []);
-    let stats = world.stats();
+    let (mut sim, bounds) = ring();
+    let now = sim.now();
+    let seen_equal = sim.await_one_owner(&bounds);
+    sim.await_equal_tables(now, seen_equal, &bounds);
+    sim.check_service(None, 1, None, false);
+    sim.check_replacement();
+    assert_eq!(broken_rules(&sim), []);
+    let stats = sim.stats();
     assert!(
         stats.counters.tenures_waited > 0 && stats.counters.replaced_after > Some(Duration::ZERO)
     );
@@ -43,61 +38,61 @@ fn an_undisturbed_ring_keeps_all_promises() {
 
 #[test]
 fn a_second_owner_is_found() {
-    let (mut world, bounds) = ring();
-    world.part(&[0, 0, 1]);
-    world.await_one_owner(&bounds);
-    assert_eq!(broken(&world), [Rule::OneOwner]);
+    let (mut sim, bounds) = ring();
+    sim.part(&[0, 0, 1]);
+    sim.await_one_owner(&bounds);
+    assert_eq!(broken_rules(&sim), [Rule::OneOwner]);
 }
 
 #[test]
 fn tables_that_stay_different_are_found() {
-    let mut world = World::<Lab2>::new(3, Constants::default(), 1);
-    world.part(&[0, 0, 1]);
-    world.start_all();
-    let bounds = world.bounds();
-    world.equal_tables(Duration::ZERO, None, &bounds);
-    assert_eq!(broken(&world), [Rule::EqualTables]);
+    let mut sim = World::<Lab2>::new(3, Constants::default(), 1);
+    sim.part(&[0, 0, 1]);
+    sim.start_all();
+    let bounds = sim.bounds();
+    sim.await_equal_tables(Duration::ZERO, None, &bounds);
+    assert_eq!(broken_rules(&sim), [Rule::EqualTables]);
 }
 
 #[test]
-fn tables_that_were_equal_have_their_time_again() {
-    let (mut world, bounds) = ring();
-    world.run(bounds.equal_tables);
-    let seen = world.now();
-    world.part(&[0, 0, 1]);
-    world.kill(2);
-    world.start(2);
-    world.equal_tables(Duration::ZERO, Some(seen), &bounds);
-    assert_eq!(broken(&world), [Rule::EqualTables]);
-    assert!(world.now() > seen + bounds.equal_tables);
+fn tables_that_were_equal_get_the_same_time_again() {
+    let (mut sim, bounds) = ring();
+    sim.run(bounds.equal_tables);
+    let seen = sim.now();
+    sim.part(&[0, 0, 1]);
+    sim.kill(2);
+    sim.start(2);
+    sim.await_equal_tables(Duration::ZERO, Some(seen), &bounds);
+    assert_eq!(broken_rules(&sim), [Rule::EqualTables]);
+    assert!(sim.now() > seen + bounds.equal_tables);
 }
 
 #[test]
 fn a_member_that_is_not_served_is_found() {
-    let (mut world, _) = ring();
-    for node in &mut world.nodes {
-        // Nobody's WANT_TOKEN, offer or acknowledgement leaves; and nobody is elected.
+    let (mut sim, _) = ring();
+    for node in &mut sim.nodes {
+        // No WANT_TOKEN, offer or acknowledgement leaves a node, and none is elected.
         node.refuse = 1_000;
     }
-    world.serve(None, 1, None, false);
-    assert_eq!(broken(&world), [Rule::Served]);
+    sim.check_service(None, 1, None, false);
+    assert_eq!(broken_rules(&sim), [Rule::Served]);
 }
 
 #[test]
 fn an_owner_that_is_not_replaced_is_found() {
-    let (mut world, _) = ring();
-    let owner = world.owner();
+    let (mut sim, _) = ring();
+    let owner = sim.owner();
     for at in (0..3).filter(|&at| Some(at) != owner) {
-        world.pause(at);
+        sim.pause(at);
     }
-    world.replace();
-    assert!(broken(&world).contains(&Rule::Replaced));
+    sim.check_replacement();
+    assert!(broken_rules(&sim).contains(&Rule::Replaced));
 }
 
 #[test]
 fn an_election_that_costs_too_many_broadcasts_is_found() {
-    let (mut world, _) = ring();
-    // Two seconds of heartbeats are more than an election may take.
-    world.count_broadcasts(&BTreeMap::new());
-    assert!(broken(&world).contains(&Rule::Broadcasts));
+    let (mut sim, _) = ring();
+    // Two seconds of heartbeats cost more than an election may.
+    sim.check_broadcasts(&BTreeMap::new());
+    assert!(broken_rules(&sim).contains(&Rule::Broadcasts));
 }

@@ -27,36 +27,36 @@ fn schedule(actions: Vec<Action>) -> Schedule {
     }
 }
 
-fn shrunk(schedule: &Schedule, fails: impl FnMut(&Schedule) -> bool) -> Schedule {
+fn shrink_quietly(schedule: &Schedule, fails: impl FnMut(&Schedule) -> bool) -> Schedule {
     shrink(schedule, fails, |_, _| {})
 }
 
 #[test]
-fn only_the_actions_nodes_and_time_that_it_takes_are_left() {
+fn only_the_necessary_actions_nodes_and_time_are_left() {
     let actions = (0..40).map(|n| {
         let node = usize::try_from(n % 6).unwrap();
         pause(1_000_000 * (n + 1), node)
     });
-    // It takes two of the actions, in this order.
+    // The failure needs two of the actions, in this order.
     let needs = |schedule: &Schedule| {
         let mut faults = schedule.actions.iter().map(|action| &action.fault);
         faults.any(|fault| *fault == Fault::Pause { node: 1 })
             && faults.any(|fault| *fault == Fault::Pause { node: 0 })
     };
-    let small = shrunk(&schedule(actions.collect()), needs);
+    let small = shrink_quietly(&schedule(actions.collect()), needs);
     assert_eq!(small.actions.len(), 2);
     assert_eq!((small.nodes, small.stay_dead), (2, vec![]));
     assert!(small.time_us < 10_000, "{}", small.time_us);
 }
 
 #[test]
-fn what_does_not_fail_stays_as_it_is() {
+fn a_schedule_that_does_not_fail_is_unchanged() {
     let whole = schedule(vec![pause(7, 3)]);
-    assert_eq!(shrunk(&whole, |_| false), whole);
+    assert_eq!(shrink_quietly(&whole, |_| false), whole);
 }
 
 #[test]
-fn nodes_above_one_that_goes_are_numbered_anew() {
+fn nodes_above_a_removed_one_are_renumbered() {
     let groups = Fault::Part {
         groups: vec![0, 1, 2, 3],
     };

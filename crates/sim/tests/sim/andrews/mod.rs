@@ -1,5 +1,5 @@
-//! The coordinated ring and its database in the simulated world: every promise kept whatever goes wrong, every fault met,
-//! and nothing excused but what the page allows.
+//! Simulations of the coordinated ring and its database: promises hold under all faults, every fault occurs, and
+//! only allowed exceptions are excused.
 
 mod schedules;
 
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ring_sim::andrews::{Excuse, FaultKind, Faults, Settings, run};
 
-use crate::seeds::{all_are_counted, all_are_met, all_hold, are_one_run_each};
+use crate::seeds::{all_are_counted, all_are_met, all_hold, common_tests};
 
 fn settings(seed: u64, faults: Faults) -> Settings {
     Settings {
@@ -19,28 +19,22 @@ fn settings(seed: u64, faults: Faults) -> Settings {
 }
 
 #[test]
-fn whatever_goes_wrong_the_promises_are_kept() {
+fn the_promises_hold_under_all_faults() {
     let mut all = all_hold(Faults::all(), 0..150, settings, run);
     all_are_met(&all);
     for &excuse in Excuse::ALL {
         assert!(all.excused(excuse) > 0, "{excuse:?} is never met");
     }
     assert_eq!(all.sent.len(), 4, "{:?}", all.sent);
-    // The database fails for the nodes, not within its transactions.
+    // The database fails only for nodes, not within its transactions.
     all.counters.jobs_failed = 1;
     all_are_counted(&all.counters);
 }
 
-#[test]
-fn every_kind_of_fault_is_met_alone_and_survived() {
-    for &kind in FaultKind::ALL {
-        let all = all_hold(Faults::only(kind), 0..6, settings, run);
-        assert!(all.met(kind) > 0, "{kind:?}");
-    }
-}
+common_tests! { run, 0..6, [] }
 
 #[test]
-fn without_faults_nothing_is_excused_and_every_request_is_done() {
+fn without_faults_there_is_no_excuse_and_every_request_is_done() {
     let life = [FaultKind::Post, FaultKind::Listen].into_iter().collect();
     for seed in 0..20 {
         let outcome = run(&settings(seed, life));
@@ -54,9 +48,4 @@ fn without_faults_nothing_is_excused_and_every_request_is_done() {
         assert_eq!(failed, 0, "seed {seed}");
         assert_eq!(stats.overflowed, 0, "seed {seed}");
     }
-}
-
-#[test]
-fn a_seed_makes_one_run() {
-    are_one_run_each(|seed| run(&settings(seed, Faults::all())));
 }

@@ -1,5 +1,5 @@
-//! The token service in the simulated world: every promise kept whatever goes wrong, every fault met, and nothing
-//! excused but what the page allows.
+//! Simulations of the token service: promises hold under all faults, every fault occurs, and only allowed
+//! exceptions are excused.
 
 mod schedules;
 
@@ -8,7 +8,7 @@ use std::time::Duration;
 use ring_codec::ftn::Kind;
 use ring_sim::ftn::{Excuse, FaultKind, Faults, Settings, run};
 
-use crate::seeds::{all_are_met, all_hold, are_one_run_each};
+use crate::seeds::{all_are_met, all_hold, common_tests};
 
 fn settings(seed: u64, faults: Faults) -> Settings {
     Settings {
@@ -21,7 +21,7 @@ fn settings(seed: u64, faults: Faults) -> Settings {
 }
 
 #[test]
-fn whatever_goes_wrong_the_promises_are_kept() {
+fn the_promises_hold_under_all_faults() {
     let all = all_hold(Faults::all(), 0..200, settings, run);
     all_are_met(&all);
     assert!(all.excused(Excuse::ServerLost) > 0 && all.excused(Excuse::TwoLeaders) > 0);
@@ -30,18 +30,10 @@ fn whatever_goes_wrong_the_promises_are_kept() {
     assert!(counters.grants > 1_000 && counters.updates > 1_000 && counters.resets > 10);
 }
 
-#[test]
-fn every_kind_of_fault_is_met_alone_and_survived() {
-    for &kind in FaultKind::ALL {
-        let life = [FaultKind::Run, FaultKind::Hold];
-        let faults: Faults = life.into_iter().chain([kind]).collect();
-        let all = all_hold(faults, 0..4, settings, run);
-        assert!(all.met(kind) > 0, "{kind:?}");
-    }
-}
+common_tests! { run, 0..4, [Run, Hold] }
 
 #[test]
-fn without_faults_nothing_is_excused_but_updates_of_the_server_that_is_killed() {
+fn without_faults_only_updates_of_the_killed_server_are_excused() {
     for seed in 0..20 {
         let outcome = run(&settings(seed, Faults::NONE));
         assert_eq!(outcome.violations, [], "seed {seed}");
@@ -55,9 +47,4 @@ fn without_faults_nothing_is_excused_but_updates_of_the_server_that_is_killed() 
             assert!(excuse == Excuse::ServerLost || stats.excused(excuse) == 0);
         }
     }
-}
-
-#[test]
-fn a_seed_makes_one_run() {
-    are_one_run_each(|seed| run(&settings(seed, Faults::all())));
 }

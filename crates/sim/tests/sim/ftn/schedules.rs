@@ -1,4 +1,4 @@
-//! Schedules that once showed a fault in the machines, each a test of its own. To add one: put the file that
+//! Schedules that once showed an error in the state machines, each as a test. To add one, put the file that
 //! `ring-sim --system ftn` has written into `schedules/` and its name here.
 
 use ring_sim::ftn::{Schedule, replay};

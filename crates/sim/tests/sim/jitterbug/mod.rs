@@ -1,5 +1,5 @@
-//! Jitterbug in the simulated world: every promise kept whatever goes wrong, every fault met, and nothing excused but
-//! what the page allows.
+//! Simulations of Jitterbug: promises hold under all faults, every fault occurs, and only allowed exceptions are
+//! excused.
 
 mod schedules;
 
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ring_sim::jitterbug::{Excuse, FaultKind, Faults, Settings, run};
 
-use crate::seeds::{all_are_counted, all_are_met, all_hold, are_one_run_each};
+use crate::seeds::{all_are_counted, all_are_met, all_hold, common_tests};
 
 fn settings(seed: u64, faults: Faults) -> Settings {
     Settings {
@@ -19,23 +19,17 @@ fn settings(seed: u64, faults: Faults) -> Settings {
 }
 
 #[test]
-fn whatever_goes_wrong_the_promises_are_kept() {
+fn the_promises_hold_under_all_faults() {
     let all = all_hold(Faults::all(), 0..200, settings, run);
     all_are_met(&all);
     all_are_counted(&all.counters);
     assert!(all.excused(Excuse::Network) > 0 && all.excused(Excuse::Forged) > 0);
 }
 
-#[test]
-fn every_kind_of_fault_is_met_alone_and_survived() {
-    for &kind in FaultKind::ALL {
-        let all = all_hold(Faults::only(kind), 0..6, settings, run);
-        assert!(all.met(kind) > 0, "{kind:?}");
-    }
-}
+common_tests! { run, 0..6, [] }
 
 #[test]
-fn without_faults_nothing_is_excused_and_no_pass_fails() {
+fn without_faults_there_is_no_excuse_and_no_pass_fails() {
     for seed in 0..20 {
         let outcome = run(&Settings {
             time: Duration::from_secs(5),
@@ -57,9 +51,4 @@ fn without_faults_nothing_is_excused_and_no_pass_fails() {
             assert_eq!(stats.excused(excuse), 0, "seed {seed}: {excuse:?}");
         }
     }
-}
-
-#[test]
-fn a_seed_makes_one_run() {
-    are_one_run_each(|seed| run(&settings(seed, Faults::all())));
 }

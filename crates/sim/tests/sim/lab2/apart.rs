@@ -1,4 +1,4 @@
-//! What one member says, or asks for, and does not do, costs the others less than half of their work.
+//! A member that announces or requests something and does not do it costs the others less than half of their work.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use ring_sim::lab2::{Fault, World};
 
 const MS: Duration = Duration::from_millis(1);
 
-/// Three nodes that expect each other.
+/// Returns three nodes that expect each other.
 fn three() -> World<Lab2> {
     let constants = Constants {
         expect: Some(3),
@@ -16,44 +16,44 @@ fn three() -> World<Lab2> {
     World::new(3, constants, 1)
 }
 
-/// A ring of three in which nodes 0 and 1 want the token with a quorum, again and again: how often they get it in 20 s
-/// while node 2 is started with a heartbeat of so many hundredths, and how many different owners of a quorum there are.
+/// Returns how often nodes 0 and 1 get the token with a quorum in 20 s, if node 2 starts with this percentage of
+/// the ring's heartbeat.
 fn critical_sections(percent: u16) -> u64 {
-    let mut world = three();
-    world.start(0);
-    world.start(1);
-    world.run(2_000 * MS);
-    world.start(2);
+    let mut sim = three();
+    sim.start(0);
+    sim.start(1);
+    sim.run(2_000 * MS);
+    sim.start(2);
     let (node, expect) = (2, None);
-    world.act(&Fault::Constants {
+    sim.act(&Fault::Constants {
         node,
         percent,
         expect,
     });
-    let done = work(&mut world, 20_000 * MS);
-    assert_eq!(world.violations(), [], "{percent} hundredths");
+    let done = work(&mut sim, 20_000 * MS);
+    assert_eq!(sim.violations(), [], "{percent} hundredths");
     done
 }
 
-/// Nodes 0 and 1 want the token whenever they do not have it: how often they get it.
-fn work(world: &mut World<Lab2>, time: Duration) -> u64 {
-    let before = world.stats().counters.jobs;
-    let end = world.now() + time;
-    while world.now() < end {
+/// Makes nodes 0 and 1 want the token whenever they do not have it, and returns how often they get it.
+fn work(sim: &mut World<Lab2>, time: Duration) -> u64 {
+    let before = sim.stats().counters.jobs;
+    let end = sim.now() + time;
+    while sim.now() < end {
         for node in [0, 1] {
-            world.act(&Fault::Want {
+            sim.act(&Fault::Want {
                 node,
                 work_us: 20_000,
                 quorum: true,
             });
         }
-        world.run(5 * MS);
+        sim.run(5 * MS);
     }
-    world.stats().counters.jobs - before
+    sim.stats().counters.jobs - before
 }
 
 #[test]
-fn whatever_times_one_member_says_the_others_do_half_of_the_work_of_a_ring_of_equals() {
+fn with_any_times_of_one_member_the_others_do_half_the_work_of_equals() {
     let equal = critical_sections(100);
     assert!(equal > 600, "{equal}");
     for percent in [1, 2, 5, 9, 10, 30, 300, 1_000, 1_100, 3_000, 10_000] {
@@ -63,35 +63,35 @@ fn whatever_times_one_member_says_the_others_do_half_of_the_work_of_a_ring_of_eq
 }
 
 #[test]
-fn a_station_that_begs_and_takes_nothing_starves_no_work_that_needs_a_quorum() {
-    let mut world = three();
-    world.start_all();
-    world.run(2_000 * MS);
-    world.act(&Fault::Unresponsive {});
-    let done = work(&mut world, 6_000 * MS);
-    // Two tenures of 20 ms, and one hand-over in vain.
+fn a_station_that_never_takes_the_token_does_not_stop_work_that_needs_a_quorum() {
+    let mut sim = three();
+    sim.start_all();
+    sim.run(2_000 * MS);
+    sim.act(&Fault::Unresponsive {});
+    let done = work(&mut sim, 6_000 * MS);
+    // Two tenures take 20 ms each, and one handover fails.
     assert!(done >= 150, "{done}");
-    assert_eq!(world.violations(), []);
+    assert_eq!(sim.violations(), []);
 }
 
-/// Three containers are started anew, one after the other, each with another address.
+/// Three containers restart, one after the other, each with another address.
 #[test]
 fn members_that_left_or_changed_their_address_leave_a_quorum_to_those_that_are_there() {
-    let mut world = three();
-    world.start_all();
-    world.run(2_000 * MS);
+    let mut sim = three();
+    sim.start_all();
+    sim.run(2_000 * MS);
     for card in 1..3 {
         for node in 0..3 {
             if card == 1 {
-                world.act(&Fault::Leave { node });
-                world.run(500 * MS);
+                sim.act(&Fault::Leave { node });
+                sim.run(500 * MS);
             }
-            world.act(&Fault::Card { node, card });
-            world.act(&Fault::Start { node });
-            world.run(2_000 * MS);
+            sim.act(&Fault::Card { node, card });
+            sim.act(&Fault::Start { node });
+            sim.run(2_000 * MS);
         }
     }
-    let done = work(&mut world, 1_000 * MS);
+    let done = work(&mut sim, 1_000 * MS);
     assert!(done > 30, "{done}");
-    assert_eq!(world.violations(), []);
+    assert_eq!(sim.violations(), []);
 }

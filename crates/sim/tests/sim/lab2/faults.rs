@@ -1,4 +1,4 @@
-//! Each kind of fault really happens, and breaks nothing by itself.
+//! Each kind of fault takes effect, and breaks no rule by itself.
 
 use std::time::Duration;
 
@@ -17,8 +17,8 @@ fn settings(seed: u64, faults: Faults) -> Settings {
     }
 }
 
-/// What belongs to a kind of fault: who is cut off is so in both directions, and somebody works meanwhile.
-fn comes_with(kind: FaultKind) -> &'static [FaultKind] {
+/// Returns the kinds that come with a kind: a node that is cut off is so in both directions, and another one works.
+fn companions(kind: FaultKind) -> &'static [FaultKind] {
     match kind {
         FaultKind::Aside => &[FaultKind::Oneway, FaultKind::Link, FaultKind::Work],
         _ => &[],
@@ -26,25 +26,32 @@ fn comes_with(kind: FaultKind) -> &'static [FaultKind] {
 }
 
 #[test]
-fn every_kind_of_fault_is_met_alone_and_survived() {
+fn every_kind_of_fault_takes_effect_alone_and_breaks_nothing() {
     for &kind in FaultKind::ALL {
         let runs: Vec<_> = (0..3)
             .map(|seed| run::<Lab2>(&settings(seed, Faults::only(kind))))
             .collect();
         for (seed, outcome) in runs.iter().enumerate() {
             assert_eq!(outcome.violations, [], "{kind:?}, seed {seed}");
-            let is_other = |it: &&FaultKind| **it != kind && !comes_with(kind).contains(it);
+            let is_other = |it: &&FaultKind| **it != kind && !companions(kind).contains(it);
             for other in FaultKind::ALL.iter().filter(is_other) {
-                assert_eq!(outcome.stats.met(*other), 0, "{other:?} under {kind:?}");
+                assert_eq!(
+                    outcome.stats.fault_count(*other),
+                    0,
+                    "{other:?} under {kind:?}"
+                );
             }
         }
-        let met: u64 = runs.iter().map(|outcome| outcome.stats.met(kind)).sum();
+        let met: u64 = runs
+            .iter()
+            .map(|outcome| outcome.stats.fault_count(kind))
+            .sum();
         assert!(met > 0, "{kind:?}");
     }
 }
 
 #[test]
-fn without_faults_there_is_one_election_and_no_other_trouble() {
+fn without_faults_there_is_one_election_and_no_other_event() {
     let outcome = run::<Lab2>(&settings(1, Faults::NONE));
     assert_eq!(outcome.violations, []);
     let stats = outcome.stats;
@@ -52,7 +59,7 @@ fn without_faults_there_is_one_election_and_no_other_trouble() {
         stats.injected + stats.overflowed + stats.counters.exempted,
         0
     );
-    // The second is for the owner that is killed in the end.
+    // The second election replaces the owner that is killed at the end.
     assert_eq!(stats.counters.elections, 2);
     assert_eq!((stats.dropped, stats.counters.expired_leases), (0, 0));
     assert!(stats.counters.replaced_after.is_some() && stats.counters.tables_equal_after.is_some());

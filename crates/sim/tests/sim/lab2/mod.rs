@@ -1,4 +1,4 @@
-//! Rings of Lab2 in the simulated world: every fault met, and what the kernel and the world do to frames and processes.
+//! Simulations of Lab2: every fault, and the effects of the kernel on frames and processes.
 
 mod apart;
 mod faults;

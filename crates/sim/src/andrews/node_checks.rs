@@ -1,0 +1,169 @@
+//! The checks after each input of a node, and after each transaction.
+
+use ring_codec::andrews::Kind;
+use ring_proto::andrews::{Andrews, Change, Work, Write};
+use ring_proto::time::nanos;
+
+use super::outcome::Rule;
+use super::system::World;
+
+/// The number of requests that may wait, with those being served.
+const WAITING_REQUESTS_MAX: usize = 256;
+/// The maximum time for which a stranger's bytes are on their method, in nanoseconds.
+const FORGED_BYTES_NANOS: u64 = 2_000_000_000;
+
+impl World {
+    /// Reports a broken rule at a node.
+    pub(super) fn report_at(&mut self, at: usize, rule: Rule, what: String) {
+        let now = self.now;
+        self.system.findings.report(now, Some(at), rule, what);
+    }
+
+    /// Whether a node has the token and may use it.
+    pub(super) fn holds(&self, at: usize) -> bool {
+        self.machine(at).is_some_and(Andrews::may_use_token)
+    }
+
+    /// Checks a node after an input.
+    pub(super) fn check_node(&mut self, at: usize) {
+        let holds = self.holds(at);
+        let now = self.now;
+        if self.nodes[at].slow > 0 {
+            self.nodes[at].own.process.troubled_at = Some(now);
+        }
+        self.system.set_holds(now, &mut self.nodes[at].own, holds);
+        self.take_jobs(at);
+        let input = std::mem::take(&mut self.nodes[at].own.process.input);
+        for (request, answer) in input.answers {
+            self.on_answer(at, request, answer);
+        }
+        self.check_datagram_counts(at);
+    }
+
+    fn check_datagram_counts(&mut self, at: usize) {
+        let Some(machine) = self.machine(at) else {
+            return;
+        };
+        let counters = machine.counters();
+        let pleas = counters.received(Kind::Join) + counters.received(Kind::SuccessorRequest);
+        let elections = counters.received(Kind::CoordinatorElection);
+        let datagrams = &self.nodes[at].own.process.datagrams;
+        // A node that inserts itself sends one SUCCESSOR to its predecessor.
+        if datagrams.answers > 2 * pleas + datagrams.joined {
+            let what = format!("{} SUCCESSOR to {pleas} requests", datagrams.answers);
+            return self.report_at(at, Rule::Answers, what);
+        }
+        if datagrams.oks > elections {
+            let what = format!("{} OK to {elections} messages of elections", datagrams.oks);
+            return self.report_at(at, Rule::Answers, what);
+        }
+        if self.nodes[at].own.process.asked > WAITING_REQUESTS_MAX {
+            let waiting = machine.snapshot().waiting;
+            if waiting > WAITING_REQUESTS_MAX {
+                self.report_at(at, Rule::Memory, format!("{waiting} requests wait"));
+            }
+        }
+    }
+
+    /// Records a sign of life of the coordinator.
+    pub(super) fn on_beat(&mut self) {
+        let (now, beats) = (self.now, &mut self.system.beats);
+        let most = nanos(self.system.schedule.options(0).alone_timeout);
+        while beats.front().is_some_and(|first| first + 2 * most < now) {
+            beats.pop_front();
+        }
+        beats.push_back(now);
+    }
+
+    /// Checks the proof of a committed claim, which was decided on a little earlier. A node that lost its successor
+    /// while it had no link has no proof that the network works. Neither has one that claims because the token is
+    /// missing, if it had no link for R.
+    pub(super) fn check_claim(&mut self, at: usize, work: &Work) {
+        let Work::Write(Write::Claim { seen, change }) = work else {
+            return;
+        };
+        self.check_beat(at, seen.id);
+        let (now, node) = (self.now, &self.nodes[at]);
+        let own = &node.own;
+        let options = self.system.schedule.options(0);
+        let (late, alone) = (nanos(options.ack_timeout), nanos(options.alone_timeout));
+        let silence = nanos(options.silence(self.len()));
+        let Some(since) = own
+            .process
+            .alone_since
+            .filter(|since| since + 2 * late <= now)
+        else {
+            return;
+        };
+        // A node that wants to join does not miss a token.
+        let joins = matches!(change, Some(Change::Insert { .. }));
+        let is_for_silence = !joins && own.process.held_at + 2 * silence <= now + late;
+        // A node that lost its successor before that may have received a message in between.
+        let may_have_heard = own.process.lost_at.is_some_and(|lost| lost <= since);
+        let lacks_proof = if is_for_silence {
+            since + silence + late <= now
+        } else {
+            own.process.lost_at.is_some()
+        };
+        let is_cut_off = lacks_proof && !may_have_heard;
+        // A restarted node needs no proof. One that waits for the database may have had its proof when it decided.
+        let is_prompt = own.process.troubled_at.is_none_or(|it| it + alone <= now);
+        // A forged message counts as proof for as long as it may be on its way.
+        let is_unforged = own
+            .process
+            .forged_at
+            .is_none_or(|it| it + FORGED_BYTES_NANOS < since);
+        let is_old = node.is_running() && node.up_since + alone <= now;
+        let lately = (now + late).saturating_sub(alone)..=now.saturating_sub(late);
+        let is_beating = self.system.beats.iter().any(|beat| lately.contains(beat));
+        if is_cut_off && is_prompt && is_unforged && is_old && is_beating {
+            let what = format!("{work:?}: no link since {since}");
+            self.report_at(at, Rule::Proof, what);
+        }
+    }
+
+    /// Checks that the coordinator of a committed claim is not alive with a beat in the last two polls and a write. A
+    /// beat that came while the claim was on its way does not count.
+    fn check_beat(&mut self, at: usize, coordinator: Option<u32>) {
+        let now = self.now;
+        let options = self.system.schedule.options(0);
+        let (late, still) = (nanos(options.ack_timeout), nanos(options.still_timeout()));
+        let is_prompt = self.nodes[at]
+            .own
+            .process
+            .troubled_at
+            .is_none_or(|it| it + still <= now);
+        let mut nodes = self.nodes.iter();
+        let lives = nodes.any(|node| {
+            let is_old = node.is_running() && node.up_since + still <= now;
+            Some(node.own.id) == coordinator && is_old && !node.own.process.is_leaving
+        });
+        let lately = (now + late).saturating_sub(still)..=now.saturating_sub(late);
+        let is_beating = self.system.beats.iter().any(|beat| lately.contains(beat));
+        if is_prompt && lives && is_beating && coordinator != Some(self.nodes[at].own.id) {
+            let what = format!("{coordinator:?} lives");
+            self.report_at(at, Rule::Beat, what);
+        }
+    }
+
+    /// Checks the tables after a transaction, before which there were this many posts.
+    pub(super) fn check_tables(&mut self, at: usize, before: usize) {
+        let tables = &self.system.tables;
+        if !tables.topology.is_cycle() {
+            let what = format!("{:?}", tables.topology.ring);
+            return self.report_at(at, Rule::Cycle, what);
+        }
+        let first = before.saturating_sub(1);
+        let wrong = tables.posts[first.min(tables.posts.len())..]
+            .windows(2)
+            .find(|pair| {
+                let (one, next) = (pair[0], pair[1]);
+                let is_shared = one.sequence == next.sequence && one.node != next.node;
+                one.sequence > next.sequence || is_shared
+            });
+        if let Some(pair) = wrong {
+            let what = format!("{pair:?}");
+            self.report_at(at, Rule::Order, what);
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! The only place where broken promises are excused, as far as the document allows.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ring_codec::ftn::ServerState;
+use ring_proto::ftn::server::Options;
+use ring_proto::time::nanos;
+
+use super::outcome::Excuse;
+use super::schedule::TOKENS;
+
+/// The facts that void promises, by simulated time.
+#[derive(Debug, Default)]
+pub(super) struct Exemptions {
+    quorum: usize,
+    /// CT by the slowest clock.
+    timeout: u64,
+    /// ST by the slowest clock: as long as this, the followers of a leader that has given way serve by its messages.
+    settling: u64,
+    /// With Q = 1: the number of a dead leader that its successor with a lower number has never met.
+    unmet_below: u64,
+    /// The last start of a leader whose number was below one in use.
+    unmet: Option<u64>,
+    /// The servers that run and lead.
+    leading: Vec<bool>,
+    /// The time since which two servers lead.
+    two_since: Option<u64>,
+    /// The last time at which two servers led, even one after the other.
+    two_until: Option<u64>,
+    /// For each server that leads in a split: the number in use that it does not know. It counts as one of two leaders
+    /// until it knows it.
+    unknown: Vec<Option<u64>>,
+    /// The time at which each server last lost its memory.
+    memory: Vec<Option<u64>>,
+    /// The last time at which half of the servers had lost theirs within CT.
+    majority_lost: Option<u64>,
+    /// The time of the last lost state file.
+    file_lost: Option<u64>,
+    /// The largest number before that loss. Messages of then are not late as long as a server uses a number up to it.
+    used: u64,
+    /// The servers that use such a number.
+    uses_again: Vec<bool>,
+    /// All configurations in force.
+    configurations: BTreeSet<u64>,
+    /// The states of the servers in the last configuration of each server.
+    states: Vec<Vec<ServerState>>,
+    known_configuration: Vec<u64>,
+    /// For each server: the number of the configuration that marked it DOWN, if it has not heard of it.
+    marked: Vec<Option<u64>>,
+    /// The servers that leave and have handed all their tokens over.
+    handed_over: Vec<bool>,
+    /// The tokens of servers that have left and handed them over.
+    left: Vec<u64>,
+    /// The last time at which a leader needed fewer servers than the others do, because it had not heard of them.
+    unaware: Option<u64>,
+    /// The tokens that each server knows.
+    pub(super) known: Vec<u64>,
+    /// For each token: the last time at which a server that knew it lost its memory or was marked DOWN.
+    server_lost: BTreeMap<usize, u64>,
+    /// The last time at which a server dropped tokens to save memory.
+    dropped: Option<u64>,
+}
+
+impl Exemptions {
+    pub(super) fn new(servers: usize, quorum: usize, options: &Options) -> Self {
+        let at_slowest = |time| nanos(time) + nanos(time) / 8;
+        Self {
+            quorum,
+            timeout: at_slowest(options.client_timeout),
+            settling: at_slowest(options.server_timeout),
+            leading: vec![false; servers],
+            unknown: vec![None; servers],
+            memory: vec![None; servers],
+            uses_again: vec![false; servers],
+            marked: vec![None; servers],
+            states: vec![Vec::new(); servers],
+            known_configuration: vec![0; servers],
+            handed_over: vec![false; servers],
+            left: vec![0; servers],
+            known: vec![0; servers],
+            ..Self::default()
+        }
+    }
+
+    /// Notes whether a server runs and leads.
+    pub(super) fn note_leading(&mut self, now: u64, server: usize, leads: bool) {
+        self.leading[server] = leads;
+        let two = self.leading.iter().filter(|leads| **leads).count() > 1;
+        if two {
+            self.two_since.get_or_insert(now);
+        } else if self.two_since.take().is_some() {
+            self.two_until = Some(now);
+        }
+    }
+
+    /// Notes whether a leaving server has handed its tokens over. Their data must not be lost.
+    pub(super) fn note_handed_over(&mut self, server: usize, has: bool) {
+        self.handed_over[server] = has;
+    }
+
+    /// Notes that a server has left.
+    pub(super) fn note_left(&mut self, server: usize) {
+        self.left[server] = self.known[server];
+    }
+
+    /// Notes the number of servers that a leader needs.
+    pub(super) const fn note_quorum(&mut self, now: u64, quorum: Option<usize>) {
+        if let Some(quorum) = quorum
+            && quorum < self.quorum
+        {
+            self.unaware = Some(now);
+        }
+    }
+
+    /// Notes that a server has lost its memory.
+    pub(super) fn note_memory_lost(&mut self, now: u64, server: usize) {
+        self.note_leader_lost(server);
+        self.on_number_known(now, server, u64::MAX);
+        self.note_used_again(now, server, false);
+        self.marked[server] = None;
+        self.memory[server] = Some(now);
+        let lately = |lost: &&Option<u64>| lost.is_some_and(|at| at + self.timeout >= now);
+        let lost = self.memory.iter().filter(lately).count();
+        if 2 * lost >= self.memory.len() {
+            self.majority_lost = Some(now);
+        }
+        self.note_server_lost(now, server);
+    }
+
+    /// Notes that from now on a server serves its tokens only from the clients' memory.
+    pub(super) fn note_server_lost(&mut self, now: u64, server: usize) {
+        self.note_tokens_lost(now, self.known[server]);
+    }
+
+    fn note_tokens_lost(&mut self, now: u64, tokens: u64) {
+        for token in (0..TOKENS).filter(|token| tokens >> token & 1 == 1) {
+            self.server_lost.insert(token, now);
+        }
+    }
+
+    /// Notes that a server leads with this number. With Q = 1 it may not have met leaders with larger numbers: a cold
+    /// leader was dead, a warm one was cut off. A warm one was marked DOWN and has not heard of it. It counts as one of
+    /// two leaders, even if the other is dead.
+    pub(super) fn note_take_over(&mut self, now: u64, server: usize, number: u64, is_warm: bool) {
+        if self.quorum > 1 {
+            return;
+        }
+        let last = self.configurations.last().copied().unwrap_or_default();
+        if last >= number {
+            self.unmet = Some(now);
+        }
+        if is_warm && last > self.known_configuration[server] {
+            self.unknown[server] = Some(last);
+        }
+    }
+
+    /// Notes the loss of a leader. With Q = 1, another leader with a lower number may stay below the lost number.
+    fn note_leader_lost(&mut self, server: usize) {
+        let number = self.known_configuration[server];
+        let mut others = (0..self.leading.len()).filter(|other| *other != server);
+        let is_unmet = others.any(|at| self.leading[at] && self.known_configuration[at] < number);
+        if self.quorum == 1 && self.leading[server] && is_unmet {
+            self.unmet_below = self.unmet_below.max(number);
+        }
+    }
+
+    /// Notes that a server knows a number. A leader that was cut off and did not know it no longer counts as one of
+    /// two.
+    fn on_number_known(&mut self, now: u64, server: usize, number: u64) {
+        if self.unknown[server].is_some_and(|unknown| unknown <= number) {
+            self.unknown[server] = None;
+            self.two_until = Some(now);
+        }
+    }
+
+    /// Notes that a server starts without its state file.
+    pub(super) fn note_file_lost(&mut self, now: u64) {
+        self.file_lost = Some(now);
+        self.used = self.configurations.last().copied().unwrap_or_default();
+    }
+
+    /// Notes whether a server uses a number from before a lost state file. After that only CT has to pass.
+    fn note_used_again(&mut self, now: u64, server: usize, uses: bool) {
+        if std::mem::replace(&mut self.uses_again[server], uses) && !uses {
+            self.file_lost = Some(now);
+        }
+    }
+
+    /// Notes that a server has dropped tokens to save memory.
+    pub(super) const fn note_dropped(&mut self, now: u64) {
+        self.dropped = Some(now);
+    }
+
+    /// Notes the configuration in force at a server.
+    pub(super) fn note_configuration(
+        &mut self,
+        now: u64,
+        at: usize,
+        number: u64,
+        states: &[ServerState],
+    ) {
+        let before = std::mem::replace(&mut self.states[at], states.to_vec());
+        self.known_configuration[at] = number;
+        self.on_number_known(now, at, number);
+        self.note_used_again(now, at, self.file_lost.is_some() && number <= self.used);
+        if self.marked[at].is_some_and(|marked| marked <= number) {
+            self.marked[at] = None;
+        }
+        if !self.configurations.insert(number) {
+            return;
+        }
+        for (server, state) in states.iter().enumerate() {
+            // The leader that knew of the leave died before another server learned it. The others keep the handed-over tokens
+            // only for a configuration that shows the server DOWN.
+            if *state != ServerState::Down {
+                self.note_tokens_lost(now, self.left[server]);
+            }
+            let was = before.get(server).copied().unwrap_or(ServerState::Down);
+            if *state == ServerState::Down && was != ServerState::Down {
+                if !self.handed_over[server] {
+                    self.note_server_lost(now, server);
+                }
+                if self.known_configuration[server] < number {
+                    self.marked[server] = Some(number);
+                }
+            }
+        }
+    }
+
+    /// Whether a server with this token was marked DOWN, Q servers know that, and it has not heard of it. Its updates
+    /// until then are lost.
+    fn is_update_lost(&self, token: usize) -> bool {
+        let mut marked = self.marked.iter().zip(&self.known);
+        marked.any(|(number, known)| {
+            let heard = |number| {
+                self.known_configuration
+                    .iter()
+                    .filter(move |it| **it >= number)
+            };
+            known >> token & 1 == 1
+                && number.is_some_and(|number| heard(number).count() >= self.quorum)
+        })
+    }
+
+    /// Returns the excuse for a wrong grant; the first of the grants was asked for at `since`.
+    pub(super) fn grant_excuse(&self, since: u64) -> Option<Excuse> {
+        let until = self.two_until.map(|at| at + self.settling);
+        let is_unknown = self.unknown.iter().any(Option::is_some);
+        let two =
+            self.two_since.is_some() || is_unknown || until.is_some_and(|until| until >= since);
+        let after = |at: Option<u64>| at.is_some_and(|at| at + self.timeout >= since);
+        if self.quorum == 1 && two {
+            Some(Excuse::TwoLeaders)
+        } else if self.quorum > 1 && after(self.majority_lost) {
+            Some(Excuse::MemoryLost)
+        } else if after(self.unaware) {
+            Some(Excuse::Unaware)
+        } else if after(self.file_lost) || self.uses_again.contains(&true) {
+            Some(Excuse::StateFileLost)
+        } else {
+            None
+        }
+    }
+
+    /// Returns the excuse for a fencing number that is not above earlier ones.
+    pub(super) fn fence_excuse(&self, fence: u128, since: u64) -> Option<Excuse> {
+        let is_below = fence >> 31 < u128::from(self.unmet_below);
+        let excuse = self.later_excuse(since);
+        excuse.or(is_below.then_some(Excuse::Unmet))
+    }
+
+    /// Returns the excuse for the fencing number or update of a grant that was asked for at `since`. After a lost state
+    /// file, numbers that it had reserved may be used again at any time. Clients then take a survey for one that they
+    /// have answered.
+    fn later_excuse(&self, since: u64) -> Option<Excuse> {
+        let lost = self.file_lost.map(|_| Excuse::StateFileLost);
+        let unmet = self.unmet.map(|_| Excuse::Unmet);
+        let unaware = self.unaware.map(|_| Excuse::Unaware);
+        self.grant_excuse(since).or(lost).or(unmet).or(unaware)
+    }
+
+    /// Returns the excuse for a token that is held for no client. A server without its state file may survey under a
+    /// number that clients have seen, and they take its survey for one that they have answered.
+    pub(super) fn unheld_token_excuse(&self) -> Option<Excuse> {
+        self.file_lost.map(|_| Excuse::StateFileLost)
+    }
+
+    /// Returns the excuse for a leader that gives way to none. It has read a STATE from before the loss of a state
+    /// file, with a number above its own, and the sender has begun again below that.
+    pub(super) fn leader_loss_excuse(&self) -> Option<Excuse> {
+        self.uses_again
+            .contains(&true)
+            .then_some(Excuse::StateFileLost)
+    }
+
+    /// Returns the excuse for a lost update that was begun at `begun`; its client had asked for the token at `asked`.
+    /// One of two leaders does not know the grants of the other, and confirms an update but drops it.
+    pub(super) fn update_excuse(&self, token: usize, begun: u64, asked: u64) -> Option<Excuse> {
+        let lost = self.server_lost.get(&token);
+        if lost.is_some_and(|at| *at >= begun) || self.is_update_lost(token) {
+            Some(Excuse::ServerLost)
+        } else if self.dropped.is_some_and(|at| at >= begun) {
+            Some(Excuse::Dropped)
+        } else {
+            self.later_excuse(asked.min(begun))
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! Jitterbug as a system of the simulator: its addresses, its datagrams, and its events.
+
+use std::cell::RefCell;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::time::Duration;
+
+use ring_codec::jitterbug::Message;
+use ring_proto::jitterbug::{Event, Jitterbug, Options};
+use ring_runtime::driver::Connections;
+
+use super::checks::Checks;
+use super::node::{HostInput, NodeData};
+use super::notation::{broadcast, host_of, line, node_of};
+use super::outcome::{Rule, Stats};
+use super::schedule::{DataPlan, Fault};
+use super::settings::FaultKind;
+use crate::kernel::datagram_log::datagram_log;
+use crate::kernel::kinds::Kind as _;
+use crate::kernel::stats::Count;
+use crate::kernel::streams::{Fabric, Tcp};
+use crate::kernel::system::{Listens, Moment, Route, System};
+use crate::kernel::trace::Trace;
+use crate::kernel::world;
+
+/// The connections of a node: 16 incoming ones, its own, and some to be refused.
+const CONNECTIONS_MAX: u16 = 24;
+/// A length that exceeds every datagram.
+const DATAGRAM_LEN_MAX: usize = 64;
+
+pub(super) type World = world::World<JitterbugSystem>;
+
+/// An event of Jitterbug for a node's process.
+#[derive(Debug)]
+pub(super) enum JitterbugEvent {
+    /// The program with this number has ended.
+    Job {
+        node: usize,
+        serial: u64,
+        succeeds: bool,
+    },
+    /// An input that has waited for a busy process.
+    Input { node: usize, what: HostInput },
+    /// A process has ended by itself.
+    End { node: usize },
+}
+
+/// The state of the whole segment, its checks and counters.
+#[derive(Debug)]
+pub(super) struct JitterbugSystem {
+    pub(super) checks: Checks,
+    pub(super) stats: Stats,
+    /// The options of the processes, except for the deviant one.
+    pub(super) options: Options,
+    /// The options of each process.
+    each: Vec<Options>,
+    /// compute_timeout, in nanoseconds.
+    pub(super) compute_timeout: u64,
+    /// The maximum number of entries of a list.
+    pub(super) max_nodes: usize,
+    pub(super) data: DataPlan,
+    /// The number of read datagrams whose answers were checked.
+    pub(super) checked_datagrams: u64,
+    /// The number of datagrams to one node in this input.
+    pub(super) answers: u64,
+    pub(super) trace: Trace,
+    /// Whether the faults have ended, so that an ended process starts again.
+    pub(super) faults_have_ended: bool,
+}
+
+impl JitterbugSystem {
+    pub(super) fn new(options: Options, each: Vec<Options>, data: DataPlan) -> Self {
+        Self {
+            checks: Checks::default(),
+            stats: Stats::default(),
+            compute_timeout: ring_proto::time::nanos(options.compute_timeout),
+            max_nodes: usize::try_from(options.max_nodes).unwrap_or(usize::MAX),
+            options,
+            each,
+            data,
+            checked_datagrams: 0,
+            answers: 0,
+            trace: Trace::default(),
+            faults_have_ended: false,
+        }
+    }
+
+    pub(super) fn options_of(&self, node: usize) -> Options {
+        self.each.get(node).copied().unwrap_or(self.options)
+    }
+
+    pub(super) fn count_fault(&mut self, kind: FaultKind) {
+        self.stats.count_fault(kind);
+        self.checks.exemptions.is_disturbed |= disturbs(kind);
+    }
+}
+
+/// Whether a kind voids the fourth promise, which is for segments without loss, splits and stalls.
+pub(super) const fn disturbs(kind: FaultKind) -> bool {
+    matches!(
+        kind,
+        FaultKind::Drop
+            | FaultKind::Reorder
+            | FaultKind::Delay
+            | FaultKind::Corrupt
+            | FaultKind::Oneway
+            | FaultKind::Partition
+            | FaultKind::Deaf
+            | FaultKind::Broadcast
+            | FaultKind::Refuse
+            | FaultKind::Stall
+            | FaultKind::Slow
+    )
+}
+
+impl System for JitterbugSystem {
+    type Machine = Jitterbug;
+    type Streams = Connections<Tcp<SocketAddr>, SocketAddr>;
+    type Address = SocketAddr;
+    type Label = Option<&'static str>;
+    type Node = NodeData;
+    type Missed = Vec<HostInput>;
+    type Event = JitterbugEvent;
+    type Fault = Fault;
+
+    const HEADER_LEN: usize = 0;
+    const LONGEST: usize = DATAGRAM_LEN_MAX;
+    const FLOODED: bool = false;
+    /// UDP's checksum always finds a few flipped bits.
+    const CHECKSUM_FINDS: u16 = 1_000;
+
+    fn address(_: usize, own: &NodeData) -> SocketAddr {
+        own.address()
+    }
+
+    fn takes(own: &NodeData, to: SocketAddr) -> bool {
+        to == broadcast() || to == own.address()
+    }
+
+    fn listens(own: &NodeData, to: SocketAddr) -> Listens {
+        if to.ip() != own.ip {
+            Listens::Nowhere
+        } else if to.port() == own.tcp_port {
+            Listens::Yes
+        } else {
+            Listens::No
+        }
+    }
+
+    fn listen(
+        fabric: &Rc<RefCell<Fabric<SocketAddr>>>,
+        node: usize,
+        own: &NodeData,
+    ) -> Self::Streams {
+        let tcp = Tcp::of(fabric, node, own.address(), host_of).resetting();
+        Connections::new(tcp, CONNECTIONS_MAX)
+    }
+
+    fn is_broadcast(_: &[u8], to: SocketAddr) -> bool {
+        to == broadcast()
+    }
+
+    fn route(sim: &World, to: SocketAddr) -> Route {
+        if to == broadcast() {
+            return Route::All;
+        }
+        Route::One(node_of(to).filter(|&node| node < sim.len()))
+    }
+
+    fn sent(
+        &mut self,
+        moment: Moment,
+        _: &mut NodeData,
+        bytes: &[u8],
+        to: SocketAddr,
+    ) -> Option<(SocketAddr, Option<&'static str>)> {
+        let Moment { at, node } = moment;
+        let message = Message::decode_datagram(bytes);
+        // A node may ask others whether they are alive, a few in each loop iteration. Those datagrams are no answers.
+        let asks = matches!(message, Ok(Message::Tr1 { terms: Some(terms), .. }) if terms.asks);
+        if let Ok(Message::Tr1 {
+            terms: Some(terms), ..
+        }) = message
+        {
+            // A node that announces that it follows a token shows that the token is not alone.
+            self.checks.tokens.on_held(terms.follows, node);
+        }
+        let Ok(message @ (Message::Tr1 { .. } | Message::Tr2 { .. })) = message else {
+            let findings = &mut self.checks.findings;
+            findings.report(at, Some(node), Rule::Valid, line(bytes));
+            return None;
+        };
+        self.answers += u64::from(to != broadcast() && !asks);
+        self.trace.note(at, || {
+            format!("n{node} sends to {}: {}", to.ip(), line(bytes))
+        });
+        Some((to, Some(message.kind().name())))
+    }
+
+    datagram_log!(checks.findings, line);
+
+    fn observed(&mut self, moment: Moment, own: &mut NodeData, event: &Event) {
+        let Moment { at, node } = moment;
+        self.trace.note(at, || format!("n{node} reports {event:?}"));
+        self.on_event(at, own, node, event);
+    }
+
+    fn stored(_: &mut NodeData, durable: &std::convert::Infallible) {
+        match *durable {}
+    }
+
+    fn count(&mut self, what: Count) {
+        self.stats.count(what);
+        self.checks.exemptions.is_disturbed |= match what {
+            Count::Event => false,
+            Count::Overflowed => true,
+            Count::Effect(trouble) => FaultKind::of_effect(trouble).is_some_and(disturbs),
+        };
+    }
+
+    fn happen(sim: &mut World, event: JitterbugEvent) {
+        match event {
+            JitterbugEvent::Job {
+                node,
+                serial,
+                succeeds,
+            } => sim.finish_job(node, serial, succeeds),
+            JitterbugEvent::Input { node, what } => sim.give_input(node, what),
+            JitterbugEvent::End { node } => {
+                sim.kill_process(node);
+                if sim.system.faults_have_ended {
+                    sim.start(node);
+                }
+            }
+        }
+    }
+
+    fn act(sim: &mut World, fault: &Fault) {
+        sim.act(fault);
+    }
+
+    fn look_at(sim: &mut World, at: usize) {
+        sim.check_node(at);
+        if std::mem::take(&mut sim.nodes[at].own.left) {
+            sim.later_in_life(at, sim.now, JitterbugEvent::End { node: at });
+        }
+    }
+
+    fn resumed(sim: &mut World, at: usize, missed: Vec<HostInput>) {
+        for what in missed {
+            sim.give_input(at, what);
+        }
+        sim.check_use(at);
+        sim.check_stall(at);
+    }
+}

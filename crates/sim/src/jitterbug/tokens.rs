@@ -1,0 +1,87 @@
+//! The tokens by their ids: their origins and holders. Nodes are known by their numbers, even if their addresses
+//! change.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::outcome::Excuse;
+
+#[derive(Debug, Default)]
+pub(super) struct Tokens {
+    /// The tokens that a restore has created.
+    created: BTreeSet<u32>,
+    /// The tokens of which two may exist, with the reason.
+    void: BTreeMap<u32, Excuse>,
+    /// The tokens that nodes have accepted in passes whose givers do not know it yet.
+    accepted: Vec<AcceptedPass>,
+    /// For each token: the nodes that have had it or have announced that they follow it.
+    holders: BTreeMap<u32, BTreeSet<usize>>,
+    /// The token with which each node leads.
+    leaders: BTreeMap<usize, u32>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct AcceptedPass {
+    id: u32,
+    from: usize,
+    by: usize,
+}
+
+impl Tokens {
+    /// Records a won restore.
+    pub(super) fn on_created(&mut self, id: u32) {
+        if !self.created.insert(id) {
+            // Two restores drew this id without hearing each other, so two such tokens may exist.
+            self.void.insert(id, Excuse::EqualIds);
+        }
+    }
+
+    /// Records that a node has a token, or announces that it follows it.
+    pub(super) fn on_held(&mut self, id: u32, node: usize) {
+        self.holders.entry(id).or_default().insert(node);
+    }
+
+    /// Whether only its creator has ever had or followed a token.
+    pub(super) fn is_lone(&self, id: u32) -> bool {
+        let holders = self.holders.get(&id);
+        self.created.contains(&id) && holders.is_some_and(|holders| holders.len() == 1)
+    }
+
+    /// Records a token that a stranger has given to a node.
+    pub(super) fn on_forged(&mut self, id: u32) {
+        self.void.insert(id, Excuse::Forged);
+    }
+
+    /// Returns the reason for which two of a token may exist.
+    pub(super) fn excuse(&self, id: u32) -> Option<Excuse> {
+        self.void.get(&id).copied()
+    }
+
+    /// Records the token with which a node leads, or that it no longer leads.
+    pub(super) fn on_leads(&mut self, node: usize, token: Option<u32>) {
+        match token {
+            Some(token) => self.leaders.insert(node, token),
+            None => self.leaders.remove(&node),
+        };
+    }
+
+    /// Records that a node has accepted a token. The end of the pass counts only if the giver still has the token: it
+    /// may be dead or have given it up.
+    pub(super) fn on_accepted(&mut self, id: u32, from: usize, by: usize) {
+        if self.leaders.get(&from) == Some(&id) {
+            self.accepted.push(AcceptedPass { id, from, by });
+        }
+    }
+
+    /// Records the end of a giver's pass. Returns whether the candidate has accepted the token.
+    pub(super) fn on_pass_ended(&mut self, id: u32, from: usize, by: usize) -> bool {
+        let pass = AcceptedPass { id, from, by };
+        let place = self.accepted.iter().position(|it| *it == pass);
+        place.map(|at| self.accepted.swap_remove(at)).is_some()
+    }
+
+    /// Forgets the passes of a dead node, which will not learn their result.
+    pub(super) fn on_node_dead(&mut self, node: usize) {
+        self.on_leads(node, None);
+        self.accepted.retain(|it| it.from != node);
+    }
+}

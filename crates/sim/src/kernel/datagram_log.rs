@@ -1,0 +1,40 @@
+//! The log that the systems of datagrams keep of their messages: counters, a fingerprint and a trace.
+
+/// Declares methods of a [`System`](super::system::System) of datagrams with the fields `stats` and `trace`. The first
+/// argument is the path of its findings, the second the function that formats a datagram.
+macro_rules! datagram_log {
+    ($($findings:ident).+, $line:path) => {
+        fn carried(
+            &mut self,
+            leaves: u64,
+            _: Option<usize>,
+            bytes: &[u8],
+            to: SocketAddr,
+            kind: Option<&'static str>,
+        ) {
+            self.stats.note_carried(kind);
+            if kind.is_none() {
+                let injected = || format!("injected to {to}: {}", $line(bytes));
+                self.trace.note(leaves, injected);
+            }
+            self.stats.mix(leaves, bytes);
+        }
+
+        fn heard(&mut self, moment: Moment, bytes: &[u8], age: Duration) {
+            self.stats.delivered += 1;
+            let Moment { at, node } = moment;
+            let read = || format!("n{node} reads {} ({age:?} old)", $line(bytes));
+            self.trace.note(at, read);
+        }
+
+        fn storm(&mut self, now: u64, sent: u64) {
+            let what = format!("{sent} in less than a second");
+            self.$($findings).+.report(now, None, Rule::Storm, what);
+        }
+
+        fn is_enough(&self) -> bool {
+            self.$($findings).+.is_enough()
+        }
+    };
+}
+pub(crate) use datagram_log;

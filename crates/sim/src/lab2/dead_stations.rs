@@ -1,0 +1,41 @@
+//! Stations that no longer exist: tables list them, or they have sent one frame. None of them answers.
+
+use ring_codec::MacAddr;
+use ring_codec::lab2::{Digest, MAX_MEMBERS_PER_FRAME, Member, Message, NO_IP};
+
+use super::Subject;
+use super::settings::FaultKind;
+use super::system::World;
+
+/// Returns the address of a dead station.
+fn address(number: u16) -> MacAddr {
+    let [high, low] = number.to_be_bytes();
+    MacAddr([2, 0xfe, 0, 0, high, low])
+}
+
+impl<M: Subject> World<M> {
+    /// Introduces `count` dead stations: each has asked for the token once, or one has listed them all.
+    pub(super) fn introduce_dead_stations(&mut self, first: u16, count: u16, spoke: bool) {
+        self.system.count_fault(FaultKind::Dead);
+        let all: Vec<MacAddr> = (0..count)
+            .map(|number| address(first.wrapping_add(number)))
+            .collect();
+        if spoke {
+            for &author in &all {
+                self.broadcast_as(author, Message::WantToken);
+            }
+            return;
+        }
+        let mut members: Vec<Member> = all.iter().map(|&mac| Member { mac, ip: NO_IP }).collect();
+        members.sort_unstable_by_key(|member| member.mac);
+        let hash = self.rng.draw();
+        let digest = Digest {
+            size: u32::from(count),
+            hash,
+        };
+        for part in members.chunks(MAX_MEMBERS_PER_FRAME) {
+            let members = part;
+            self.broadcast_as(part[0].mac, Message::RingMembers { digest, members });
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! The process of a node: it starts, wants the token, works and dies.
+
+use ring_proto::LinkState;
+use ring_proto::lab2::{Command, Constants};
+
+use super::Subject;
+use super::node::{Job, NodeData};
+use super::system::{Lab2Event, Node, World};
+use crate::kernel::queue::id;
+
+impl<M: Subject> World<M> {
+    /// Makes the node want the token for this many nanoseconds of work, at any grade or with a quorum. Does nothing if
+    /// it wants the token already or does not run.
+    pub(super) fn want_token(&mut self, at: usize, work: u64, quorum: bool) {
+        let node = &self.nodes[at];
+        if node.own.job.is_some() || node.own.job_run.is_some() || !node.is_running() {
+            return;
+        }
+        self.system.jobs += 1;
+        self.nodes[at].own.job = Some(Job {
+            number: self.system.jobs,
+            work,
+            begun: false,
+            quorum,
+            asked: None,
+            tenures: self.system.stats.counters.tenures,
+        });
+        self.command(at, Command::WantToken);
+    }
+
+    pub(super) fn start_work(&mut self, at: usize) {
+        if self.ask_if_quorum_missing(at) {
+            return;
+        }
+        let node = &mut self.nodes[at];
+        let (Some(job), Some(token)) = (
+            node.own.job.as_mut().filter(|job| !job.begun),
+            node.own.held,
+        ) else {
+            return;
+        };
+        job.begun = true;
+        let (done, work) = (Lab2Event::Done(id(at), job.number), job.work);
+        self.later(self.now + work, done);
+        self.system.stats.counters.jobs += 1;
+        if !self.system.checks.use_resource(self.now, at, &token) {
+            self.system.stats.counters.fenced += 1;
+        }
+    }
+
+    pub(super) fn finish_work(&mut self, at: usize, job: u32) {
+        let node = &mut self.nodes[at];
+        let Some(done) = node.own.job.filter(|wanted| wanted.number == job) else {
+            return;
+        };
+        node.own.lease = None;
+        if let Some(missed) = &mut node.paused {
+            missed.done = true;
+        } else {
+            node.own.job = None;
+            self.command(at, Command::WorkDone);
+            let only = self.system.repeating_member;
+            if let Some(work) = self.system.repeated_work
+                && only.is_none_or(|only| only == at)
+            {
+                self.want_token(at, work, done.quorum);
+            }
+        }
+    }
+
+    /// Gives a command to a state machine, if its process runs.
+    pub fn command(&mut self, at: usize, command: Command) {
+        if self.nodes[at].is_running() {
+            self.input(at, |driver, now, environment| {
+                driver.command(now, command, environment);
+            });
+        }
+    }
+
+    /// Starts a dead process with its state file, and brings its link up.
+    pub fn start(&mut self, at: usize) {
+        let node = &self.nodes[at];
+        if node.driver.is_some() {
+            return;
+        }
+        let machine = M::start(Constants::clone(&node.own.constants), node.own.durable);
+        let mut stamps = node.own.stamps.clone();
+        // The state file keeps the stamps by their places, not by the time of their writes.
+        stamps.sort_unstable_by_key(|stored| stored.place);
+        self.launch(at, machine.recall(stamps));
+        self.report_link(at);
+    }
+
+    /// Starts all nodes at the same time.
+    pub fn start_all(&mut self) {
+        for at in 0..self.nodes.len() {
+            self.start(at);
+        }
+    }
+
+    /// Reports the state of the link, with the current addresses. A stalled process learns it when it continues, a dead
+    /// one when it starts.
+    pub(super) fn report_link(&mut self, at: usize) {
+        let Node { mtu, unplugged, .. } = self.nodes[at];
+        let NodeData { mac, ip, .. } = self.nodes[at].own;
+        if let Some(missed) = &mut self.nodes[at].paused {
+            missed.moved = true;
+            return;
+        }
+        let state = if unplugged {
+            LinkState::Down
+        } else {
+            LinkState::Up { mac, ip, mtu }
+        };
+        self.input(at, |driver, now, environment| {
+            driver.link_changed(now, state, environment);
+        });
+    }
+
+    /// Kills the process. The frames that it has not read are lost; its state file is kept.
+    pub fn kill(&mut self, at: usize) {
+        self.end(at);
+        let node = &mut self.nodes[at];
+        node.own.job = None;
+        node.own.job_run = None;
+        node.own.leaving = false;
+        node.own.may_use = false;
+        if node.own.held.take().is_some() {
+            self.system.owners.retain(|&owner| owner != at);
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! The interface of a recorder, which sees every detail of a run.
+
+use std::time::Duration;
+
+use ring_proto::lab2::Event;
+
+use super::outcome::Violation;
+use super::schedule::Fault;
+
+/// Sees the events of a simulation, and cannot change it. Times are from the start of the run.
+pub trait Recorder {
+    /// Records a frame that a node has sent; `from` is `None` if no node did.
+    fn on_sent(&mut self, at: Duration, from: Option<usize>, frame: &[u8]);
+    /// Records a frame that a node has read after it had waited for `age`.
+    fn on_read(&mut self, at: Duration, node: usize, frame: &[u8], age: Duration);
+    /// Records an event of a state machine.
+    fn on_event(&mut self, at: Duration, node: usize, event: &Event);
+    /// Records an action of the schedule.
+    fn on_action(&mut self, at: Duration, fault: &Fault);
+    /// Records the start of a phase of the run.
+    fn on_phase(&mut self, at: Duration, name: &'static str);
+    /// Records a violation.
+    fn on_violation(&mut self, violation: &Violation);
+}

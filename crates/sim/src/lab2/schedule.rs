@@ -1,0 +1,330 @@
+//! A run as data: its faults, their times, and the seed of everything else.
+
+use std::time::Duration;
+
+use ring_proto::lab2::Constants;
+use ring_proto::time::nanos;
+
+use super::notation::CARDS;
+use super::outcome::{Rule, Stats};
+use crate::kernel::schedule::{Fault as _, MAX_TIME_US, Nodes, declare_faults, declare_schedule};
+
+/// The maximum duration of anything in a schedule.
+const MAX_SPAN_US: u64 = 60 * 1_000_000;
+/// The maximum rate error of clocks on which the promises rely, in millionths.
+const MAX_RATE: u32 = 10_000;
+/// The maximum rate error of clocks that break this limit.
+pub(super) const MAX_DRIFT: u32 = 200_000;
+/// The maximum change of a wall clock. All dates stay within 64 bits of nanoseconds.
+const MAX_STEP_US: u64 = 100 * MAX_TIME_US;
+
+/// The initial and largest MTU of every interface.
+pub(super) const MTU: u16 = 1_500;
+/// The smallest MTU of the kernel. An offer or a heartbeat without data fits, a promise does not.
+pub(super) const MIN_MTU: u16 = 68;
+/// An MTU that only tables and data exceed.
+pub(super) const SMALL_MTU: u16 = 128;
+/// The smallest limit of the network: an offer fits, a heartbeat with its profile does not.
+pub(super) const NARROW_MTU_MIN: u16 = 68;
+
+declare_schedule! {
+    nodes {
+        /// The number of nodes.
+        pub nodes: usize,
+    }
+    own {
+        /// IDLE_HOLD of the ring.
+        pub idle_hold_us: u64,
+        /// HEART_BEAT_PERIOD of the ring.
+        #[serde(default = "default_heartbeat_us")]
+        pub heartbeat_us: u64,
+        /// TAKE_TIMEOUT of the ring.
+        #[serde(default = "default_take_timeout_us")]
+        pub take_timeout_us: u64,
+        /// TAKE_ATTEMPTS of the ring.
+        #[serde(default = "default_take_attempts")]
+        pub take_attempts: u32,
+        /// The time for which a silent member stays in the tables.
+        #[serde(default = "default_forget_us")]
+        pub forget_us: u64,
+    }
+    last {
+        /// A fault that stays when the others end, while members want the token: one node misses frames or is slow.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub lasting: Option<Fault>,
+    }
+}
+
+/// Returns the default of HEART_BEAT_PERIOD.
+pub(super) fn default_heartbeat_us() -> u64 {
+    nanos(Constants::default().heartbeat) / 1_000
+}
+
+/// Returns the default of TAKE_TIMEOUT.
+pub(super) fn default_take_timeout_us() -> u64 {
+    nanos(Constants::default().take_timeout) / 1_000
+}
+
+/// Returns the default time for which silent members are remembered.
+pub(super) fn default_forget_us() -> u64 {
+    Constants::default().forget.map_or(0, nanos) / 1_000
+}
+
+/// Returns the default of TAKE_ATTEMPTS.
+pub(super) fn default_take_attempts() -> u32 {
+    Constants::default().take_attempts
+}
+
+impl Schedule {
+    /// Returns the constants of the ring.
+    pub fn constants(&self) -> Constants {
+        let default = Constants::for_heartbeat(Duration::from_micros(self.heartbeat_us));
+        Constants {
+            idle_hold: Duration::from_micros(self.idle_hold_us),
+            take_timeout: Duration::from_micros(self.take_timeout_us),
+            take_attempts: self.take_attempts,
+            // The tables also need space for the phantoms that a wrong table lists.
+            max_members: default.max_members.max(2 * self.nodes),
+            expect: Some(self.nodes),
+            forget: Some(Duration::from_micros(self.forget_us)),
+            ..default
+        }
+    }
+
+    /// Checks that all values are within the simulator's limits.
+    ///
+    /// # Errors
+    /// Returns the reason if one is not.
+    pub fn check(&self) -> Result<(), String> {
+        if !(1..=1 << 16).contains(&self.nodes) {
+            return Err(format!("{} nodes: give 1 to 65,536", self.nodes));
+        }
+        let mut times = self.actions.iter().map(|action| action.at_us);
+        if times.any(|at| at > MAX_TIME_US) || self.time_us > MAX_TIME_US {
+            return Err("a time of more than a year".into());
+        }
+        let (least, spread) = self.latency_us;
+        if least.max(spread) > MAX_SPAN_US {
+            return Err("a frame takes more than a minute".into());
+        }
+        if let Some(fault) = &self.lasting
+            && !matches!(
+                fault,
+                Fault::Cut { .. } | Fault::Broadcast { .. } | Fault::Slow { .. }
+            )
+        {
+            return Err("the lasting fault must be 'cut', 'broadcast' or 'slow'".into());
+        }
+        let bad = |action: &&Action| !action.fault.is_possible();
+        if let Some(action) = self.actions.iter().find(bad) {
+            let what = serde_json::to_string(action).unwrap_or_default();
+            return Err(format!("{what}: out of range"));
+        }
+        self.constants().check().map_err(|error| error.to_string())
+    }
+
+    /// Returns the text of a file: JSON with one line per action.
+    ///
+    /// # Errors
+    /// Returns no error for a schedule that this program has read or made.
+    pub fn to_text(&self) -> serde_json::Result<String> {
+        let mut head = self.clone();
+        head.actions.clear();
+        let head = serde_json::to_string_pretty(&head)?;
+        let mut lines = Vec::with_capacity(self.actions.len());
+        for action in &self.actions {
+            lines.push(format!("\n    {}", serde_json::to_string(action)?));
+        }
+        let end = if lines.is_empty() { "" } else { "\n  " };
+        let actions = format!("\"actions\": [{}{end}]", lines.join(","));
+        Ok(head.replace("\"actions\": []", &actions) + "\n")
+    }
+}
+
+impl Nodes for Schedule {
+    fn nodes(&self) -> usize {
+        self.nodes
+    }
+
+    fn take_node(&mut self, node: usize) -> bool {
+        self.nodes -= 1;
+        self.lasting.take_if(|fault| !fault.take_out(node));
+        true
+    }
+}
+
+declare_faults! {
+    /// Faults and user actions. A rate holds until another is set. When the faults end, all are undone.
+    #[serde(tag = "do", rename_all = "snake_case")]
+    Fault {
+        /// Loses frames.
+        Drop[] { of_1000: u16 },
+        /// Delivers frames twice.
+        Duplicate[] { of_1000: u16 },
+        /// Delays single copies of frames by up to `by_us`.
+        Reorder[] { of_1000: u16, by_us: u64 } => Self::Reorder { of_1000: 0, by_us },
+        /// Delays all frames by `by_us`, and up to `jitter_us` more.
+        Delay[] { by_us: u64, jitter_us: u64 },
+        /// Flips bits of frames.
+        Corrupt[] { of_1000: u16 },
+        /// Keeps the frames of one node from another.
+        Cut[from, to] => Self::Mend { from, to },
+        /// Undoes a `Cut`.
+        Mend[from, to],
+        /// Splits the segment: only nodes of the same group hear each other. A node without a group is in group 0.
+        Part[] groups groups,
+        /// Stalls the process.
+        Pause[node] => Self::Resume { node },
+        /// Continues the process.
+        Resume[node],
+        /// Kills the process.
+        Crash[node] => Self::Start { node },
+        /// Kills the process and deletes its state file.
+        Forget[node] => Self::Start { node },
+        /// Starts a dead process.
+        Start[node],
+        /// Makes the monotonic clock faster by `millionths`.
+        Rate[node] { millionths: i32 },
+        /// Sets the wall clock forward, or back.
+        Wall[node] { by_us: i64 },
+        /// Makes each loop iteration last `turn_us`.
+        Slow[node] { turn_us: u64 },
+        /// Refuses frames at the send queue.
+        Refuse[node] { of_1000: u16 },
+        /// Gives the node the MAC address of another.
+        Twin[node, of] => Self::Untwin { node },
+        /// Gives it its own address back.
+        Untwin[node],
+        /// Sends captured frames again.
+        Replay[] { frames: u16 },
+        /// Sends wrong frames from a station that is not in the ring.
+        Stranger[] { frames: u16 },
+        /// Restarts the node with `percent` of the ring's heartbeat and the times that follow from it; 100 are the ring's
+        /// constants.
+        Constants[node] {
+            percent: u16,
+            /// The number of members that it expects, if all other nodes expect the ring's number.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            expect: Option<usize>,
+        } => Self::Constants { node, percent: 100, expect: None },
+        /// Makes the node want the token for some work.
+        Want[node] {
+            work_us: u64,
+            /// Whether the work needs a quorum.
+            #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+            quorum: bool,
+        },
+        /// Sets the token's data, if the node is the owner.
+        Data[node] { len: u16 },
+        /// Shuts the node down.
+        Leave[node] => Self::Start { node },
+        /// Changes the node's IP to one with this number; 0 removes it.
+        Address[node] { ip: u8 },
+        /// Yields the token to a node; `to` equal to `node` means the next member.
+        Yield[node, to],
+        /// Pauses the node: it takes part, but owns nothing.
+        HoldOff[node] => Self::HoldAgain { node },
+        /// Ends the pause.
+        HoldAgain[node],
+        /// Takes the node's link down.
+        Unplug[node] => Self::Plug { node },
+        /// Brings the link up.
+        Plug[node],
+        /// Makes the node want to run the job of this number, unless it has run in its period, at grade quorum or at any.
+        Once[node] { job: u8, quorum: bool, work_us: u64 },
+        /// Gives the node the MAC address of its network card of this number; it starts with card 0.
+        Card[node] { card: u8 },
+        /// Starts a station outside the ring that sends WANT_TOKEN for good and never takes the token.
+        Unresponsive[],
+        /// Makes writes of the node's state file fail, or succeed again.
+        Disk[node] { full: bool },
+        /// Limits the payloads that the node's interface carries. The limit stays when the faults end.
+        Mtu[node] { mtu: u16 },
+        /// Keeps all frames from the node, or ends that.
+        Deaf[node] { deaf: bool },
+        /// Loses the unicasts that the node sends, or should receive, or makes its interface refuse them.
+        Unicast[node] {
+            sent: bool,
+            received: bool,
+            #[serde(default)]
+            refused: bool,
+        },
+        /// Keeps broadcasts from the node, or ends that.
+        Broadcast[node] { lost: bool },
+        /// Cuts the node off from all others, or ends that.
+        Aside[node] { aside: bool },
+        /// Loses longer payloads on their way.
+        Narrow[] { mtu: u16 } => Self::Narrow { mtu: MTU },
+        /// Sets a clock rate that is worse than the promises allow; 0 makes it right again.
+        Drift[node] { millionths: i32 },
+        /// Kills the process and restores its state file from some writes before.
+        Rollback[node] => Self::Start { node },
+        /// Introduces `count` dead stations from the number `first` on. One of them lists all, or each has sent one frame.
+        Dead[] { first: u16, count: u16, spoke: bool },
+    }
+}
+
+impl Fault {
+    /// Whether it is within the limits of the simulator and of the promises.
+    fn is_possible(&self) -> bool {
+        match *self {
+            Self::Drop { of_1000 }
+            | Self::Duplicate { of_1000 }
+            | Self::Corrupt { of_1000 }
+            | Self::Refuse { of_1000, .. } => of_1000 <= 1_000,
+            Self::Reorder { of_1000, by_us } => of_1000 <= 1_000 && by_us <= MAX_SPAN_US,
+            Self::Delay { by_us, jitter_us } => by_us.max(jitter_us) <= MAX_SPAN_US,
+            Self::Rate { millionths, .. } => millionths.unsigned_abs() <= MAX_RATE,
+            Self::Wall { by_us, .. } => by_us.unsigned_abs() <= MAX_STEP_US,
+            Self::Drift { millionths, .. } => millionths.unsigned_abs() <= MAX_DRIFT,
+            Self::Slow { turn_us, .. } => turn_us <= MAX_SPAN_US,
+            Self::Want { work_us, .. } | Self::Once { work_us, .. } => work_us <= MAX_SPAN_US,
+            Self::Constants {
+                percent, expect, ..
+            } => (1..=10_000).contains(&percent) && expect != Some(0) && expect <= Some(1 << 16),
+            Self::Card { card, .. } => card < CARDS,
+            Self::Mtu { mtu, .. } => (MIN_MTU..=MTU).contains(&mtu),
+            Self::Narrow { mtu } => (NARROW_MTU_MIN..=MTU).contains(&mtu),
+            _ => true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_schedule_is_read_as_it_was_written() {
+        let schedule = Schedule {
+            about: "an example".into(),
+            seed: 7,
+            nodes: 2,
+            time_us: 1_000_000,
+            idle_hold_us: 0,
+            heartbeat_us: 100_000,
+            take_timeout_us: 30_000,
+            take_attempts: 5,
+            forget_us: 15_000_000,
+            latency_us: (10, 20),
+            stay_dead: vec![1],
+            lasting: Some(Fault::Cut { from: 0, to: 1 }),
+            actions: vec![
+                Action {
+                    at_us: 5,
+                    fault: Fault::Part { groups: vec![0, 1] },
+                },
+                Action {
+                    at_us: 9,
+                    fault: Fault::Wall { node: 1, by_us: -3 },
+                },
+            ],
+        };
+        let text = schedule.to_text().unwrap();
+        let line = r#"{"at_us":9,"do":"wall","node":1,"by_us":-3}"#;
+        assert!(text.lines().any(|l| l.trim() == line), "{text}");
+        assert_eq!(serde_json::from_str::<Schedule>(&text).unwrap(), schedule);
+        assert_eq!(schedule.constants().idle_hold, Duration::ZERO);
+        assert_eq!(schedule.constants().check(), Ok(()));
+    }
+}

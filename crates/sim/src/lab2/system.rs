@@ -1,0 +1,362 @@
+//! Lab2 as a system of the simulator: its addresses, its frames, and its events.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::marker::PhantomData;
+use std::rc::Rc;
+use std::time::Duration;
+
+use ring_codec::MacAddr;
+use ring_codec::lab2::{ETHERNET_HEADER_LEN, Frame, Kind, Message};
+use ring_proto::lab2::{Command, Constants, Durable, Event, Grade, Reason, State};
+use ring_proto::time::nanos;
+use ring_runtime::driver::frames::MAX_FRAME;
+
+use super::Subject;
+use super::checks::Checks;
+use super::exemptions::chain;
+use super::frame_token::token_of;
+use super::node::{AppClaim, MissedEvents, NodeData};
+use super::notation::node_of;
+use super::outcome::{Rule, Stats};
+use super::recorder::Recorder;
+use super::schedule::Fault;
+use super::settings::FaultKind;
+use crate::kernel::queue::index;
+use crate::kernel::stats::Count;
+use crate::kernel::streams::{Fabric, NoStreams};
+use crate::kernel::system::{Moment, Route, System};
+use crate::kernel::{node, world};
+
+/// The maximum number of writes of a state file until one is on the disk.
+const UNSYNCED_WRITES_MAX: u32 = 8;
+
+/// A simulation of several Lab2 nodes on a segment.
+pub type World<M> = world::World<Lab2System<M>>;
+
+/// A node on Lab2's segment.
+pub(super) type Node<M> = node::Node<Lab2System<M>>;
+
+/// An event of Lab2.
+#[derive(Debug)]
+pub enum Lab2Event {
+    /// The station that never takes the token asks for it again.
+    Ask,
+    /// The work of this number is done at a node.
+    Done(u32, u32),
+    /// The job run of this number may take its next step.
+    JobRun(u32, u32),
+    /// The members may be asked to confirm a tenure, for the work of this number.
+    Confirm(u32, u32),
+}
+
+/// The state of the whole ring, its checks and counters.
+pub struct Lab2System<M> {
+    pub(super) checks: Checks,
+    pub(super) stats: Stats,
+    /// Broadcasts that nodes have sent, by the names of their kinds.
+    pub(super) broadcast: BTreeMap<&'static str, u64>,
+    pub(super) recorder: Option<Box<dyn Recorder>>,
+    pub(super) constants: Rc<Constants>,
+    /// The longest WAITER_TIMEOUT of any node.
+    pub(super) slowest: Duration,
+    /// The nodes that hold a token.
+    pub(super) owners: Vec<usize>,
+    /// Pairs of a node and the node whose address it has.
+    pub(super) twins: Vec<(usize, usize)>,
+    pub(super) jobs: u32,
+    /// Whether a station asks for the token and never takes it.
+    pub(super) has_unresponsive_station: bool,
+    /// The work for which a member wants the token again after its work is done, in nanoseconds.
+    pub(super) repeated_work: Option<u64>,
+    /// The only member that does so; `None` means all.
+    pub(super) repeating_member: Option<usize>,
+    /// Whether no fault voids a lease.
+    pub(super) orderly: bool,
+    machines: PhantomData<fn() -> M>,
+}
+
+impl<M> Lab2System<M> {
+    pub(super) fn new(constants: Rc<Constants>) -> Self {
+        Self {
+            checks: Checks::default(),
+            stats: Stats::default(),
+            broadcast: BTreeMap::new(),
+            recorder: None,
+            constants,
+            slowest: Duration::ZERO,
+            owners: Vec::new(),
+            twins: Vec::new(),
+            jobs: 0,
+            has_unresponsive_station: false,
+            repeated_work: None,
+            repeating_member: None,
+            orderly: false,
+            machines: PhantomData,
+        }
+    }
+
+    pub(super) fn count_fault(&mut self, kind: FaultKind) {
+        self.stats.count_fault(kind);
+    }
+
+    /// Passes new violations to the recorder.
+    pub(super) fn report_new_violations(&mut self) {
+        if let Some(recorder) = &mut self.recorder {
+            for violation in self.checks.take_unreported() {
+                recorder.on_violation(violation);
+            }
+        }
+    }
+
+    /// Voids the promises that are made from `at` on or were made shortly before, for as long as the slowest node's
+    /// promises last.
+    pub(super) fn void_promises_from(&mut self, at: u64) {
+        let lasts = nanos(self.slowest.max(4 * self.constants.waiter_timeout()));
+        self.checks
+            .exemptions
+            .void_promises(at.saturating_add(lasts));
+    }
+}
+
+impl<M: Subject> System for Lab2System<M> {
+    type Machine = M;
+    type Streams = NoStreams;
+    type Address = MacAddr;
+    type Label = Option<&'static str>;
+    type Node = NodeData;
+    type Missed = MissedEvents;
+    type Event = Lab2Event;
+    type Fault = Fault;
+
+    const HEADER_LEN: usize = ETHERNET_HEADER_LEN;
+    const LONGEST: usize = MAX_FRAME;
+    const FLOODED: bool = true;
+
+    fn address(_: usize, _: &NodeData) {}
+
+    fn listen(_: &Rc<RefCell<Fabric<()>>>, _: usize, _: &NodeData) -> NoStreams {
+        NoStreams
+    }
+
+    fn is_broadcast(bytes: &[u8], (): ()) -> bool {
+        bytes[..6] == MacAddr::BROADCAST.0
+    }
+
+    fn route(sim: &World<M>, to: MacAddr) -> Route {
+        if to == MacAddr::BROADCAST {
+            return Route::All;
+        }
+        let has_it = |at: usize| sim.nodes.get(at).is_some_and(|node| node.own.mac == to);
+        let own = node_of(to).filter(|&at| has_it(at));
+        let twins = &sim.system.twins;
+        if twins.is_empty() {
+            return Route::One(own);
+        }
+        let twins = twins.iter().map(|&(at, _)| at);
+        let others = twins.filter(|&at| has_it(at) && own != Some(at));
+        Route::Several(others.chain(own).collect())
+    }
+
+    fn sent(
+        &mut self,
+        moment: Moment,
+        own: &mut NodeData,
+        bytes: &[u8],
+        (): (),
+    ) -> Option<(MacAddr, Option<&'static str>)> {
+        own.seen.replies += 1;
+        let Moment { at, node } = moment;
+        match Frame::decode(bytes) {
+            Ok(frame) => {
+                self.checks.check_frame(at, node, &frame, &own.durable);
+                let kind = frame.message.kind();
+                if let Message::TakeToken { token, .. } = frame.message {
+                    // The node gives up its token, even within one loop iteration.
+                    own.quorum = None;
+                    let ends = |claim: &AppClaim| {
+                        token.same_chain(&claim.token) && token.is_stronger_than(&claim.token)
+                    };
+                    own.claim = own.claim.filter(|claim| !ends(claim));
+                }
+                Some((frame.destination, Some(kind.name())))
+            }
+            Err(error) => {
+                let what = error.to_string();
+                self.checks.report(at, Some(node), Rule::Valid, what);
+                None
+            }
+        }
+    }
+
+    fn carried(
+        &mut self,
+        leaves: u64,
+        from: Option<usize>,
+        bytes: &[u8],
+        to: MacAddr,
+        kind: Option<&'static str>,
+    ) {
+        self.stats.note_carried(kind);
+        if let Some(kind) = kind.filter(|_| to == MacAddr::BROADCAST) {
+            *self.broadcast.entry(kind).or_default() += 1;
+        }
+        self.stats.mix(leaves, bytes);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.on_sent(Duration::from_nanos(leaves), from, bytes);
+        }
+    }
+
+    fn heard(&mut self, moment: Moment, bytes: &[u8], age: Duration) {
+        self.stats.delivered += 1;
+        if let Some(recorder) = &mut self.recorder {
+            recorder.on_read(moment.time(), moment.node, bytes, age);
+        }
+    }
+
+    fn corrupted(&mut self, due: u64, sent: &[u8], arrives: &[u8]) {
+        let (said, heard) = (token_of(sent), token_of(arrives));
+        if heard.is_some() && heard != said {
+            for (_, token) in [said, heard].into_iter().flatten() {
+                self.checks.exemptions.on_token_corrupted(&token);
+            }
+        }
+        match Frame::decode(arrives).map(|frame| frame.message.kind()) {
+            Ok(Kind::Ping | Kind::TokenIsHere | Kind::TokenWasHereRecently) => {
+                self.void_promises_from(due);
+            }
+            Ok(Kind::Stamps) => self.checks.exemptions.void_stamps(),
+            _ => {}
+        }
+    }
+
+    fn observed(&mut self, moment: Moment, own: &mut NodeData, event: &Event) {
+        let seen = &mut own.seen;
+        match *event {
+            // All effects of one frame are handled before the next frame, and its events come after its answers.
+            Event::Received { .. } | Event::Dropped { .. } => {
+                let replies = std::mem::take(&mut seen.replies);
+                let Moment { at, node } = moment;
+                self.checks.check_replies(at, node, replies);
+                if let Event::Dropped { .. } = event {
+                    self.stats.dropped += 1;
+                }
+            }
+            Event::StateChanged {
+                from,
+                to,
+                reason,
+                token,
+            } => {
+                let works = own.job.as_ref().is_some_and(|job| job.begun);
+                let is_outdone = matches!(reason, Reason::StrongerToken | Reason::Outranked)
+                    || reason == Reason::Apart && works;
+                if from == State::Owner && is_outdone {
+                    let outdone = own.quorum.and(token);
+                    seen.outdone = seen.outdone.or(outdone);
+                } else if from == State::Owner {
+                    own.quorum = None;
+                }
+                if reason == Reason::LeaseExpired {
+                    self.stats.counters.expired_leases += 1;
+                }
+                if to == State::Owner && reason == Reason::Elected {
+                    self.stats.counters.elections += 1;
+                    let Moment { at, node } = moment;
+                    self.checks.check_election(at, node, own.knew, &own.durable);
+                }
+            }
+            // A loss to a stronger token is checked after the loop iteration.
+            Event::GradeChanged { grade, .. }
+                if grade != Grade::Quorum && seen.outdone.is_none() =>
+            {
+                own.quorum = None;
+            }
+            // A node that is elected and cannot send stands again. It knows the token that it has stored, and answers with it.
+            Event::TransmitFailed {
+                kind: Kind::TokenIsHere,
+            } if own.held.is_none() => {
+                let Moment { at, node } = moment;
+                self.checks.check_election(at, node, own.knew, &own.durable);
+            }
+            Event::HandOverFailed { minted, .. } => {
+                self.stats.counters.failed_hand_overs += 1;
+                if minted.is_some() {
+                    // It had already given up the token that it offered, even within one loop iteration.
+                    own.claim = None;
+                }
+            }
+            Event::MemberSilent { .. } => self.stats.counters.silent += 1,
+            Event::MemberForgotten { .. } => self.stats.counters.forgotten += 1,
+            Event::MemberAdded { members, .. } => seen.grown = members,
+            _ => {}
+        }
+        if let Some(recorder) = &mut self.recorder {
+            recorder.on_event(moment.time(), moment.node, event);
+        }
+    }
+
+    fn stored(own: &mut NodeData, durable: &Durable) {
+        // The daemon does not sync its state file, so a power loss undoes the last writes.
+        own.unsynced += 1;
+        if own.unsynced > UNSYNCED_WRITES_MAX {
+            own.unsynced = 0;
+            own.synced = own.durable;
+        }
+        if durable.known.as_ref().map(chain) != own.durable.known.as_ref().map(chain) {
+            own.knew = own.durable.known.map_or(0, |known| known.progress);
+        }
+        own.durable = Durable {
+            stamp: None,
+            ..*durable
+        };
+        if let Some(stamp) = durable.stamp {
+            own.stamps.retain(|stored| stored.place != stamp.place);
+            own.stamps.push(stamp);
+        }
+    }
+
+    fn count(&mut self, what: Count) {
+        self.stats.count(what);
+    }
+
+    fn storm(&mut self, now: u64, sent: u64) {
+        let what = format!("{sent} in less than a second");
+        self.checks.report(now, None, Rule::Storm, what);
+    }
+
+    fn is_enough(&self) -> bool {
+        self.checks.findings.is_enough()
+    }
+
+    fn happen(sim: &mut World<M>, event: Lab2Event) {
+        match event {
+            Lab2Event::Ask => sim.send_want_token(),
+            Lab2Event::Done(at, job) => sim.finish_work(index(at), job),
+            Lab2Event::Confirm(at, job) => sim.ask_members(index(at), job),
+            Lab2Event::JobRun(at, job_run) => sim.step_job_run(index(at), job_run),
+        }
+    }
+
+    fn act(sim: &mut World<M>, fault: &Fault) {
+        sim.act(fault);
+    }
+
+    fn look_at(sim: &mut World<M>, at: usize) {
+        sim.look_at(at);
+    }
+
+    fn resumed(sim: &mut World<M>, at: usize, missed: MissedEvents) {
+        if missed.moved {
+            sim.report_link(at);
+        }
+        if missed.done {
+            sim.nodes[at].own.job = None;
+            sim.command(at, Command::WorkDone);
+        }
+    }
+
+    fn after_event(&mut self) {
+        self.report_new_violations();
+    }
+}

@@ -1,0 +1,37 @@
+//! A station that always asks for the token and never takes it: its unicast is lost, or it is too slow. It stays
+//! when the other faults end, and the ring must keep its promises.
+
+use std::time::Duration;
+
+use ring_codec::MacAddr;
+use ring_codec::lab2::Message;
+use ring_proto::time::nanos;
+
+use super::Subject;
+use super::settings::FaultKind;
+use super::system::{Lab2Event, World};
+
+/// The station's address, which follows all nodes in ring order.
+const STATION: MacAddr = MacAddr([2, 0xff, 0, 0, 2, 1]);
+/// Returns the work of members that want the token again at once, in nanoseconds. It is longer than the station's
+/// interval between two WANT_TOKEN, so that the station asks after each piece of work.
+pub(super) fn long_work(heartbeat: Duration) -> u64 {
+    nanos(heartbeat * 6 / 5)
+}
+
+impl<M: Subject> World<M> {
+    pub(super) fn start_unresponsive_station(&mut self) {
+        if !self.system.has_unresponsive_station {
+            self.system.has_unresponsive_station = true;
+            self.send_want_token();
+        }
+    }
+
+    /// Sends WANT_TOKEN, as often as a member does.
+    pub(super) fn send_want_token(&mut self) {
+        self.system.count_fault(FaultKind::Unresponsive);
+        self.broadcast_as(STATION, Message::WantToken);
+        let next = self.now + nanos(self.system.constants.heartbeat);
+        self.later(next, Lab2Event::Ask);
+    }
+}
