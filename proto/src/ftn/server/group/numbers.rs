@@ -1,4 +1,4 @@
-//! How far messages and clocks may move the number of the configuration (`docs/ftn.md`, "Numbers and who may move them").
+//! How far messages and clocks may move the number of the configuration (`docs/ftn.md`, "Bounds on the numbers").
 
 use std::time::Duration;
 

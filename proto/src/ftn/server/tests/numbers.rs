@@ -1,4 +1,4 @@
-//! Numbers and who may move them (`docs/ftn.md`, section 4).
+//! Bounds on the numbers (`docs/ftn.md`, section 4).
 
 use ring_codec::ftn::{Flags, Message, ServerState};
 
