@@ -1,5 +1,5 @@
-//! Limits by which messages and clocks move the configuration number (`docs/ftn.md`, "Numbers and who may move
-//! them").
+//! Limits by which messages and clocks move the configuration number (`docs/ftn.md`, "Bounds on the
+//! numbers").
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The limits of configuration numbers (section 4, "Numbers and who may move them").
+//! The limits of configuration numbers (section 4, "Bounds on the numbers").
 
 use ring_codec::ftn::ServerState;
 
