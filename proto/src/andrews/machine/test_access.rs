@@ -1,4 +1,4 @@
-//! What tests look at inside the machine.
+//! Access of tests to the parts of the state machine.
 
 use super::Andrews;
 use crate::andrews::ring::{Inbound, Proof, Role};
@@ -21,8 +21,8 @@ impl Andrews {
         &self.token
     }
 
-    /// Starts an election that no rule calls for.
-    pub(crate) fn elect(&mut self) {
+    /// Starts an election that no rule asks for.
+    pub(crate) fn start_unasked_election(&mut self) {
         self.start_election();
     }
 }

@@ -4,69 +4,75 @@ use super::prelude::*;
 
 #[test]
 fn it_passes_a_token_and_waits_for_its_acknowledgement() {
-    let mut rig = Rig::two();
-    rig.given(seq(4, 9));
+    let mut rig = Rig::node_2();
+    rig.give_token(seq(4, 9));
     rig.command(Command::ShutDown);
-    assert_eq!(rig.passed(), [Said::Token(seq(4, 10))]);
-    rig.given(seq(4, 30));
     assert_eq!(
-        rig.passed(),
-        [Said::Token(seq(4, 31))],
+        rig.take_successor_frames(),
+        [OwnedMessage::Token(seq(4, 10))]
+    );
+    rig.give_token(seq(4, 30));
+    assert_eq!(
+        rig.take_successor_frames(),
+        [OwnedMessage::Token(seq(4, 31))],
         "one that comes meanwhile goes on too"
     );
     rig.acknowledge(seq(4, 31));
     assert!(rig.machine.is_finished());
-    let mut rig = Rig::two();
-    rig.given(seq(4, 9));
+    let mut rig = Rig::node_2();
+    rig.give_token(seq(4, 9));
     rig.command(Command::ShutDown);
     rig.acknowledge(seq(4, 10));
     assert!(rig.machine.is_finished());
-    assert!(rig.tells(&Event::ShutDown));
+    assert!(rig.has_reported(&Event::ShutDown));
     assert!(rig.streams.values().all(|it| it.fate == Fate::Closed));
     assert_eq!(rig.due_at(), None);
 }
 
 #[test]
 fn it_waits_for_ack_timeout_at_most_and_without_a_token_not_at_all() {
-    let mut rig = Rig::two();
-    rig.given(seq(4, 9));
+    let mut rig = Rig::node_2();
+    rig.give_token(seq(4, 9));
     rig.command(Command::ShutDown);
     rig.run(ms(499));
     assert!(!rig.machine.is_finished());
     rig.run(ms(1));
     assert!(rig.machine.is_finished());
-    let mut rig = Rig::two();
+    let mut rig = Rig::node_2();
     rig.request(1, true);
     rig.command(Command::ShutDown);
     assert!(rig.machine.is_finished());
     let answer = Answer::Token;
-    assert!(rig.tells(&Event::Answered { request: 1, answer }));
+    assert!(rig.has_reported(&Event::Answered { request: 1, answer }));
 }
 
 #[test]
 fn work_in_hand_is_ended_first() {
-    let mut rig = Rig::two_after(100);
+    let mut rig = Rig::node_2_after(100);
     rig.answers = false;
     rig.request(1, true);
-    rig.given(seq(4, 9));
-    let job = rig.job();
+    rig.give_token(seq(4, 9));
+    let job = rig.next_job();
     rig.command(Command::ShutDown);
-    assert_eq!(rig.passed(), []);
-    rig.done(job.id, Outcome::Done);
-    assert_eq!(rig.passed(), [Said::Token(seq(4, 10))]);
+    assert_eq!(rig.take_successor_frames(), []);
+    rig.answer_job(job.id, Outcome::Done);
+    assert_eq!(
+        rig.take_successor_frames(),
+        [OwnedMessage::Token(seq(4, 10))]
+    );
     rig.acknowledge(seq(4, 10));
     assert!(rig.machine.is_finished());
 }
 
 #[test]
 fn its_predecessor_has_it_removed() {
-    let mut world = World::formed(4);
-    world.rig(2).command(Command::ShutDown);
-    world.run(ms(600));
-    assert!(world.rig(2).machine.is_finished());
-    world.crash(2);
-    world.expect(ms(5000), World::is_ring);
-    assert_eq!(world.tokens(), 1);
+    let mut network = Network::with_ring(4);
+    network.rig(2).command(Command::ShutDown);
+    network.run(ms(600));
+    assert!(network.rig(2).machine.is_finished());
+    network.crash(2);
+    network.expect(ms(5000), Network::is_ring);
+    assert_eq!(network.token_count(), 1);
 }
 
 #[test]
@@ -113,5 +119,5 @@ fn ids_and_addresses_of_the_list_are_unique() {
     assert_eq!(one_host.map(|list| list.len()), Ok(2));
     let many = (1..=16_383).map(|id| (id, address(id)));
     assert_eq!(NodeList::new(many), Err(ListError::TooMany));
-    drop(four());
+    drop(ring_of_four());
 }

@@ -1,4 +1,4 @@
-//! Nodes that the list does not have: rows of the database, and senders (`docs/board.md`, section 1).
+//! Nodes that the list lacks: rows of the database, and senders (`docs/board.md`, section 1).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use crate::time::Instant;
 
-/// The most senders that are remembered: anybody can invent one.
+/// A sender is easily forged, so the memory for them is limited.
 const SENDERS_MAX: usize = 16;
 
 #[derive(Debug, Default)]
-pub(crate) struct Strangers {
+/// Unlisted rows and senders, remembered so that each is reported once.
+pub(crate) struct UnlistedNodes {
     rows: BTreeSet<u32>,
     senders: BTreeMap<u32, Sender>,
 }
@@ -21,14 +22,14 @@ struct Sender {
     heard: Instant,
 }
 
-impl Strangers {
-    /// Takes the rows of a look. Returns those that are new.
+impl UnlistedNodes {
+    /// Replaces the rows by those of a look. Returns the rows that are new.
     pub(crate) fn note_rows(&mut self, rows: BTreeSet<u32>) -> Vec<u32> {
         let before = std::mem::replace(&mut self.rows, rows);
         self.rows.difference(&before).copied().collect()
     }
 
-    /// Takes a sender, and forgets those that were silent for `period`. Returns whether it is new.
+    /// Notes a sender, and forgets those that were silent for `period`. Returns whether it is new.
     pub(crate) fn note_sender(
         &mut self,
         id: u32,
@@ -38,6 +39,8 @@ impl Strangers {
     ) -> bool {
         self.senders.retain(|_, it| now.since(it.heard) < period);
         let is_known = self.senders.get(&id).is_some_and(|it| it.from == from);
+        // Senders that are already known stay: a flood of forged ones must not displace the one that an operator looks
+        // for.
         let has_room = self.senders.len() < SENDERS_MAX || self.senders.contains_key(&id);
         if has_room {
             self.senders.insert(id, Sender { from, heard: now });
@@ -49,7 +52,7 @@ impl Strangers {
         self.rows.iter().copied().collect()
     }
 
-    /// Those that were heard within the last `period`.
+    /// Returns the senders that were heard within the last `period`.
     pub(crate) fn senders(&self, now: Instant, period: Duration) -> Vec<(u32, IpAddr)> {
         let recent = self.senders.iter();
         let recent = recent.filter(|(_, it)| now.since(it.heard) < period);

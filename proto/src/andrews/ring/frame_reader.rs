@@ -1,35 +1,37 @@
-//! Frames off a stream that may be cut at any byte (`docs/board.md`, section 11).
+//! Reading frames from a stream, which may be split at any byte (`docs/board.md`, section 11).
 
 use ring_codec::andrews::Frame;
 use ring_codec::{DecodeError, StreamState, Streamed};
 
-use crate::andrews::message::{LONGEST, Said};
+use crate::andrews::message::{FRAME_LEN_MAX, OwnedMessage};
 use crate::buffer::append;
 use crate::time::Instant;
 
-/// The beginning of a frame whose rest has not come. It is never longer than one frame.
+/// The beginning of a frame that is not complete. It is never longer than one frame.
 #[derive(Debug, Default)]
 pub(super) struct FrameReader {
     bytes: Vec<u8>,
-    /// Bytes for which it is worth to wait before the next try.
+    /// How many bytes the next attempt to decode needs.
     needed: usize,
     begun: Option<Instant>,
 }
 
 impl FrameReader {
-    /// Takes the next frame off the front of `input`: its sender and what it says. `None`: all was taken, and more is
-    /// needed.
+    /// Removes the next frame from the front of `input`, and returns its sender and its message. `None`: all bytes were
+    /// taken, and more are needed.
     pub(super) fn next(
         &mut self,
         input: &mut &[u8],
         now: Instant,
-    ) -> Result<Option<(u32, Said)>, DecodeError> {
+    ) -> Result<Option<(u32, OwnedMessage)>, DecodeError> {
         loop {
             let is_begun = !self.bytes.is_empty();
+            // Whole frames are decoded where they are. Only a frame that is split is copied.
             let source = if is_begun {
+                // No more is taken than the frame needs: the rest belongs to the next frame.
                 let missing = self.needed.saturating_sub(self.bytes.len());
                 let (taken, rest) = input.split_at(missing.min(input.len()));
-                append(&mut self.bytes, taken, LONGEST);
+                append(&mut self.bytes, taken, FRAME_LEN_MAX);
                 *input = rest;
                 if self.bytes.len() < self.needed {
                     return Ok(None);
@@ -53,7 +55,7 @@ impl FrameReader {
                 }
                 Streamed::Incomplete { more } if is_begun => self.needed = self.bytes.len() + more,
                 Streamed::Incomplete { more } => {
-                    append(&mut self.bytes, input, LONGEST);
+                    append(&mut self.bytes, input, FRAME_LEN_MAX);
                     self.needed = self.bytes.len() + more;
                     self.begun = Some(now);
                     *input = &[];
@@ -63,12 +65,12 @@ impl FrameReader {
         }
     }
 
-    /// When a frame was begun that is not complete.
-    pub(super) const fn begun(&self) -> Option<Instant> {
+    /// Returns when the incomplete frame began.
+    pub(super) const fn begun_at(&self) -> Option<Instant> {
         self.begun
     }
 
-    /// The type of a frame that is begun, as far as it has come.
+    /// Returns the type of the incomplete frame, if it has arrived.
     pub(super) fn kind(&self) -> Option<u8> {
         self.bytes.get(1).copied()
     }

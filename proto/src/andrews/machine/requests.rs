@@ -1,7 +1,7 @@
-//! Requests: waiting for the token, being served, answered (`docs/board.md`, section 10).
+//! Requests: they wait for the token, are served, and get an answer (`docs/board.md`, section 10).
 
 use super::Andrews;
-use crate::andrews::database::{Answered, InHand};
+use crate::andrews::database::{RunningJob, Timeliness};
 use crate::andrews::{Answer, DatabaseState, Event, Outcome, Request, Work};
 
 impl Andrews {
@@ -19,40 +19,40 @@ impl Andrews {
             DatabaseState::Up => Answer::Token,
             DatabaseState::Slow | DatabaseState::Gone => Answer::Database,
         };
-        while let Some(request) = self.requests.late(self.now) {
+        while let Some(request) = self.requests.take_expired(self.now) {
             self.answer(request.id, answer);
         }
     }
 
     pub(super) fn answer(&mut self, request: u64, answer: Answer) {
-        self.out.event(Event::Answered { request, answer });
+        self.out.push_event(Event::Answered { request, answer });
     }
 
-    /// The token that is held serves those who wait.
+    /// Starts a job with the requests that wait, under the token that is held.
     pub(super) fn serve(&mut self) {
-        let Some(sequence) = self.token.held() else {
+        let Some(sequence) = self.token.held_sequence() else {
             return;
         };
         let feed = self.requests.has_listeners();
         let work = Work::Serve {
             sequence,
-            requests: self.requests.serve(),
+            requests: self.requests.take_for_visit(),
             feed,
         };
         let job = self.database.start(self.now, work);
         self.token.begin_visit(job, feed);
     }
 
-    /// The database has not answered in time: the token goes on without it.
-    pub(super) fn give_up_visit(&mut self, job: InHand) {
+    /// Gives up a job that the database did not answer in time. The token goes on without it.
+    pub(super) fn give_up_visit(&mut self, job: RunningJob) {
         self.token.end_visit(job.id, true);
-        self.requests.served();
+        self.requests.end_visit();
         if let Work::Serve { requests, .. } = job.work {
             self.answer_all(&requests, Answer::Unknown);
         }
     }
 
-    /// Of a request that only reads nothing can have been written.
+    /// Answers requests. A request that only reads never gets `unknown`, because it cannot have written anything.
     fn answer_all(&mut self, requests: &[Request], answer: Answer) {
         for request in requests {
             let answer = match answer {
@@ -63,29 +63,29 @@ impl Andrews {
         }
     }
 
-    /// A visit has an outcome.
+    /// Handles the outcome of a job for posts.
     pub(super) fn on_visit(
         &mut self,
         job: u64,
         sequence: u64,
         requests: Vec<Request>,
         outcome: &Outcome,
-        answered: &Answered,
+        timeliness: &Timeliness,
     ) {
         if *outcome == Outcome::Done {
             let posts = requests.iter().filter(|request| request.is_post).count();
             self.out.counters.posts += u64::try_from(posts).unwrap_or_default();
         }
-        // What comes late was answered.
-        if *answered == Answered::Late {
+        // The clients of a late job got their answer when it was given up.
+        if *timeliness == Timeliness::Late {
             return;
         }
         let is_here = self.token.end_visit(job, !requests.is_empty());
         match outcome {
             Outcome::Refused => {
-                // A newer token was used.
+                // Another node has used a newer token.
                 self.requests.wait_again(requests);
-                self.database.distrust();
+                self.database.mark_stale();
                 if is_here {
                     self.lose_token();
                 }
@@ -93,11 +93,11 @@ impl Andrews {
             }
             Outcome::Done | Outcome::Rows(_) => {
                 self.answer_all(&requests, Answer::Done { sequence });
-                self.out.event(Event::Fed);
+                self.out.push_event(Event::Fed);
             }
             Outcome::Failed => self.answer_all(&requests, Answer::Database),
             Outcome::Unknown => self.answer_all(&requests, Answer::Unknown),
         }
-        self.requests.served();
+        self.requests.end_visit();
     }
 }

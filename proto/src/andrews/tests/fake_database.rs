@@ -1,22 +1,23 @@
-//! The database in memory: the transactions of `docs/board.md`, section 7, each with its guard.
+//! A database in memory: the transactions of `docs/board.md`, section 7, each with its guard.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::andrews::{Change, Outcome, Rows, Seat, Work, Write};
 
-/// The coordinator's row.
+/// Returns a row of the coordinator.
 pub(crate) const fn seat(id: u32, term: u64) -> Seat {
     Seat { id: Some(id), term }
 }
 
-/// A post: its sequence, its author's node, and the request that it came with.
+/// A post: its sequence, the node that wrote it, and its request.
 pub(crate) type Post = (u64, u32, u64);
 
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Base {
-    /// Every node that has a row, as far as a test is about them.
+/// The rows of the database, and what was written to them.
+pub(crate) struct FakeDatabase {
+    /// Every node with a row. Only tests about unlisted nodes need it.
     pub(crate) nodes: BTreeSet<u32>,
-    /// Members and their successors.
+    /// Members with their successors.
     pub(crate) ring: BTreeMap<u32, u32>,
     pub(crate) seat: Seat,
     pub(crate) acting: bool,
@@ -24,14 +25,14 @@ pub(crate) struct Base {
     pub(crate) sequence: u64,
     pub(crate) holder: Option<u32>,
     pub(crate) posts: Vec<Post>,
-    /// Writes that were committed, with who wrote them.
+    /// Committed writes, each with the node that wrote it.
     pub(crate) written: Vec<(u32, Write)>,
-    /// The rows were no cycle from the beginning.
+    /// Whether the test starts with rows that are no cycle.
     pub(crate) is_broken: bool,
 }
 
-impl Base {
-    /// A ring of these members, in this order.
+impl FakeDatabase {
+    /// Returns the rows of a ring of these members, in this order.
     pub(crate) fn ring(members: &[u32], coordinator: u32, term: u64) -> Self {
         let next = members.iter().cycle().skip(1);
         Self {
@@ -52,7 +53,7 @@ impl Base {
         }
     }
 
-    /// One transaction of a node.
+    /// Carries out a transaction of a node.
     pub(crate) fn run(&mut self, node: u32, work: &Work) -> Outcome {
         match work {
             Work::Prepare { drop } => {

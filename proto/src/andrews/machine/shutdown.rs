@@ -1,11 +1,11 @@
-//! Ending (`docs/board.md`, section 6, "Shutdown").
+//! Shutdown (`docs/board.md`, section 6, "Shutdown").
 
 use super::Andrews;
 use crate::StreamOp;
 use crate::andrews::{Answer, Event};
 
 impl Andrews {
-    /// Passes on a token that is here, and ends.
+    /// Begins the shutdown: the node passes on its token, and then ends.
     pub(super) fn shut_down(&mut self) {
         if self.leave_by.is_some() {
             return;
@@ -16,19 +16,21 @@ impl Andrews {
         } else {
             std::time::Duration::ZERO
         };
+        // A job for posts that is running may still be committed. Its clients get their answer before the node ends.
         self.leave_by = Some(self.now + options.ack_timeout + work);
-        for request in self.requests.give_up() {
+        for request in self.requests.take_all() {
             self.answer(request.id, Answer::Token);
         }
     }
 
-    /// A node that is to leave ends as soon as it has no token that it could pass on.
+    /// Ends a node that is shutting down as soon as it has no token that it could pass on.
     pub(super) fn leave_if_done(&mut self) {
         let Some(leave_by) = self.leave_by else {
             return;
         };
         let successor = self.role.successor();
         let has_other = successor.is_some_and(|it| it.id() != self.options.id);
+        // In a ring of one there is no other node that could take the token.
         let is_working = self.token.job().is_some();
         let is_here = !self.token.is_away();
         if leave_by > self.now && is_here && (has_other || is_working) {
@@ -39,12 +41,17 @@ impl Andrews {
 
     fn finish(&mut self) {
         self.close_successor();
-        for id in self.inbound.all().into_iter().chain(self.proof.all()) {
-            self.out.operate(StreamOp::Close(id));
+        for id in self
+            .inbound
+            .streams()
+            .into_iter()
+            .chain(self.proof.streams())
+        {
+            self.out.push_operation(StreamOp::Close(id));
         }
         self.inbound.clear();
-        self.proof.give_up();
+        self.proof.clear();
         self.is_finished = true;
-        self.out.event(Event::ShutDown);
+        self.out.push_event(Event::ShutDown);
     }
 }

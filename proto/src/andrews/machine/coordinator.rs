@@ -1,8 +1,8 @@
-//! What the coordinator does with what it is asked (`docs/board.md`, sections 5 and 6).
+//! The coordinator's answers to JOIN and SUCCESSOR_REQUEST (`docs/board.md`, sections 5 and 6).
 
 use super::Andrews;
 use crate::andrews::coordinator::MemberRequest;
-use crate::andrews::message::Said;
+use crate::andrews::message::OwnedMessage;
 use crate::andrews::{Change, Write};
 
 impl Andrews {
@@ -11,11 +11,12 @@ impl Andrews {
             return self.database.want_look();
         };
         match view.successor(from) {
-            // A repeat: its answer was lost.
+            // The node repeats its JOIN because the answer was lost. A second insertion would break the ring.
             Some(successor) => {
-                self.out.send(&self.list, from, &Said::Successor(successor));
+                self.out
+                    .send(&self.list, from, &OwnedMessage::Successor(successor));
             }
-            None => duties.ask(from, MemberRequest::Join),
+            None => duties.add_request(from, MemberRequest::Join),
         }
     }
 
@@ -25,13 +26,16 @@ impl Andrews {
             return self.database.want_look();
         };
         let Some(failed) = view.successor(from) else {
-            return duties.ask(from, MemberRequest::Join);
+            return duties.add_request(from, MemberRequest::Join);
         };
         let is_repeat = duties.has_removed_for(from, now, self.options.ack_timeout);
+        // The node may repeat its request because the answer was lost. A second removal would hit the live node behind.
         if is_repeat || failed == from {
-            return self.out.send(&self.list, from, &Said::Successor(failed));
+            return self
+                .out
+                .send(&self.list, from, &OwnedMessage::Successor(failed));
         }
-        duties.ask(
+        duties.add_request(
             from,
             if failed == own {
                 MemberRequest::Leave
@@ -41,7 +45,7 @@ impl Andrews {
         );
     }
 
-    /// What the coordinator writes for others.
+    /// Returns the next change that another node has asked for.
     pub(super) fn next_member_request(&mut self) -> Option<Write> {
         let own = self.options.id;
         loop {
@@ -61,9 +65,10 @@ impl Andrews {
                         after,
                     })
                 }
-                // It is done already.
+                // An earlier request has already changed the row.
                 (_, Some(successor)) => {
-                    self.out.send(&self.list, node, &Said::Successor(successor));
+                    self.out
+                        .send(&self.list, node, &OwnedMessage::Successor(successor));
                     None
                 }
                 (MemberRequest::Remove(_) | MemberRequest::Leave, None) => None,

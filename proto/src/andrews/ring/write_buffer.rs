@@ -1,20 +1,20 @@
-//! What waits to be written on a connection (`docs/board.md`, section 6).
+//! Bytes that wait to be written on a connection (`docs/board.md`, section 6).
 
-/// The most bytes that may wait: a peer that leaves more unread counts as ended.
-const MOST: usize = 1 << 20;
+/// A peer that leaves more than this many bytes unread counts as ended.
+const UNREAD_BYTES_MAX: usize = 1 << 20;
 
-/// Bytes in the order in which they are to be sent.
+/// Bytes in the order in which they are sent.
 #[derive(Debug, Default)]
-pub(super) struct Unsent {
+pub(super) struct WriteBuffer {
     bytes: Vec<u8>,
     /// How many of them are written.
     written: usize,
 }
 
-impl Unsent {
-    /// Adds a frame; whether there was room for it.
+impl WriteBuffer {
+    /// Adds a frame. Returns whether it fits.
     pub(super) fn push(&mut self, frame: &[u8]) -> bool {
-        if self.bytes.len() - self.written + frame.len() > MOST {
+        if self.bytes.len() - self.written + frame.len() > UNREAD_BYTES_MAX {
             return false;
         }
         self.bytes.drain(..self.written);
@@ -23,7 +23,7 @@ impl Unsent {
         true
     }
 
-    /// Moves what fits into `room`, and returns how many bytes.
+    /// Moves bytes into `room`. Returns how many.
     pub(super) fn write(&mut self, room: &mut [u8]) -> usize {
         let waiting = self.bytes.get(self.written..).unwrap_or_default();
         let count = waiting.len().min(room.len());

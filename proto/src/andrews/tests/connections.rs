@@ -1,34 +1,34 @@
-//! Connections (section 3).
+//! Connections and their hellos (section 3).
 
 use super::prelude::*;
 
 #[test]
 fn the_first_frame_must_be_a_hello_for_this_node() {
     let others = [
-        (Said::Successor(3), Reason::NotHello),
-        (Said::Token(seq(4, 9)), Reason::NotHello),
-        (Said::Join, Reason::NotHello),
+        (OwnedMessage::Successor(3), Reason::NotHello),
+        (OwnedMessage::Token(seq(4, 9)), Reason::NotHello),
+        (OwnedMessage::Join, Reason::NotHello),
     ];
-    for (said, reason) in others {
-        let mut rig = Rig::two();
+    for (message, reason) in others {
+        let mut rig = Rig::node_2();
         let stream = rig.accept(ip(1));
-        rig.receive(stream, 1, &said);
-        assert_eq!(rig.fate(stream), Fate::Closed, "{said:?}");
-        assert_eq!(rig.dropped(reason), 1, "{said:?}");
-        assert_eq!(rig.frames(stream), []);
+        rig.receive(stream, 1, &message);
+        assert_eq!(rig.fate(stream), Fate::Closed, "{message:?}");
+        assert_eq!(rig.drop_count(reason), 1, "{message:?}");
+        assert_eq!(rig.take_frames(stream), []);
     }
-    let mut rig = Rig::two();
+    let mut rig = Rig::node_2();
     let stream = rig.accept(ip(1));
-    rig.receive(stream, 3, &Said::Successor(2));
-    assert_eq!(rig.dropped(Reason::WrongSource), 1);
+    rig.receive(stream, 3, &OwnedMessage::Successor(2));
+    assert_eq!(rig.drop_count(Reason::WrongSource), 1);
     let stream = rig.accept(ip(1));
     rig.receive_bytes(stream, &[7; 16]);
-    assert_eq!(rig.dropped(Reason::Malformed), 1);
+    assert_eq!(rig.drop_count(Reason::Malformed), 1);
 }
 
 #[test]
 fn a_stranger_that_begins_another_frame_is_not_awaited() {
-    let mut rig = Rig::two();
+    let mut rig = Rig::node_2();
     let stream = rig.accept(ip(1));
     rig.receive_bytes(stream, &[1]);
     assert_eq!(rig.fate(stream), Fate::Open);
@@ -38,26 +38,26 @@ fn a_stranger_that_begins_another_frame_is_not_awaited() {
 
 #[test]
 fn the_newest_hello_wins_and_the_one_before_is_closed_without_a_word() {
-    let mut rig = Rig::two();
+    let mut rig = Rig::node_2();
     let first = rig.predecessor();
     let second = rig.hello(5);
     assert_eq!(rig.fate(first), Fate::Closed);
-    assert_eq!(rig.frames(first), []);
+    assert_eq!(rig.take_frames(first), []);
     assert_eq!(rig.predecessor(), second);
-    assert_eq!(rig.frames(second), [], "a hello has no answer");
+    assert_eq!(rig.take_frames(second), [], "a hello has no answer");
 }
 
 #[test]
 fn sixteen_connections_without_a_hello_are_kept_each_for_connect_timeout() {
-    let mut rig = Rig::two();
+    let mut rig = Rig::node_2();
     let streams: Vec<_> = (0..17).map(|_| rig.accept(ip(1))).collect();
     assert_eq!(rig.fate(streams[0]), Fate::Closed, "the oldest goes");
-    assert_eq!(rig.dropped(Reason::Crowded), 1);
+    assert_eq!(rig.drop_count(Reason::Crowded), 1);
     rig.run(ms(999));
     assert_eq!(rig.fate(streams[1]), Fate::Open);
     rig.run(ms(1));
     assert!(streams.iter().all(|&id| rig.fate(id) == Fate::Closed));
-    assert_eq!(rig.dropped(Reason::Late), 16);
+    assert_eq!(rig.drop_count(Reason::Late), 16);
     rig.hello(1);
     rig.run(ms(5000));
     let own = rig.predecessor();
@@ -66,71 +66,74 @@ fn sixteen_connections_without_a_hello_are_kept_each_for_connect_timeout() {
 
 #[test]
 fn once_connected_it_says_hello_and_waits_for_no_answer() {
-    let mut rig = Rig::new(2, four());
+    let mut rig = Rig::new(2, ring_of_four());
     let (stream, to) = rig.successor();
     assert_eq!(to, 3);
     assert_eq!(rig.snapshot().successor, None);
-    rig.connected(stream);
-    assert_eq!(rig.frames(stream), [Said::Successor(3)]);
+    rig.open_by_kernel(stream);
+    assert_eq!(rig.take_frames(stream), [OwnedMessage::Successor(3)]);
     assert_eq!(rig.snapshot().successor, Some(3));
 }
 
 #[test]
 fn a_connection_that_does_not_stand_within_connect_timeout_is_no_way_to_the_successor() {
-    let mut rig = Rig::new(2, four());
+    let mut rig = Rig::new(2, ring_of_four());
     let (stream, _) = rig.successor();
     rig.run(ms(999));
     assert_eq!(rig.fate(stream), Fate::Open);
-    rig.events();
+    rig.take_events();
     rig.run(ms(1));
     assert_eq!(rig.fate(stream), Fate::Closed);
     let why = Loss::NotConnected;
-    assert!(rig.tells(&Event::SuccessorLost { id: 3, why }));
+    assert!(rig.has_reported(&Event::SuccessorLost { id: 3, why }));
     assert_eq!(rig.state(), State::Recovering);
 }
 
 #[test]
 fn a_frame_that_was_begun_must_end_within_liveness() {
-    let mut rig = Rig::two();
-    let token = Said::Token(seq(4, 9)).encode(1);
+    let mut rig = Rig::node_2();
+    let token = OwnedMessage::Token(seq(4, 9)).encode(1);
     let (predecessor, (successor, _)) = (rig.predecessor(), rig.successor());
     rig.receive_bytes(predecessor, &token[..19]);
-    rig.receive_bytes(successor, &Said::TokenAck(1).encode(3)[..19]);
+    rig.receive_bytes(successor, &OwnedMessage::TokenAck(1).encode(3)[..19]);
     rig.run(ms(2999));
     assert_eq!(rig.fate(predecessor), Fate::Open);
     assert_eq!(rig.fate(successor), Fate::Open);
     rig.run(ms(1));
     assert_eq!(rig.fate(predecessor), Fate::Closed);
     assert_eq!(rig.fate(successor), Fate::Closed);
-    assert_eq!(rig.dropped(Reason::Late), 1);
+    assert_eq!(rig.drop_count(Reason::Late), 1);
 }
 
 #[test]
 fn losing_the_predecessor_is_never_a_failure() {
     for how in 0..2 {
-        let mut rig = Rig::two();
+        let mut rig = Rig::node_2();
         let stream = rig.predecessor();
         if how == 0 {
-            rig.end(stream);
+            rig.end_stream(stream);
         } else {
-            rig.gone(stream, Closed::Reset);
+            rig.close_by_kernel(stream, Closed::Reset);
         }
         rig.run(ms(10_000));
         assert_eq!(rig.state(), State::Member);
-        assert_eq!(rig.said(), []);
-        assert_eq!(rig.written(), []);
+        assert_eq!(rig.take_datagrams(), []);
+        assert_eq!(rig.take_writes(), []);
     }
 }
 
 #[test]
 fn a_change_of_successor_waits_for_the_acknowledgement() {
-    let mut rig = Rig::two();
-    rig.given(seq(4, 9));
+    let mut rig = Rig::node_2();
+    rig.give_token(seq(4, 9));
     rig.run(ms(50));
-    assert_eq!(rig.passed(), [Said::Token(seq(4, 10))]);
-    rig.base.ring.insert(2, 4);
-    rig.base.ring.insert(4, 3);
-    rig.hear(5, &Said::Successor(4));
+    assert_eq!(
+        rig.take_successor_frames(),
+        [OwnedMessage::Token(seq(4, 10))]
+    );
+    rig.database.ring.insert(2, 4);
+    rig.database.ring.insert(4, 3);
+    rig.receive_datagram(5, &OwnedMessage::Successor(4));
     rig.run(ms(20));
     assert_eq!(rig.successor().1, 3);
     rig.acknowledge(seq(4, 10));
@@ -141,17 +144,17 @@ fn a_change_of_successor_waits_for_the_acknowledgement() {
 #[test]
 fn a_ring_of_one_is_connected_to_itself_and_again_after_100_ms() {
     let options = Options::new(2);
-    let mut rig = Rig::with(options, Base::default());
+    let mut rig = Rig::with(options, FakeDatabase::default());
     rig.run(ms(20));
     let (stream, to) = rig.successor();
     assert_eq!(to, 2);
-    rig.gone(stream, Closed::Refused);
+    rig.close_by_kernel(stream, Closed::Refused);
     assert_eq!(rig.state(), State::Member);
-    rig.opens();
+    rig.take_opened();
     rig.run(ms(99));
-    assert_eq!(rig.opens(), []);
+    assert_eq!(rig.take_opened(), []);
     rig.run(ms(1));
-    assert_eq!(rig.opens().len(), 1);
+    assert_eq!(rig.take_opened().len(), 1);
     assert_eq!(rig.state(), State::Member, "it never fails");
 }
 
@@ -161,9 +164,9 @@ fn a_successor_that_does_not_read_counts_as_ended() {
     let options = Options::new(2);
     let nodes = (1..=16_382).map(|id| (id, address(id)));
     let list = NodeList::new(nodes).expect("it is one");
-    let mut rig = Rig::idle(options, list, four());
+    let mut rig = Rig::idle(options, list, ring_of_four());
     rig.begin();
-    rig.join_up();
+    rig.connect_neighbors();
     rig.reads = false;
     let (successor, predecessor) = (rig.successor().0, rig.predecessor());
     for _ in 0..16 {
@@ -176,11 +179,11 @@ fn a_successor_that_does_not_read_counts_as_ended() {
 
 #[test]
 fn a_hello_to_a_node_that_joins_makes_it_look() {
-    let mut rig = Rig::new(4, four());
+    let mut rig = Rig::new(4, ring_of_four());
     assert_eq!(rig.state(), State::Joining);
     rig.run(ms(100));
-    rig.base.ring.insert(2, 4);
-    rig.base.ring.insert(4, 3);
+    rig.database.ring.insert(2, 4);
+    rig.database.ring.insert(4, 3);
     rig.hello(2);
     assert_eq!(rig.state(), State::Member);
 }

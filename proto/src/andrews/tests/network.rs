@@ -1,59 +1,65 @@
-//! Several machines, joined by datagrams and connections that take no time, and one database.
+//! Several nodes in virtual time, joined by datagrams and connections without delay, with one database.
 
 use super::prelude::*;
 
 /// How the database answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Answers {
-    /// After so long.
+pub(super) enum DatabaseMode {
+    /// After this time.
     After(Duration),
-    /// With an error: nothing is done.
+    /// At once, with an error, and without an effect.
     Fails,
-    /// Everything is done, and no answer comes.
+    /// Not at all, but each job has its effect.
     Never,
 }
 
+/// A connection between two nodes.
 #[derive(Debug)]
 struct Pipe {
-    /// Who has opened it, and who accepts; a process that stands still accepts later.
+    /// The node that opened the connection, and the one that accepts it. A stalled process accepts later.
     ends: [(usize, Option<StreamId>); 2],
-    /// Which ends were told that the other is gone.
+    /// The ends that know that the other end is closed.
     told: [bool; 2],
 }
 
-/// Processes on hosts of their own.
-pub(super) struct World {
+/// Nodes, each with a machine of its own.
+pub(super) struct Network {
     pub(super) rigs: Vec<Rig>,
-    pub(super) base: Base,
-    pub(super) answers: Answers,
-    /// Bytes that come at a time.
+    pub(super) database: FakeDatabase,
+    pub(super) answers: DatabaseMode,
+    /// How many bytes are delivered at a time.
     pub(super) chunk: usize,
-    /// Processes that are gone; their hosts refuse.
+    /// Nodes whose process has ended. Their machines refuse connections.
     dead: Vec<bool>,
-    /// Processes that stand still.
-    stopped: Vec<bool>,
-    /// Which part of a cut network each host is in.
+    /// Nodes whose process is stalled.
+    stalled: Vec<bool>,
+    /// The partition of the network that each node is in.
     pub(super) part: Vec<u8>,
     pipes: Vec<Pipe>,
     datagrams: VecDeque<(usize, usize, Vec<u8>)>,
     jobs: Vec<(Duration, usize, Job)>,
     restarts: u64,
-    /// Requests that were answered, and how.
+    /// Requests that were answered, with their answers.
     pub(super) answered: BTreeMap<u64, Answer>,
 }
 
-impl World {
-    /// Nodes 1 to `count`, which begin together.
-    pub(super) fn new(count: u32, base: Base, options: impl Fn(u32) -> Options) -> Self {
+impl Network {
+    /// Creates nodes 1 to `count`, which begin at the same time.
+    pub(super) fn new(
+        count: u32,
+        database: FakeDatabase,
+        options: impl Fn(u32) -> Options,
+    ) -> Self {
         let nodes = usize::try_from(count).expect("a few");
-        let rigs = (1..=count).map(|id| Rig::idle(options(id), list(count), Base::default()));
-        let mut world = Self {
+        let rigs =
+            (1..=count).map(|id| Rig::idle(options(id), list(count), FakeDatabase::default()));
+        let mut network = Self {
             rigs: rigs.collect(),
-            base,
-            answers: Answers::After(ms(2)),
+            database,
+            answers: DatabaseMode::After(ms(2)),
             chunk: usize::MAX,
             dead: vec![false; nodes],
-            stopped: vec![false; nodes],
+            stalled: vec![false; nodes],
             part: vec![0; nodes],
             pipes: Vec::new(),
             datagrams: VecDeque::new(),
@@ -61,106 +67,115 @@ impl World {
             restarts: 0,
             answered: BTreeMap::new(),
         };
-        for rig in &mut world.rigs {
+        for rig in &mut network.rigs {
             rig.answers = false;
             rig.begin();
         }
-        world
+        network
     }
 
-    /// Default nodes that have formed a ring, with one token.
-    pub(super) fn formed(count: u32) -> Self {
-        let mut world = Self::new(count, Base::default(), Options::new);
-        world.form();
-        world
+    /// Creates nodes with default options that have formed a ring with one token.
+    pub(super) fn with_ring(count: u32) -> Self {
+        let mut network = Self::new(count, FakeDatabase::default(), Options::new);
+        network.form();
+        network
     }
 
     pub(super) fn form(&mut self) {
-        assert!(self.until(ms(60_000), Self::is_ring), "{}", self.show());
-        assert!(self.until(ms(20_000), Self::is_led), "{}", self.show());
         assert!(
-            self.until(ms(20_000), |it| it.tokens() == 1),
+            self.run_until(ms(60_000), Self::is_ring),
             "{}",
-            self.show()
+            self.describe()
+        );
+        assert!(
+            self.run_until(ms(20_000), Self::has_final_coordinator),
+            "{}",
+            self.describe()
+        );
+        assert!(
+            self.run_until(ms(20_000), |it| it.token_count() == 1),
+            "{}",
+            self.describe()
         );
     }
 
-    pub(super) fn at(id: u32) -> usize {
+    pub(super) fn index(id: u32) -> usize {
         usize::try_from(id).expect("a few") - 1
     }
 
     pub(super) fn rig(&mut self, id: u32) -> &mut Rig {
-        &mut self.rigs[Self::at(id)]
+        &mut self.rigs[Self::index(id)]
     }
 
-    fn runs(&self, at: usize) -> bool {
-        !self.dead[at] && !self.stopped[at]
+    fn is_running(&self, at: usize) -> bool {
+        !self.dead[at] && !self.stalled[at]
     }
 
-    pub(super) fn live(&self) -> Vec<u32> {
+    pub(super) fn running_ids(&self) -> Vec<u32> {
         let live = self.rigs.iter().enumerate();
-        live.filter(|(at, _)| self.runs(*at))
+        live.filter(|(at, _)| self.is_running(*at))
             .map(|(_, rig)| rig.id)
             .collect()
     }
 
-    /// The process is gone: its peers read an end.
+    /// Ends the process. Its peers read an end of their connections.
     pub(super) fn crash(&mut self, id: u32) {
-        self.dead[Self::at(id)] = true;
+        self.dead[Self::index(id)] = true;
         for stream in self.rig(id).streams.values_mut() {
             stream.fate = Fate::Closed;
             stream.written.clear();
         }
     }
 
-    /// It begins anew, with nothing of what it knew.
+    /// Starts a process again, without memory.
     pub(super) fn restart(&mut self, id: u32) {
-        let at = Self::at(id);
+        let at = Self::index(id);
         self.crash(id);
-        self.carry();
+        self.deliver_all();
         self.restarts += 1;
         let old = &self.rigs[at];
         let options = *old.machine.options();
-        let mut rig = Rig::idle(options, old.machine.list().clone(), Base::default());
+        let mut rig = Rig::idle(options, old.machine.list().clone(), FakeDatabase::default());
         rig.answers = false;
         rig.now = old.now;
         self.rigs[at] = rig;
         self.dead[at] = false;
-        self.stopped[at] = false;
+        self.stalled[at] = false;
         self.pipes
             .retain(|pipe| pipe.ends.iter().all(|end| end.0 != at));
         self.rigs[at].begin();
     }
 
-    pub(super) fn stop(&mut self, id: u32) {
-        self.stopped[Self::at(id)] = true;
+    pub(super) fn stall(&mut self, id: u32) {
+        self.stalled[Self::index(id)] = true;
     }
 
-    pub(super) fn go_on(&mut self, id: u32) {
-        self.stopped[Self::at(id)] = false;
+    pub(super) fn resume(&mut self, id: u32) {
+        self.stalled[Self::index(id)] = false;
     }
 
-    /// The rows and the connections are one ring of all that live.
+    /// Whether the rows and the connections are one ring of all running nodes.
     pub(super) fn is_ring(&self) -> bool {
-        let live = self.live();
-        live.iter().copied().eq(self.base.ring.keys().copied())
+        let live = self.running_ids();
+        live.iter().copied().eq(self.database.ring.keys().copied())
             && live.iter().all(|&id| {
-                let snapshot = self.rigs[Self::at(id)].snapshot();
-                snapshot.state == State::Member && snapshot.successor == Some(self.base.ring[&id])
+                let snapshot = self.rigs[Self::index(id)].snapshot();
+                snapshot.state == State::Member
+                    && snapshot.successor == Some(self.database.ring[&id])
             })
     }
 
-    /// The largest that lives is coordinator, and not an acting one.
-    pub(super) fn is_led(&self) -> bool {
-        self.base.seat.id == self.live().last().copied() && !self.base.acting
+    /// Whether the largest running node is coordinator, and not an acting one.
+    pub(super) fn has_final_coordinator(&self) -> bool {
+        self.database.seat.id == self.running_ids().last().copied() && !self.database.acting
     }
 
-    /// Nodes that have the token or pass it on.
-    pub(super) fn tokens(&self) -> usize {
-        let live = self.live();
+    /// Returns how many nodes hold or pass a token.
+    pub(super) fn token_count(&self) -> usize {
+        let live = self.running_ids();
         let is_here = |id: &&u32| {
-            let token = self.rigs[Self::at(**id)].machine.token();
-            token.held().is_some() || token.is_passing()
+            let token = self.rigs[Self::index(**id)].machine.token();
+            token.held_sequence().is_some() || token.is_passing()
         };
         live.iter().filter(is_here).count()
     }
@@ -169,30 +184,30 @@ impl World {
         self.rigs.iter().map(count).sum()
     }
 
-    pub(super) fn show(&self) -> String {
+    pub(super) fn describe(&self) -> String {
         let nodes = self.rigs.iter().map(Rig::snapshot);
         format!(
             "{:?} {:?} {:#?}",
-            self.base.ring,
-            self.base.seat,
+            self.database.ring,
+            self.database.seat,
             nodes.collect::<Vec<_>>()
         )
     }
 
     pub(super) fn run(&mut self, time: Duration) {
-        self.until(time, |_| false);
+        self.run_until(time, |_| false);
     }
 
     #[track_caller]
     pub(super) fn expect(&mut self, time: Duration, holds: impl Fn(&Self) -> bool) {
-        assert!(self.until(time, holds), "{}", self.show());
+        assert!(self.run_until(time, holds), "{}", self.describe());
     }
 
-    /// Runs until something is so, or the time is over; whether it was so.
-    pub(super) fn until(&mut self, time: Duration, is_so: impl Fn(&Self) -> bool) -> bool {
+    /// Runs until the condition holds, or the time is over. Returns whether it holds.
+    pub(super) fn run_until(&mut self, time: Duration, is_so: impl Fn(&Self) -> bool) -> bool {
         let end = self.rigs[0].now + time;
         loop {
-            self.carry();
+            self.deliver_all();
             if is_so(self) {
                 return true;
             }
@@ -206,11 +221,11 @@ impl World {
                 return false;
             }
             self.answer(now);
-            self.carry();
+            self.deliver_all();
             for at in 0..self.rigs.len() {
                 if self.due(at).is_some_and(|due| due <= now) {
-                    self.rigs[at].time_out();
-                    self.carry();
+                    self.rigs[at].fire_timeout();
+                    self.deliver_all();
                 }
             }
         }
@@ -218,7 +233,7 @@ impl World {
 
     fn due(&self, at: usize) -> Option<Duration> {
         let due = self.rigs[at].due_at();
-        due.filter(|_| self.runs(at))
+        due.filter(|_| self.is_running(at))
     }
 
     fn answer(&mut self, now: Duration) {
@@ -229,25 +244,25 @@ impl World {
         due.sort_by_key(|(due, at, job)| (*due, *at, job.id));
         for (_, at, job) in due {
             let outcome = match self.answers {
-                Answers::Fails => Outcome::Failed,
-                _ => self.base.run(self.rigs[at].id, &job.work),
+                DatabaseMode::Fails => Outcome::Failed,
+                _ => self.database.run(self.rigs[at].id, &job.work),
             };
-            if self.runs(at) && self.answers != Answers::Never {
-                self.rigs[at].done(job.id, outcome);
+            if self.is_running(at) && self.answers != DatabaseMode::Never {
+                self.rigs[at].answer_job(job.id, outcome);
             }
         }
-        let posts = &self.base.posts;
+        let posts = &self.database.posts;
         assert!(posts.is_sorted_by_key(|(sequence, ..)| sequence));
         let apart = |pair: &[Post]| pair[0].0 != pair[1].0 || pair[0].1 == pair[1].1;
         assert!(posts.windows(2).all(apart), "one sequence, two nodes");
     }
 
-    /// Brings all that was said to where it goes.
-    pub(super) fn carry(&mut self) {
-        while self.carry_once() {}
+    /// Delivers everything that can be delivered.
+    pub(super) fn deliver_all(&mut self) {
+        while self.deliver_once() {}
     }
 
-    fn carry_once(&mut self) -> bool {
+    fn deliver_once(&mut self) -> bool {
         let mut has_carried = false;
         for at in 0..self.rigs.len() {
             self.collect(at);
@@ -256,11 +271,11 @@ impl World {
             let Some((from, to, bytes)) = self.datagrams.pop_front() else {
                 break;
             };
-            if self.stopped[to] {
+            if self.stalled[to] {
                 self.datagrams.push_back((from, to, bytes));
             } else if !self.dead[to] && self.part[from] == self.part[to] {
                 let source = address(self.rigs[from].id).ip();
-                self.rigs[to].hear_bytes(source, &bytes);
+                self.rigs[to].receive_datagram_bytes(source, &bytes);
                 has_carried = true;
             }
         }
@@ -273,7 +288,7 @@ impl World {
         for number in 0..self.pipes.len() {
             has_carried |= self.accept(number);
             for side in 0..2 {
-                has_carried |= self.bring(number, side);
+                has_carried |= self.deliver(number, side);
             }
         }
         let dead = &self.dead;
@@ -290,8 +305,8 @@ impl World {
     fn collect(&mut self, at: usize) {
         let now = self.rigs[at].now;
         let delay = match self.answers {
-            Answers::After(delay) => delay,
-            Answers::Fails | Answers::Never => ms(2),
+            DatabaseMode::After(delay) => delay,
+            DatabaseMode::Fails | DatabaseMode::Never => ms(2),
         };
         let jobs = self.rigs[at].jobs.drain(..);
         self.jobs.extend(jobs.map(|job| (now + delay, at, job)));
@@ -301,7 +316,7 @@ impl World {
                 self.datagrams.push_back((at, to, bytes));
             }
         }
-        for event in self.rigs[at].events() {
+        for event in self.rigs[at].take_events() {
             if let Event::Answered { request, answer } = event {
                 let before = self.answered.insert(request, answer);
                 assert_eq!(before, None, "{request} is answered twice");
@@ -320,18 +335,18 @@ impl World {
             return;
         }
         if self.dead[to] {
-            return self.rigs[from].gone(id, Closed::Refused);
+            return self.rigs[from].close_by_kernel(id, Closed::Refused);
         }
         self.pipes.push(Pipe {
             ends: [(from, Some(id)), (to, None)],
             told: [false; 2],
         });
-        self.rigs[from].connected(id);
+        self.rigs[from].open_by_kernel(id);
     }
 
     fn accept(&mut self, number: usize) -> bool {
         let [(from, _), (to, accepted)] = self.pipes[number].ends;
-        if accepted.is_some() || !self.runs(to) {
+        if accepted.is_some() || !self.is_running(to) {
             return false;
         }
         let source = address(self.rigs[from].id).ip();
@@ -340,11 +355,11 @@ impl World {
         true
     }
 
-    /// Brings one end what the other has written, or that it is gone.
-    fn bring(&mut self, number: usize, side: usize) -> bool {
+    /// Delivers the bytes that one end has written, or its end.
+    fn deliver(&mut self, number: usize, side: usize) -> bool {
         let pipe = &self.pipes[number];
         let ((from, source), (to, target)) = (pipe.ends[side], pipe.ends[1 - side]);
-        if self.part[from] != self.part[to] || !self.runs(to) || pipe.told[1 - side] {
+        if self.part[from] != self.part[to] || !self.is_running(to) || pipe.told[1 - side] {
             return false;
         }
         let Some(target) = target else {
@@ -368,7 +383,7 @@ impl World {
             return false;
         }
         self.pipes[number].told[1 - side] = true;
-        self.rigs[to].end(target);
+        self.rigs[to].end_stream(target);
         true
     }
 }
