@@ -1,4 +1,4 @@
-//! The manual page says what `--help` says: both are made from the same declarations.
+//! The manual page, which must agree with `--help`: both come from the same declarations.
 
 #[path = "../../tests/man/pages.rs"]
 mod pages;

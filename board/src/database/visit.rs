@@ -1,98 +1,105 @@
-//! The transactions on the posts: what one visit of the token does, and what is read for those who listen.
+//! The transactions on posts: the requests of one visit of the token, and the new posts for listeners.
 
 use ring_proto::andrews::{Outcome, Request};
 
-use super::value::large;
-use super::{Around, Fault, Kind, Row, Session, Value, transaction};
-use crate::posts::{Found, NewPost, Post, Wanted};
+use super::value::large_number;
+use super::{Fault, Kind, Row, Session, Value, VisitContext, transaction};
+use crate::posts::{BoardRequest, NewPost, Post, RequestResult};
 
-/// A read ends with the post that exceeds so many bytes of text: 64 of them have to fit into memory.
-const READ_BYTES: usize = 1 << 20;
+/// A read ends with the post that exceeds this many bytes of text: 64 reads must fit into memory.
+const READ_BYTES_MAX: usize = 1 << 20;
 
-/// Posts that one visit reads for those who listen.
-const FED: u16 = 256;
+/// The number of posts that one visit reads for listeners.
+const LISTENER_POSTS_MAX: u16 = 256;
 
-const FIELDS_AFTER: &str = "SELECT id, author, text, node, sequence, time_ms FROM messages WHERE id > $1 ORDER BY id LIMIT $2";
+const SELECT_POSTS_AFTER: &str = "SELECT id, author, text, node, sequence, time_ms FROM messages WHERE id > $1 ORDER BY id LIMIT $2";
 
-/// What one visit of the token does.
+/// The work of one visit of the token.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Visit<'a> {
-    /// The token's.
+    /// The token's sequence.
     pub sequence: u64,
-    /// In their order.
+    /// The requests, in their order.
     pub requests: &'a [Request],
-    /// Whether those who listen are to be fed.
-    pub feeds: bool,
+    /// Whether to read new posts for listeners.
+    pub reads_for_listeners: bool,
 }
 
-/// Uses the token: the guard, then the requests in order, then what is read for those who listen. What has come of it is
-/// told once it is committed.
+/// Uses the token: writes the guard, carries out the requests in order, and reads new posts for listeners. Results are
+/// published after the commit.
 ///
 /// # Errors
-/// The database is gone or refuses, or nobody knows whether it was committed.
+/// Returns a fault if the transaction failed, or if it is unknown whether it was committed.
 pub(super) fn serve(
     session: &mut dyn Session,
     own: u32,
     visit: Visit<'_>,
-    around: Around<'_>,
+    context: VisitContext<'_>,
 ) -> Result<Outcome, Fault> {
-    let Around { desk, feed } = around;
+    let VisitContext { pending, feed } = context;
     let Visit { sequence, .. } = visit;
-    let after = visit.feeds.then(|| feed.after()).flatten();
+    let after = visit
+        .reads_for_listeners
+        .then(|| feed.next_start())
+        .flatten();
     let done = transaction(session, Kind::Write, |session| {
-        if !guard(session, own, sequence)? {
+        if !write_guard(session, own, sequence)? {
             return Ok(None);
         }
-        let mut found = Vec::with_capacity(visit.requests.len());
-        for request in visit.requests {
-            // Nobody waits for it any longer: whoever asked was told that it may have been written.
-            let Some(wanted) = desk.wanted(request.id) else {
+        let mut results = Vec::with_capacity(visit.requests.len());
+        for &Request { id, .. } in visit.requests {
+            // The client has gone, or was told that its post may have been written.
+            let Some(request) = pending.get(id) else {
                 continue;
             };
-            found.push((request.id, answer(session, own, sequence, &wanted)?));
+            results.push((id, run_request(session, own, sequence, &request)?));
         }
-        let news = after.map(|after| read(session, after, FED)).transpose()?;
-        Ok(Some((found, news)))
+        let new_posts = after
+            .map(|after| read_posts(session, after, LISTENER_POSTS_MAX))
+            .transpose()?;
+        Ok(Some((results, new_posts)))
     })?;
-    let Some((found, news)) = done else {
+    let Some((results, new_posts)) = done else {
         return Ok(Outcome::Refused);
     };
-    if let (Some(after), Some(news)) = (after, news) {
-        feed.feed(after, &news);
+    if let (Some(after), Some(new_posts)) = (after, new_posts) {
+        feed.publish(after, &new_posts);
     }
-    for (id, found) in found {
-        desk.answer(id, found);
+    for (id, result) in results {
+        pending.set_result(id, result);
     }
     Ok(Outcome::Done)
 }
 
-/// Whether no newer token was used. It is written also where only reading follows.
-fn guard(session: &mut dyn Session, own: u32, sequence: u64) -> Result<bool, Fault> {
+/// Writes the guard, also before requests that only read. Returns whether no newer token was used.
+fn write_guard(session: &mut dyn Session, own: u32, sequence: u64) -> Result<bool, Fault> {
     let changed = session.execute(
         "UPDATE token SET sequence = $1, holder = $2 WHERE sequence < $1 OR (sequence = $1 AND holder = $2)",
-        &[large(sequence)?, own.into()],
+        &[large_number(sequence)?, own.into()],
     )?;
     Ok(changed == 1)
 }
 
-fn answer(
+fn run_request(
     session: &mut dyn Session,
     own: u32,
     sequence: u64,
-    wanted: &Wanted,
-) -> Result<Found, Fault> {
-    match wanted {
-        Wanted::Post(post) => write(session, own, sequence, post),
-        Wanted::Read { after, limit } => read(session, *after, *limit).map(Found::Posts),
+    request: &BoardRequest,
+) -> Result<RequestResult, Fault> {
+    match request {
+        BoardRequest::Post(post) => write_post(session, own, sequence, post),
+        BoardRequest::Read { after, limit } => {
+            read_posts(session, *after, *limit).map(RequestResult::Posts)
+        }
     }
 }
 
-fn write(
+fn write_post(
     session: &mut dyn Session,
     own: u32,
     sequence: u64,
     post: &NewPost,
-) -> Result<Found, Fault> {
+) -> Result<RequestResult, Fault> {
     let key = post.key.as_deref().map_or(Value::Null, Value::Text);
     let new = session.query(
         "INSERT INTO messages (author, text, node, sequence, time_ms, key) VALUES ($1, $2, $3, $4, $5, $6) \
@@ -101,7 +108,7 @@ fn write(
             post.author.as_str().into(),
             post.text.as_str().into(),
             own.into(),
-            large(sequence)?,
+            large_number(sequence)?,
             Value::Number(post.time_ms),
             key,
         ],
@@ -113,32 +120,32 @@ fn write(
         new
     };
     let row = rows.first().ok_or_else(|| {
-        Fault::Failed("the post is not in the table after it was written".to_owned())
+        Fault::Failed("the post is missing from the table after it was written".to_owned())
     })?;
-    Ok(Found::Written {
+    Ok(RequestResult::Written {
         id: row.number(0)?,
         sequence: row.count(1)?,
         is_old,
     })
 }
 
-fn read(session: &mut dyn Session, after: i64, limit: u16) -> Result<Vec<Post>, Fault> {
+fn read_posts(session: &mut dyn Session, after: i64, limit: u16) -> Result<Vec<Post>, Fault> {
     let values = [Value::Number(after), Value::Number(limit.into())];
-    let rows = session.query(FIELDS_AFTER, &values)?;
+    let rows = session.query(SELECT_POSTS_AFTER, &values)?;
     let mut bytes = 0;
     let mut posts = Vec::with_capacity(rows.len());
     for row in &rows {
-        let post = post(row)?;
+        let post = post_of_row(row)?;
         bytes += post.author.len() + post.text.len();
         posts.push(post);
-        if bytes > READ_BYTES {
+        if bytes > READ_BYTES_MAX {
             break;
         }
     }
     Ok(posts)
 }
 
-fn post(row: &Row) -> Result<Post, Fault> {
+fn post_of_row(row: &Row) -> Result<Post, Fault> {
     Ok(Post {
         id: row.number(0)?,
         author: row.text(1)?,

@@ -1,18 +1,18 @@
-// What others have written becomes text nodes alone.
+// Texts of other people are shown only as text nodes, so that they cannot contain scripts.
 "use strict";
 
-// How often the token is looked for: it moves faster.
+// How often the page asks for the token. The token moves faster than that.
 const LOOK_MS = 1000;
 const PAUSE_MS = 1000;
-// The token's mark moves no more often: what flashes may harm.
+// The mark of the token moves at most this often, because flashing content can cause seizures.
 const MOVE_MS = 400;
 const ATTEMPTS = 10;
 const DRAFT = "board-draft";
 const by = (id) => document.getElementById(id);
-// The ring as it was told last; when the token was here, with which sequence, and how long a hop took until then.
+// The last status of the ring. The trail: when the token was here, its sequence, and the time of a hop.
 let told = null;
 let trail = null;
-// Of the text as it stands: however often that is sent, it is written once.
+// The key of the text in the form. A post that is sent again with the same key is written once.
 let key = null;
 
 function showRing(ring) {
@@ -44,19 +44,19 @@ function follow(token) {
   if (token.here_ms === null) return;
   const [sequence, at] = [BigInt(token.sequence), performance.now() - token.here_ms];
   const hops = trail === null ? 0n : sequence - trail.sequence;
-  // Another term, and the lead of a token that was taken back, are no hops.
+  // A new term, or the jump of a token that was taken back, is not a number of hops.
   const pace = hops > 0n && hops < 65536n ? (at - trail.at) / Number(hops) : trail?.pace ?? null;
   trail = { sequence, at, pace };
 }
 
-// Who has the token, reckoned from when it was here and from its pace; null: nobody knows.
+// Returns the member that probably holds the token, computed from its last visit here and its pace; null: unknown.
 function holder() {
   const { id, members, token } = told;
   const own = members.indexOf(id);
   if (own < 0 || token.here_ms === null) return null;
   if (token.held || members.length === 1) return id;
   const hops = 1 + Math.floor((performance.now() - trail.at) / trail.pace);
-  // It should have been here again.
+  // The token should have been here again by now.
   if (!(hops < 2 * members.length)) return null;
   return members[(own + hops) % members.length];
 }
@@ -66,7 +66,7 @@ function markToken() {
   for (const item of by("members").children) item.classList.toggle("token", item.dataset.id === String(id));
 }
 
-// What says the same again is not read out again.
+// Sets the text only if it differs, so that a screen reader does not read it again.
 function say(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
@@ -85,11 +85,11 @@ function showPost(post) {
   while (by("posts").children.length > SHOWN) by("posts").lastChild.remove();
 }
 
-// A draft outlives the page. Where nothing may be stored it lasts as long as that.
+// Keeps the draft, so that it outlives the page, if the browser allows storage.
 function keepDraft() {
   try {
     localStorage.setItem(DRAFT, JSON.stringify({ author: by("author").value, text: by("text").value, key }));
-  } catch { /* the page still has it */ }
+    } catch { /* storage is not allowed: the draft lasts as long as the page */ }
 }
 
 function readDraft() {
@@ -98,14 +98,14 @@ function readDraft() {
     by("author").value = draft.author;
     by("text").value = draft.text;
     key = draft.key;
-  } catch { /* there is none */ }
+    } catch { /* there is no draft */ }
 }
 
 function newKey() {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-// What is to be said of an attempt; null: the post is there; undefined: it may be tried again.
+// Tries to post. Returns the text of a refusal; null: the post is written; undefined: try again.
 async function attempt(body) {
   const answer = await fetch("posts", { method: "POST", headers: { "Content-Type": "application/json" }, body });
   if (answer.ok) return null;
@@ -130,7 +130,7 @@ async function send(event) {
   }
   if (said === null) {
     key = null;
-    // Somebody may have written on.
+    // The user may have changed the text in the meantime.
     if (by("text").value === text) by("text").value = "";
     keepDraft();
   }
@@ -155,7 +155,7 @@ setInterval(async () => {
 }, LOOK_MS);
 by("form").addEventListener("submit", send);
 by("form").addEventListener("input", () => {
-  // Another text is another post.
+  // A changed text is another post.
   key = null;
   keepDraft();
 });

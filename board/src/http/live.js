@@ -1,11 +1,11 @@
-// One live view for all tabs of a browser, which makes at most six connections to a node. It runs in a shared worker; where a
-// browser has none, in each tab.
+// One live view for all tabs of a browser, because a browser opens at most six connections to a node. It runs in a
+// shared worker, or in each tab if the browser has no shared workers.
 "use strict";
 
 const SHOWN = 500;
 const AGAIN_MS = 1000;
 
-// Tells of each event: its kind, and its value.
+// Calls `tell` for each event, with its kind and its value.
 function listen(tell) {
   let last = 0;
   const open = () => {
@@ -17,14 +17,14 @@ function listen(tell) {
     });
     events.addEventListener("error", () => {
       tell("error", null);
-      // A browser connects again by itself, but not after a refusal.
+      // After an error a browser connects again by itself, but not after a refusal.
       if (events.readyState === EventSource.CLOSED) setTimeout(open, AGAIN_MS);
     });
   };
   open();
 }
 
-// Of a tab: calls the function of each kind of event.
+// Runs in a tab: calls the function of each kind of event.
 function view(show) {
   const tell = (kind, value) => show[kind](value);
   if (window.SharedWorker === undefined) {
@@ -34,11 +34,11 @@ function view(show) {
   const { port } = new SharedWorker("live.js");
   port.onmessage = ({ data: [kind, value] }) => tell(kind, value);
   addEventListener("pagehide", () => port.postMessage("gone"));
-  // From the browser's cache of pages.
+  // The page comes from the browser's cache of pages, so its worker may have forgotten it.
   addEventListener("pageshow", (event) => event.persisted && location.reload());
 }
 
-// Of the worker: a tab that comes late is told what the others were told.
+// Runs in the worker: a tab that comes later gets all events that the others have got.
 function share() {
   const tabs = new Set();
   const posts = [];

@@ -1,4 +1,4 @@
-//! The way from a request to the loop and back.
+//! Calls from the server's threads to the loop, and its replies.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,85 +10,88 @@ use ring_runtime::worker::Bell;
 use tokio::sync::oneshot;
 
 use super::{Clients, Listeners};
-use crate::posts::{Desk, Found, Wanted};
+use crate::posts::{BoardRequest, PendingRequests, RequestResult};
 
-/// What is asked of the loop.
+/// A call to the loop.
 #[derive(Debug)]
-pub(crate) enum Asked {
-    /// To give the machine a request.
+pub(crate) enum LoopCall {
+    /// Hands a request to the state machine.
     Request(Request, oneshot::Sender<Answer>),
-    /// How the node sees itself and the others, as JSON.
-    Ring(oneshot::Sender<String>),
+    /// Asks for the node's status, as JSON.
+    Status(oneshot::Sender<String>),
 }
 
-/// Requests that the machine has, by their ids, with who waits for each.
-pub(crate) type Replies = HashMap<u64, oneshot::Sender<Answer>>;
+/// The requests that the state machine has, by id, each with the channel for its answer.
+pub(crate) type ReplySenders = HashMap<u64, oneshot::Sender<Answer>>;
 
-/// Where the threads of the server ask the loop. The loop is never waited for.
+/// A handle of the loop for the server's threads. A call never blocks a thread.
 #[derive(Debug)]
-pub(crate) struct Counter {
-    /// To the loop.
-    pub asked: Sender<Asked>,
-    /// Rings there.
+pub(crate) struct LoopHandle {
+    /// The channel to the loop.
+    pub calls: Sender<LoopCall>,
+    /// Wakes the loop.
     pub bell: Arc<Bell>,
-    /// What requests stand for.
-    pub desk: Arc<Desk>,
-    /// Names of this node beside its addresses.
+    /// The requests of clients, by the ids that the state machine knows.
+    pub pending: Arc<PendingRequests>,
+    /// The names by which browsers may ask for this node, in addition to its addresses.
     pub names: Vec<String>,
-    /// Limits of one client.
+    /// The limits of each client.
     pub clients: Clients,
-    /// Those who listen.
+    /// The clients that listen for new posts.
     pub listeners: Arc<Listeners>,
-    /// The last request's id.
-    pub last: AtomicU64,
+    /// The id of the last request.
+    pub last_id: AtomicU64,
 }
 
-/// A request that lies on the desk for as long as somebody waits for it.
-struct Ticket<'a> {
-    desk: &'a Desk,
+/// A pending request. It is removed when the client no longer waits, even if its connection ended.
+struct PendingEntry<'a> {
+    pending: &'a PendingRequests,
     id: u64,
 }
 
-impl Drop for Ticket<'_> {
+impl Drop for PendingEntry<'_> {
     fn drop(&mut self) {
-        self.desk.take(self.id);
+        self.pending.take(self.id);
     }
 }
 
-impl Counter {
-    /// What comes of a request. `None`: the node has ended.
-    pub(crate) async fn ask(&self, wanted: Wanted) -> Option<Result<Found, Answer>> {
-        let id = 1 + self.last.fetch_add(1, Ordering::Relaxed);
-        let is_post = matches!(wanted, Wanted::Post(_));
-        self.desk.leave(id, wanted);
-        let ticket = Ticket {
-            desk: &self.desk,
+impl LoopHandle {
+    /// Carries out a request. `None`: the node has ended.
+    pub(crate) async fn run_request(
+        &self,
+        request: BoardRequest,
+    ) -> Option<Result<RequestResult, Answer>> {
+        let id = 1 + self.last_id.fetch_add(1, Ordering::Relaxed);
+        let is_post = matches!(request, BoardRequest::Post(_));
+        self.pending.add(id, request);
+        let entry = PendingEntry {
+            pending: &self.pending,
             id,
         };
         let (reply, answer) = oneshot::channel();
-        self.give(Asked::Request(Request { id, is_post }, reply));
+        self.send(LoopCall::Request(Request { id, is_post }, reply));
         let answer = answer.await.ok()?;
         Some(match answer {
-            Answer::Done { .. } => ticket.desk.take(id).ok_or(Answer::Unknown),
+            Answer::Done { .. } => entry.pending.take(id).ok_or(Answer::Unknown),
             other => Err(other),
         })
     }
 
-    /// How the node sees itself and the others. `None`: the node has ended.
-    pub(crate) async fn ring(&self) -> Option<String> {
+    /// Returns the node's status. `None`: the node has ended.
+    pub(crate) async fn status(&self) -> Option<String> {
         let (reply, answer) = oneshot::channel();
-        self.give(Asked::Ring(reply));
+        self.send(LoopCall::Status(reply));
         answer.await.ok()
     }
 
-    /// Wakes the loop: who listens has changed.
-    pub(crate) fn ring_bell(&self) {
+    /// Wakes the loop after the listeners have changed.
+    pub(crate) fn wake_loop(&self) {
         self.bell.ring();
     }
 
-    fn give(&self, asked: Asked) {
-        // If the loop has ended the reply is dropped with what was asked.
-        let _ = self.asked.send(asked);
+    fn send(&self, call: LoopCall) {
+        // If the loop has ended, the reply channel is dropped with the call, and the caller notices it.
+        let _ = self.calls.send(call);
         self.bell.ring();
     }
 }

@@ -1,4 +1,4 @@
-//! Whether a file can be the database of all nodes of a list: it serves those of one machine only.
+//! A check whether a file can be the database of all nodes of a list. A file serves only the nodes of one machine.
 
 use std::io::ErrorKind;
 use std::net::{IpAddr, UdpSocket};
@@ -8,12 +8,12 @@ use tracing::warn;
 use crate::database::Url;
 use crate::list::List;
 
-/// Nodes that are named; there may be thousands.
-const NAMED: usize = 5;
+/// At most this many nodes are named: there may be thousands.
+const NAMED_NODES_MAX: usize = 5;
 
-/// Warns if the database is a file and nodes of the list have addresses that this machine has not: they would have a file, and
-/// so a ring, of their own.
-pub(super) fn warn_of_files(database: &Url, list: &List) {
+/// Warns if the database is a file and nodes of the list have addresses of other machines. Those nodes would have
+/// another file, and so another ring.
+pub(super) fn warn_if_file_is_local(database: &Url, list: &List) {
     if !matches!(database, Url::Sqlite(_)) {
         return;
     }
@@ -23,35 +23,41 @@ pub(super) fn warn_of_files(database: &Url, list: &List) {
         .filter(|line| !is_here(line.ring.ip()))
         .map(|line| line.id)
         .collect();
-    if let Some(nodes) = named(&elsewhere) {
+    if let Some(nodes) = nodes_as_subject(&elsewhere) {
         warn!(
             event = "other_machines", %database, nodes = elsewhere.len(),
-            "{nodes} at an address that is not this machine's, and {database} serves the nodes of one machine only: others \
-             have a ring of their own; give all nodes --database postgres://USER@HOST/DATABASE"
+             "{nodes} at an address that is not this machine's, but {database} serves only the nodes of one machine: the others \
+                         would form another ring; start all nodes with --database postgres://USER@HOST/DATABASE"
         );
     }
 }
 
-/// Whether the kernel has this address for sockets. What it refuses for other reasons says nothing about that.
+/// Whether the kernel accepts this address for sockets. A refusal for another reason does not count.
 fn is_here(address: IpAddr) -> bool {
     let bound = UdpSocket::bind((address, 0));
     !bound.is_err_and(|error| error.kind() == ErrorKind::AddrNotAvailable)
 }
 
-/// Nodes by their ids, as the subject of a sentence. `None`: there are none.
-fn named(ids: &[u32]) -> Option<String> {
-    let all: Vec<String> = ids.iter().take(NAMED).map(u32::to_string).collect();
+/// Returns nodes as the subject of a sentence. `None`: there are none.
+fn nodes_as_subject(ids: &[u32]) -> Option<String> {
+    let all: Vec<String> = ids
+        .iter()
+        .take(NAMED_NODES_MAX)
+        .map(u32::to_string)
+        .collect();
     let (first, all) = (ids.first()?, all.join(", "));
     Some(match ids.len() {
         1 => format!("node {first} is"),
-        count if count > NAMED => format!("nodes {all} and {} more are", count - NAMED),
+        count if count > NAMED_NODES_MAX => {
+            format!("nodes {all} and {} more are", count - NAMED_NODES_MAX)
+        }
         _ => format!("nodes {all} are"),
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{is_here, named};
+    use super::{is_here, nodes_as_subject};
 
     #[test]
     fn an_address_of_this_machine_is_here_and_one_for_documents_is_not() {
@@ -61,10 +67,13 @@ mod tests {
 
     #[test]
     fn few_nodes_are_named_and_many_counted() {
-        assert_eq!(named(&[]), None);
-        assert_eq!(named(&[7]).unwrap(), "node 7 is");
-        assert_eq!(named(&[1, 2, 5]).unwrap(), "nodes 1, 2, 5 are");
+        assert_eq!(nodes_as_subject(&[]), None);
+        assert_eq!(nodes_as_subject(&[7]).unwrap(), "node 7 is");
+        assert_eq!(nodes_as_subject(&[1, 2, 5]).unwrap(), "nodes 1, 2, 5 are");
         let many: Vec<u32> = (1..=9).collect();
-        assert_eq!(named(&many).unwrap(), "nodes 1, 2, 3, 4, 5 and 4 more are");
+        assert_eq!(
+            nodes_as_subject(&many).unwrap(),
+            "nodes 1, 2, 3, 4, 5 and 4 more are"
+        );
     }
 }

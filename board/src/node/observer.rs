@@ -1,41 +1,41 @@
-//! Who sees a node's events: the log, and those who watch.
+//! The observers of a node's events: the log, clients of the control socket, and waiting requests.
 
 use ring_host::{History, Priority};
 use ring_proto::andrews::Event;
 use ring_proto::time::Now;
 use ring_runtime::driver::Observe;
 
-use crate::http::Replies;
+use crate::http::ReplySenders;
 use crate::observe::{Keys, Log, describe, is_routine, print};
 
-/// All observers of events.
+/// Distributes events to all observers.
 #[derive(Debug)]
-pub(super) struct Audience {
+pub(super) struct EventObserver {
     pub log: Log,
     pub history: History<Keys>,
-    /// Who waits for the answer to a request.
-    pub replies: Replies,
-    /// Something has changed that `GET /ring` shows, and not with each turn of the token.
-    pub has_news: bool,
+    /// The channels for the answers to requests.
+    pub replies: ReplySenders,
+    /// Whether the status has changed, except by a hop of the token.
+    pub has_status_changed: bool,
 }
 
-impl Observe<Event> for Audience {
+impl Observe<Event> for EventObserver {
     fn observe(&mut self, now: Now, event: &Event) {
         if let Event::Answered { request, answer } = *event
             && let Some(reply) = self.replies.remove(&request)
         {
-            // Who asked may have gone.
+            // The client may have gone.
             let _ = reply.send(answer);
         }
         let admitted = self.log.admit(now.monotonic, event);
         let priority = match event {
-            // As many as strangers please: watchers get as many as the log.
+            // Anyone can cause drops, so watchers get no more of them than the log.
             Event::Dropped { .. } if admitted.is_none() => return,
             event if is_routine(event) => Priority::Routine,
             _ => Priority::News,
         };
         let Some(line) = describe(event) else { return };
-        self.has_news |= priority == Priority::News;
+        self.has_status_changed |= priority == Priority::News;
         if let Some(hidden) = admitted {
             print(&line, hidden);
         }

@@ -1,4 +1,4 @@
-//! The loop's side of the page: what its requests ask, and what they are answered.
+//! The loop's side of the page: calls of the server's threads, and their replies.
 
 use std::collections::VecDeque;
 use std::net::{SocketAddr, TcpListener};
@@ -12,95 +12,95 @@ use ring_proto::time::Instant;
 use ring_runtime::wait::Waiting;
 use ring_runtime::worker::Bell;
 
-use crate::http::{self, Asked, Clients, Counter, Listeners, Replies};
-use crate::posts::Desk;
+use crate::http::{self, Clients, Listeners, LoopCall, LoopHandle, ReplySenders};
+use crate::posts::PendingRequests;
 
-/// Requests that wait for the loop.
+/// The calls that wait for the loop.
 #[derive(Debug)]
-pub(super) struct Web {
-    asked: Receiver<Asked>,
+pub(super) struct PageCalls {
+    calls: Receiver<LoopCall>,
     bell: Arc<Bell>,
-    waiting: VecDeque<Asked>,
+    waiting: VecDeque<LoopCall>,
     listeners: Arc<Listeners>,
-    /// What the machine was told last of whether there are any.
+    /// Whether the state machine was told last that there are listeners.
     has_listeners: bool,
-    /// The server's, until it is started.
-    server: Option<(TcpListener, Counter)>,
+    /// The parts of the server, until it starts.
+    server: Option<(TcpListener, LoopHandle)>,
 }
 
-impl Web {
-    /// Binds an address. Nobody is served yet. Browsers may ask for the node by its addresses and by these names.
+impl PageCalls {
+    /// Binds the address of the page. The server does not start yet. Browsers may use the node's addresses and these
+    /// names.
     pub(super) fn bind(
         address: SocketAddr,
         names: Vec<String>,
         clients: Clients,
-        desk: Arc<Desk>,
+        pending: Arc<PendingRequests>,
     ) -> std::io::Result<Self> {
         let listener = TcpListener::bind(address)?;
-        let (sender, asked) = mpsc::channel();
+        let (sender, calls) = mpsc::channel();
         let (bell, listeners) = (Arc::new(Bell::new()?), Arc::new(Listeners::default()));
-        let counter = Counter {
-            asked: sender,
+        let loop_handle = LoopHandle {
+            calls: sender,
             bell: Arc::clone(&bell),
-            desk,
+            pending,
             names,
             clients,
             listeners: Arc::clone(&listeners),
-            last: AtomicU64::new(0),
+            last_id: AtomicU64::new(0),
         };
         Ok(Self {
-            asked,
+            calls,
             bell,
             waiting: VecDeque::new(),
             listeners,
             has_listeners: false,
-            server: Some((listener, counter)),
+            server: Some((listener, loop_handle)),
         })
     }
 
-    /// Those who listen.
     pub(super) fn listeners(&self) -> Arc<Listeners> {
         Arc::clone(&self.listeners)
     }
 
-    /// Serves from now on.
+    /// Starts the server.
     pub(super) fn start(&mut self, waiting: &Waiting) -> Result<(), Error> {
         waiting.add(&*self.bell, SYSTEM)?;
-        let Some((listener, counter)) = self.server.take() else {
+        let Some((listener, loop_handle)) = self.server.take() else {
             return Ok(());
         };
-        http::start(listener, counter)
+        http::start(listener, loop_handle)
             .map_err(Error::system("start the thread that serves the page"))
     }
 
-    /// The bell has rung.
-    pub(super) fn heard(&mut self) {
+    /// Takes the calls after the bell has rung.
+    pub(super) fn drain(&mut self) {
         self.bell.silence();
-        self.waiting.extend(self.asked.try_iter());
+        self.waiting.extend(self.calls.try_iter());
     }
 
-    /// When to go on at the latest.
+    /// Returns when the next call must be handled.
     pub(super) fn deadline(&self) -> Option<Instant> {
         (!self.waiting.is_empty()).then(Instant::default)
     }
 
-    /// The next command for the machine. `status` makes the status, for who asks for it.
-    pub(super) fn next(
+    /// Returns the next command for the state machine. `status` creates the status for a call that asks for it.
+    pub(super) fn next_command(
         &mut self,
-        replies: &mut Replies,
+        replies: &mut ReplySenders,
         mut status: impl FnMut() -> String,
     ) -> Option<Command> {
-        while let Some(asked) = self.waiting.pop_front() {
-            match asked {
-                Asked::Request(request, reply) => {
+        while let Some(calls) = self.waiting.pop_front() {
+            match calls {
+                LoopCall::Request(request, reply) => {
                     replies.insert(request.id, reply);
                     return Some(Command::Request(request));
                 }
-                // Who asked may have gone.
-                Asked::Ring(reply) => drop(reply.send(status())),
+                // The client may have gone.
+                LoopCall::Status(reply) => drop(reply.send(status())),
             }
         }
-        let has_listeners = self.listeners.is_any();
+        let has_listeners = self.listeners.has_any();
         if has_listeners == self.has_listeners {
             return None;
         }
@@ -108,10 +108,10 @@ impl Web {
         Some(Command::Listeners(has_listeners))
     }
 
-    /// The node has changed.
-    pub(super) fn tell(&self, status: impl FnOnce() -> String) {
+    /// Sends the changed status to the listeners.
+    pub(super) fn publish_status(&self, status: impl FnOnce() -> String) {
         if self.has_listeners {
-            self.listeners.tell_ring(&status());
+            self.listeners.publish_status(&status());
         }
     }
 }

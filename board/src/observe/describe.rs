@@ -1,24 +1,24 @@
-//! What an event is called, how much it matters, and the sentence for it.
+//! The name, the level and the sentence of each event.
 
 use ring_codec::andrews::Method;
 use ring_proto::andrews::{DatabaseState, Event, State};
 use serde::Serialize;
 use tracing::Level;
 
-/// The keys of an event that are this system's own.
+/// The keys that only this system's events have.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Keys {
-    /// The node that it is about.
+    /// The node that the event is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node: Option<u32>,
-    /// The token's, as a decimal string: it may be larger than what a double holds.
+    /// The token's sequence, as a decimal string, because a double cannot hold all sequences.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sequence: Option<String>,
 }
 
 type Line = ring_host::observe::Line<Keys>;
 
-/// Whether it happens with each turn of the token, or whenever a stranger pleases.
+/// Whether an event comes with each hop of the token, or whenever a stranger sends a frame.
 pub(crate) const fn is_routine(event: &Event) -> bool {
     matches!(
         event,
@@ -26,19 +26,19 @@ pub(crate) const fn is_routine(event: &Event) -> bool {
     )
 }
 
-fn of_node(event: &'static str, level: Level, id: u32, text: String) -> Line {
+fn node_line(event: &'static str, level: Level, id: u32, text: String) -> Line {
     let mut line = Line::new(event, level, text);
     line.keys.node = Some(id);
     line
 }
 
-fn of_token(event: &'static str, level: Level, sequence: u64, text: &str) -> Line {
+fn token_line(event: &'static str, level: Level, sequence: u64, text: &str) -> Line {
     let mut line = Line::new(event, level, format!("{text} (sequence {sequence})"));
     line.keys.sequence = Some(sequence.to_string());
     line
 }
 
-/// Describes an event; `None`: it concerns one client alone.
+/// Describes an event. `None`: the event concerns only one client.
 pub(crate) fn describe(event: &Event) -> Option<Line> {
     use Level as L;
     Some(match *event {
@@ -53,52 +53,52 @@ pub(crate) fn describe(event: &Event) -> Option<Line> {
                 format!("the ring has {members} members")
             },
         ),
-        Event::SuccessorUp { id } => of_node(
+        Event::SuccessorUp { id } => node_line(
             "successor_up",
             L::INFO,
             id,
             format!("connected to node {id}, the successor"),
         ),
-        Event::SuccessorLost { id, why } => of_node(
+        Event::SuccessorLost { id, why } => node_line(
             "successor_lost",
             L::WARN,
             id,
-            format!("node {id}, the successor, is lost: {}", why.text()),
+            format!("the successor, node {id}, is lost: {}", why.text()),
         ),
-        Event::SuccessorFailed { id } => of_node(
+        Event::SuccessorFailed { id } => node_line(
             "successor_failed",
             L::WARN,
             id,
-            format!("node {id}, the successor, has failed and is to be removed"),
+            format!("the successor, node {id}, has failed and is to be removed"),
         ),
-        Event::PredecessorUp { id } => of_node(
+        Event::PredecessorUp { id } => node_line(
             "predecessor_up",
             L::INFO,
             id,
             format!("node {id} is the predecessor"),
         ),
-        Event::PredecessorLost { id } => of_node(
+        Event::PredecessorLost { id } => node_line(
             "predecessor_lost",
             L::INFO,
             id,
-            format!("the connection of node {id}, the predecessor, is gone"),
+            format!("the connection of node {id}, the predecessor, is closed"),
         ),
-        Event::NodeJoined { id } => of_node(
+        Event::NodeJoined { id } => node_line(
             "node_joined",
             L::INFO,
             id,
             format!("put node {id} into the ring"),
         ),
-        Event::NodeRemoved { id } => of_node(
+        Event::NodeRemoved { id } => node_line(
             "node_removed",
             L::WARN,
             id,
-            format!("took node {id} out of the ring"),
+            format!("removed node {id} from the ring"),
         ),
         Event::Removed => Line::new(
             "removed",
             L::WARN,
-            "another has taken this node out of the ring",
+            "another node has removed this node from the ring",
         ),
         Event::Claimed => Line::new(
             "claimed",
@@ -109,7 +109,7 @@ pub(crate) fn describe(event: &Event) -> Option<Line> {
         | Event::TokenPassed { .. }
         | Event::TokenReturned { .. }
         | Event::TokenLost { .. }
-        | Event::TokenMade { .. } => return token(event),
+        | Event::TokenMade { .. } => return describe_token(event),
         Event::ElectionStarted { method } => Line::new(
             "election_started",
             L::INFO,
@@ -120,105 +120,104 @@ pub(crate) fn describe(event: &Event) -> Option<Line> {
             L::INFO,
             format!("won an election ({})", method_name(method)),
         ),
-        Event::ElectionResult { id } => of_node(
+        Event::ElectionResult { id } => node_line(
             "election_result",
             L::INFO,
             id,
             format!("node {id} has been elected"),
         ),
         Event::UnknownRow { .. } | Event::UnknownSender { .. } | Event::Unanswered { .. } => {
-            return strange(event);
+            return describe_unlisted(event);
         }
         Event::DatabaseChanged { state } => database_changed(state),
         Event::Dropped { from, reason } => Line::new(
             "dropped",
             L::DEBUG,
-            format!("dropped what came from {from}: {}", reason.text()),
+            format!("dropped a frame from {from}: {}", reason.text()),
         ),
         Event::ShutDown => Line::new("shut_down", L::INFO, "left the ring"),
         Event::Answered { .. } | Event::Fed => return None,
     })
 }
 
-/// Describes what has become of a token.
-fn token(event: &Event) -> Option<Line> {
+/// Describes an event of the token.
+fn describe_token(event: &Event) -> Option<Line> {
     use Level as L;
     Some(match *event {
         Event::TokenHeld { sequence } => {
-            of_token("token_held", L::DEBUG, sequence, "the token is here")
+            token_line("token_held", L::DEBUG, sequence, "the token is here")
         }
-        Event::TokenPassed { sequence } => of_token(
+        Event::TokenPassed { sequence } => token_line(
             "token_passed",
             L::DEBUG,
             sequence,
             "the successor has the token",
         ),
-        Event::TokenReturned { sequence } => of_token(
+        Event::TokenReturned { sequence } => token_line(
             "token_returned",
             L::WARN,
             sequence,
-            "the token was not acknowledged, and is here again",
+            "the token was not acknowledged: took it back",
         ),
-        Event::TokenLost { sequence } => of_token(
+        Event::TokenLost { sequence } => token_line(
             "token_lost",
             L::WARN,
             sequence,
-            "the token that was here is forgotten, in favour of a newer one",
+            "discarded the token: the ring has or makes another",
         ),
         Event::TokenMade {
             sequence,
             is_first: true,
-        } => of_token(
+        } => token_line(
             "token_made",
             L::INFO,
             sequence,
             "made the token of a new ring",
         ),
-        Event::TokenMade { sequence, .. } => of_token(
+        Event::TokenMade { sequence, .. } => token_line(
             "token_made",
             L::WARN,
             sequence,
-            "made a token in place of one that is lost",
+            "made a token instead of one that is lost",
         ),
         _ => return None,
     })
 }
 
-/// Describes nodes that the list does not have, and a coordinator whose list may lack this one.
-fn strange(event: &Event) -> Option<Line> {
+/// Describes nodes that the list lacks, and a coordinator whose list may lack this node.
+fn describe_unlisted(event: &Event) -> Option<Line> {
     Some(match *event {
-        Event::UnknownRow { id } => of_node(
+        Event::UnknownRow { id } => node_line(
             "unknown_row",
             Level::WARN,
             id,
             format!(
-                "the database has node {id}, and the list does not: give all nodes the same list; if node {id} is no more, stop \
-                 all nodes and start one with --drop"
+                "the database has node {id}, and the list does not: use the same list on all nodes; if node {id} was removed for good, \
+                             stop all nodes and start one with --drop"
             ),
         ),
-        Event::UnknownSender { id, from } => of_node(
+        Event::UnknownSender { id, from } => node_line(
             "unknown_sender",
             Level::WARN,
             id,
             format!(
-                "node {id} sends from {from}, and the list has no node {id} there: its messages are dropped; give all nodes the \
-                 same list"
+                "dropping messages of node {id} from {from}: the list has no node {id} at this address; use the same list on all nodes"
             ),
         ),
-        Event::Unanswered { id } => of_node(
+        Event::Unanswered { id } => node_line(
             "unanswered",
             Level::WARN,
             id,
             format!(
-                "node {id}, the coordinator, lives by what it writes to the database, and answers no request: its list may lack \
-                 this node, or the network loses messages; trying on"
+                "the coordinator, node {id}, is alive by its writes to the database but answers no request: its list may lack this node, or \
+                             the network loses messages; trying again"
             ),
         ),
         _ => return None,
     })
 }
 
-/// The method's name, as `--election` has it.
+/// Returns a method's name, as `--election` has it.
 pub(crate) const fn method_name(method: Method) -> &'static str {
     match method {
         Method::RingBased => "ring",
@@ -245,7 +244,7 @@ fn coordinator_changed(id: Option<u32>, term: u64, acting: bool) -> Line {
     };
     let acting = if acting { "acting " } else { "" };
     let text = format!("node {id} is {acting}coordinator (term {term})");
-    of_node("coordinator_changed", Level::INFO, id, text)
+    node_line("coordinator_changed", Level::INFO, id, text)
 }
 
 fn database_changed(state: DatabaseState) -> Line {
@@ -253,11 +252,11 @@ fn database_changed(state: DatabaseState) -> Line {
         DatabaseState::Up => (Level::INFO, "the database answers"),
         DatabaseState::Slow => (
             Level::WARN,
-            "the database does not answer in time: the token goes on, nothing is written",
+            "the database does not answer in time: the token goes on, but nothing is written",
         ),
         DatabaseState::Gone => (
             Level::WARN,
-            "the database is gone: the token goes on, nothing is written",
+            "the database cannot be used: the token goes on, but nothing is written",
         ),
     };
     Line::new("database_changed", level, text)
@@ -278,7 +277,7 @@ mod tests {
         let line = describe(&lost).unwrap();
         assert_eq!(
             line.text,
-            "node 4, the successor, is lost: its connection has ended"
+            "the successor, node 4, is lost: its connection has ended"
         );
         assert_eq!(line.keys.node, Some(4));
         let held = Event::TokenHeld { sequence: 1 << 60 };

@@ -1,4 +1,4 @@
-//! A process is killed before each of the statements of a transaction.
+//! A process that is killed before each statement of a transaction.
 
 use std::env;
 use std::os::unix::process::ExitStatusExt;
@@ -8,20 +8,21 @@ use anyhow::{Context, Result, ensure};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::getpid;
 use ring_board::database::{Fault, Kind, Row, Session, Url, Value};
-use ring_board::posts::{Desk, NewPost, Wanted};
+use ring_board::posts::{BoardRequest, NewPost, PendingRequests};
 use ring_proto::andrews::{Change, Outcome, Request, Rows, Seat, Work, Write};
 
-use crate::place::{Place, TIMEOUT, cycle, look, query, seat, work_at};
-use crate::{Test, named};
+use crate::test_database::{TIMEOUT, TestDatabase, cycle, look, query, run_with_requests, seat};
+use crate::{Test, test_list};
 
-/// Tells this program to be such a process: the number of the statement, the number of the job, and the database.
-const DIES: &str = "RING_BOARD_TEST_DIES";
+/// Tells this program to be such a process. Its value: the number of the statement, the number of the job, and the
+/// database.
+const DEATH_VARIABLE: &str = "RING_BOARD_TEST_DIES";
 
 pub(crate) fn tests() -> Vec<(&'static str, Test)> {
-    named![wherever_a_writer_is_killed_all_of_it_is_written_or_nothing]
+    test_list![wherever_a_writer_is_killed_all_of_it_is_written_or_nothing]
 }
 
-/// What is written, by which node, in which ring.
+/// Returns each job, with the ring and the node that it needs.
 fn jobs() -> Vec<(&'static [u32], u32, Work)> {
     let write = Work::Write;
     let seen = seat();
@@ -65,14 +66,14 @@ fn jobs() -> Vec<(&'static [u32], u32, Work)> {
     ]
 }
 
-/// Kills its process before a statement.
-struct Dying {
+/// A session that kills its process before a statement.
+struct DyingSession {
     inner: Box<dyn Session>,
     left: u32,
 }
 
-impl Dying {
-    fn next(&mut self) -> &mut dyn Session {
+impl DyingSession {
+    fn count_down(&mut self) -> &mut dyn Session {
         self.left -= 1;
         if self.left == 0 {
             kill(getpid(), Signal::SIGKILL).expect("a process may kill itself");
@@ -81,40 +82,40 @@ impl Dying {
     }
 }
 
-impl Session for Dying {
+impl Session for DyingSession {
     fn begin(&mut self, kind: Kind) -> Result<(), Fault> {
-        self.next().begin(kind)
+        self.count_down().begin(kind)
     }
 
     fn execute(&mut self, statement: &'static str, values: &[Value<'_>]) -> Result<u64, Fault> {
-        self.next().execute(statement, values)
+        self.count_down().execute(statement, values)
     }
 
     fn query(&mut self, statement: &'static str, values: &[Value<'_>]) -> Result<Vec<Row>, Fault> {
-        self.next().query(statement, values)
+        self.count_down().query(statement, values)
     }
 
     fn define(&mut self, statements: &str) -> Result<(), Fault> {
-        self.next().define(statements)
+        self.count_down().define(statements)
     }
 
     fn commit(&mut self) -> Result<(), Fault> {
-        self.next().commit()
+        self.count_down().commit()
     }
 
     fn rollback(&mut self) -> Result<(), Fault> {
-        self.next().rollback()
+        self.count_down().rollback()
     }
 
-    fn ascending(&self) -> &'static str {
-        self.inner.ascending()
+    fn ascending_id_column(&self) -> &'static str {
+        self.inner.ascending_id_column()
     }
 }
 
-/// Runs a job and dies on the way, if this process is to.
+/// Runs a job and dies before its end, if this process was started for that.
 pub(crate) fn die_if_asked() -> Option<ExitCode> {
-    let asked = env::var(DIES).ok()?;
-    Some(match die(&asked) {
+    let asked = env::var(DEATH_VARIABLE).ok()?;
+    Some(match run_until_death(&asked) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{error:#}");
@@ -123,46 +124,51 @@ pub(crate) fn die_if_asked() -> Option<ExitCode> {
     })
 }
 
-fn die(asked: &str) -> Result<()> {
+fn run_until_death(asked: &str) -> Result<()> {
     let mut parts = asked.splitn(3, ' ');
     let mut part = || parts.next().context("three parts");
     let (left, job, url) = (part()?.parse()?, part()?.parse::<usize>()?, part()?);
     let (_, own, work) = jobs().swap_remove(job);
     let inner = url.parse::<Url>()?.open(TIMEOUT)?;
-    let desk = Desk::default();
-    desk.leave(
+    let pending = PendingRequests::default();
+    pending.add(
         1,
-        Wanted::Post(NewPost {
+        BoardRequest::Post(NewPost {
             author: "a".to_owned(),
             text: "b".to_owned(),
             key: None,
             time_ms: 0,
         }),
     );
-    desk.leave(2, Wanted::Read { after: 0, limit: 9 });
-    let outcome = work_at(&mut Dying { inner, left }, own, &work, &desk)?;
+    pending.add(2, BoardRequest::Read { after: 0, limit: 9 });
+    let outcome = run_with_requests(&mut DyingSession { inner, left }, own, &work, &pending)?;
     ensure!(outcome == Outcome::Done, "{outcome:?}");
     Ok(())
 }
 
-/// All that a job may change.
-fn contents(place: &Place) -> Result<(Rows, usize)> {
-    let mut session = place.open()?;
+/// Returns everything that a job may change.
+fn contents(database: &TestDatabase) -> Result<(Rows, usize)> {
+    let mut session = database.open()?;
     let posts = query(session.as_mut(), "SELECT id FROM messages")?.len();
     Ok((look(session.as_mut())?, posts))
 }
 
-fn wherever_a_writer_is_killed_all_of_it_is_written_or_nothing(place: &Place) -> Result<()> {
+fn wherever_a_writer_is_killed_all_of_it_is_written_or_nothing(
+    database: &TestDatabase,
+) -> Result<()> {
     for (number, (ring, _, work)) in jobs().into_iter().enumerate() {
-        reset(place, ring)?;
-        let before = contents(place)?;
+        reset(database, ring)?;
+        let before = contents(database)?;
         let mut deaths = 0;
         loop {
             let statement = deaths + 1;
             let mut child = Command::new(env::current_exe()?);
-            child.env(DIES, format!("{statement} {number} {}", place.text()));
+            child.env(
+                DEATH_VARIABLE,
+                format!("{statement} {number} {}", database.url_text()),
+            );
             let end = child.status()?;
-            let after = contents(place)?;
+            let after = contents(database)?;
             cycle(&after.0).with_context(|| format!("{work:?}, statement {statement}"))?;
             if end.success() {
                 ensure!(after != before, "{work:?} has changed nothing");
@@ -178,20 +184,20 @@ fn wherever_a_writer_is_killed_all_of_it_is_written_or_nothing(place: &Place) ->
             );
             deaths += 1;
         }
-        // The beginning, two statements and the commit at the least.
+        // At least the beginning, two statements and the commit.
         ensure!(deaths >= 3, "{work:?}: {deaths} deaths");
     }
     Ok(())
 }
 
-fn reset(place: &Place, ring: &[u32]) -> Result<()> {
-    let mut session = place.prepared()?;
+fn reset(database: &TestDatabase, ring: &[u32]) -> Result<()> {
+    let mut session = database.open_prepared()?;
     session.define(
         "UPDATE nodes SET successor = NULL; UPDATE token SET sequence = 0, holder = NULL",
     )?;
     session.define("UPDATE coordinator SET acting = FALSE, beat = 0; DELETE FROM messages")?;
     drop(session);
-    let rows = look(place.with_ring(ring)?.as_mut())?;
+    let rows = look(database.with_ring(ring)?.as_mut())?;
     ensure!(
         rows.seat == Seat { ..seat() } && cycle(&rows)?.len() == ring.len(),
         "{rows:?}"

@@ -1,15 +1,15 @@
-//! What a node does with the tables at its start.
+//! The preparation of the tables at a node's start.
 
 use anyhow::{Result, ensure};
-use ring_board::database::{Nodes, VERSION, run};
-use ring_board::posts::Desk;
+use ring_board::database::{ListedNodes, VERSION, run};
+use ring_board::posts::PendingRequests;
 use ring_proto::andrews::{Outcome, Rows, Seat, Work};
 
-use crate::place::{Nobody, Place, lines, look, query, work};
-use crate::{Test, named};
+use crate::test_database::{NoListeners, TestDatabase, lines, look, query, work};
+use crate::{Test, test_list};
 
 pub(crate) fn tests() -> Vec<(&'static str, Test)> {
-    named![
+    test_list![
         the_tables_are_made_once_and_a_second_start_changes_nothing,
         tables_of_another_program_of_the_page_are_taken_as_they_are,
         a_start_brings_its_own_row_up_to_date_and_no_other,
@@ -20,8 +20,10 @@ pub(crate) fn tests() -> Vec<(&'static str, Test)> {
 
 const PREPARE: Work = Work::Prepare { drop: false };
 
-fn the_tables_are_made_once_and_a_second_start_changes_nothing(place: &Place) -> Result<()> {
-    let mut session = place.open()?;
+fn the_tables_are_made_once_and_a_second_start_changes_nothing(
+    database: &TestDatabase,
+) -> Result<()> {
+    let mut session = database.open()?;
     for _ in 0..2 {
         ensure!(work(session.as_mut(), 1, &PREPARE)? == Outcome::Done);
         let expected = Rows {
@@ -40,8 +42,10 @@ fn the_tables_are_made_once_and_a_second_start_changes_nothing(place: &Place) ->
     Ok(())
 }
 
-fn tables_of_another_program_of_the_page_are_taken_as_they_are(place: &Place) -> Result<()> {
-    let mut session = place.prepared()?;
+fn tables_of_another_program_of_the_page_are_taken_as_they_are(
+    database: &TestDatabase,
+) -> Result<()> {
+    let mut session = database.open_prepared()?;
     session.define("DROP TABLE board_schema; UPDATE coordinator SET term = 3")?;
     ensure!(work(session.as_mut(), 1, &PREPARE)? == Outcome::Done);
     let rows = look(session.as_mut())?;
@@ -49,40 +53,42 @@ fn tables_of_another_program_of_the_page_are_taken_as_they_are(place: &Place) ->
     Ok(())
 }
 
-fn a_start_brings_its_own_row_up_to_date_and_no_other(place: &Place) -> Result<()> {
-    let mut session = place.prepared()?;
+fn a_start_brings_its_own_row_up_to_date_and_no_other(database: &TestDatabase) -> Result<()> {
+    let mut session = database.open_prepared()?;
     let mut moved = lines();
     for line in moved.iter_mut().filter(|line| line.id == 2) {
         line.ring = "[2001:db8::7]:7500".parse()?;
         line.http.set_port(9000);
     }
-    let desk = Desk::default();
-    let around = ring_board::database::Around {
-        desk: &desk,
-        feed: &Nobody,
+    let pending = PendingRequests::default();
+    let context = ring_board::database::VisitContext {
+        pending: &pending,
+        feed: &NoListeners,
     };
-    let nodes = Nodes {
+    let nodes = ListedNodes {
         own: 2,
         lines: &moved,
     };
-    ensure!(run(session.as_mut(), &nodes, around, &PREPARE)? == Outcome::Done);
+    ensure!(run(session.as_mut(), &nodes, context, &PREPARE)? == Outcome::Done);
     let rows = query(
         session.as_mut(),
         "SELECT address, port, http_port FROM nodes ORDER BY id",
     )?;
-    for (place, row) in rows.iter().enumerate() {
-        let said = (row.text(0)?, row.number(1)?, row.number(2)?);
-        let expected = match place {
+    for (database, row) in rows.iter().enumerate() {
+        let row_values = (row.text(0)?, row.number(1)?, row.number(2)?);
+        let expected = match database {
             1 => ("2001:db8::7".to_owned(), 7500, 9000),
             other => (format!("192.0.2.{}", other + 1), 7400, 8080),
         };
-        ensure!(said == expected, "{said:?}");
+        ensure!(row_values == expected, "{row_values:?}");
     }
     Ok(())
 }
 
-fn a_drop_empties_the_topology_and_keeps_the_token_and_posts(place: &Place) -> Result<()> {
-    let mut session = place.with_ring(&[1, 3, 2])?;
+fn a_drop_empties_the_topology_and_keeps_the_token_and_posts(
+    database: &TestDatabase,
+) -> Result<()> {
+    let mut session = database.with_ring(&[1, 3, 2])?;
     session.define(
         "UPDATE token SET sequence = 99, holder = 3; UPDATE coordinator SET acting = TRUE; INSERT INTO messages \
          (author, text, node, sequence, time_ms) VALUES ('a', 'b', 3, 99, 1)",
@@ -100,12 +106,15 @@ fn a_drop_empties_the_topology_and_keeps_the_token_and_posts(place: &Place) -> R
     Ok(())
 }
 
-fn tables_of_a_newer_version_are_left_alone(place: &Place) -> Result<()> {
-    let mut session = place.with_ring(&[1, 2])?;
+fn tables_of_a_newer_version_are_left_alone(database: &TestDatabase) -> Result<()> {
+    let mut session = database.with_ring(&[1, 2])?;
     session.define("UPDATE board_schema SET version = version + 1")?;
     let error = work(session.as_mut(), 1, &Work::Prepare { drop: true }).unwrap_err();
-    ensure!(error.to_string().contains("run a newer one"), "{error}");
-    let mut other = place.open()?;
+    ensure!(
+        error.to_string().contains("start a newer ring-board"),
+        "{error}"
+    );
+    let mut other = database.open()?;
     drop(session);
     ensure!(look(other.as_mut())?.members.len() == 2, "it was emptied");
     Ok(())

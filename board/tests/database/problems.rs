@@ -1,4 +1,4 @@
-//! Databases that do not do as they should: each trouble fails a job in time, and is over when it is over.
+//! Databases with problems: each fails a job in time, and jobs succeed again after the problem has ended.
 
 use std::fs;
 use std::net::TcpListener;
@@ -9,20 +9,22 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use ring_board::database::{Complaint, Fault, Kind, Nodes, Setting, Url, Worker, run};
+use ring_board::database::{
+    CurrentFault, Fault, Kind, ListedNodes, Url, Worker, WorkerOptions, run,
+};
 use ring_board::list::Line;
-use ring_board::posts::Desk;
+use ring_board::posts::PendingRequests;
 use ring_host::Task;
 use ring_proto::andrews::{Command, Job, Outcome, Request, Work, Write};
 use ring_runtime::worker::Bell;
 use ring_segment::PostgreSql;
 
-use crate::place::{Nobody, Place, TIMEOUT, lines, look, query, work};
 use crate::pooler::Pooler;
-use crate::{Test, named};
+use crate::test_database::{NoListeners, TIMEOUT, TestDatabase, lines, look, query, work};
+use crate::{Test, test_list};
 
 pub(crate) fn tests() -> Vec<(&'static str, Test)> {
-    named![
+    test_list![
         a_file_that_is_moved_or_replaced_is_refused_until_it_is_back,
         a_server_that_hangs_is_given_up,
         a_database_that_can_only_be_read_fails_what_writes,
@@ -35,34 +37,34 @@ pub(crate) fn tests() -> Vec<(&'static str, Test)> {
     ]
 }
 
-/// A node's worker, and what it complains of.
-struct Bench {
+/// A worker and its current fault.
+struct TestWorker {
     worker: Worker,
-    complaint: Arc<Complaint>,
+    current_fault: Arc<CurrentFault>,
     jobs: u64,
 }
 
-impl Bench {
+impl TestWorker {
     fn new(url: Url, timeout: Duration) -> Self {
-        let complaint = Arc::new(Complaint::default());
-        let worker = Worker::new(Setting {
+        let current_fault = Arc::new(CurrentFault::default());
+        let worker = Worker::new(WorkerOptions {
             url,
             timeout,
             own: 1,
             lines: lines(),
-            desk: Arc::new(Desk::default()),
-            feed: Arc::new(Nobody),
-            complaint: Arc::clone(&complaint),
+            pending: Arc::new(PendingRequests::default()),
+            feed: Arc::new(NoListeners),
+            current_fault: Arc::clone(&current_fault),
         });
         let jobs = 0;
         Self {
             worker,
-            complaint,
+            current_fault,
             jobs,
         }
     }
 
-    fn give(&mut self, work: Work) -> Result<Outcome> {
+    fn run(&mut self, work: Work) -> Result<Outcome> {
         self.jobs += 1;
         let job = Job {
             id: self.jobs,
@@ -74,17 +76,17 @@ impl Bench {
         Ok(outcome)
     }
 
-    fn prepared(url: Url, timeout: Duration) -> Result<Self> {
-        let mut bench = Self::new(url, timeout);
-        let done = bench.give(PREPARE)?;
-        ensure!(done == Outcome::Done, "{:?}", bench.complaint.text());
-        Ok(bench)
+    fn open_prepared(url: Url, timeout: Duration) -> Result<Self> {
+        let mut worker = Self::new(url, timeout);
+        let done = worker.run(PREPARE)?;
+        ensure!(done == Outcome::Done, "{:?}", worker.current_fault.text());
+        Ok(worker)
     }
 
-    fn said(&self, words: &str) -> Result<()> {
-        let said = self.complaint.text();
-        let has = said.as_ref().is_some_and(|text| text.contains(words));
-        ensure!(has, "{said:?} is not about {words}");
+    fn expect_fault(&self, words: &str) -> Result<()> {
+        let text = self.current_fault.text();
+        let has = text.as_ref().is_some_and(|text| text.contains(words));
+        ensure!(has, "{text:?} is not about {words}");
         Ok(())
     }
 }
@@ -104,33 +106,35 @@ fn serve(sequence: u64) -> Work {
     }
 }
 
-fn a_file_that_is_moved_or_replaced_is_refused_until_it_is_back(place: &Place) -> Result<()> {
-    let Url::Sqlite(path) = &place.url else {
+fn a_file_that_is_moved_or_replaced_is_refused_until_it_is_back(
+    database: &TestDatabase,
+) -> Result<()> {
+    let Url::Sqlite(path) = &database.url else {
         return Ok(());
     };
-    let mut bench = Bench::prepared(place.url.clone(), TIMEOUT)?;
-    ensure!(bench.give(serve(1))? == Outcome::Done);
+    let mut worker = TestWorker::open_prepared(database.url.clone(), TIMEOUT)?;
+    ensure!(worker.run(serve(1))? == Outcome::Done);
     let away = path.with_extension("away");
     fs::rename(path, &away)?;
     for work in [serve(2), TRY, Work::Look] {
-        ensure!(bench.give(work)? == Outcome::Failed);
+        ensure!(worker.run(work)? == Outcome::Failed);
     }
-    bench.said("moved or removed")?;
+    worker.expect_fault("moved or removed")?;
     ensure!(!path.exists(), "it has made another");
-    // Somebody puts a copy in its place.
+    // A copy takes the place of the file.
     fs::copy(&away, path)?;
-    ensure!(bench.give(serve(3))? == Outcome::Failed);
-    bench.said("another file")?;
+    ensure!(worker.run(serve(3))? == Outcome::Failed);
+    worker.expect_fault("another file")?;
     fs::rename(&away, path)?;
-    ensure!(bench.give(serve(4))? == Outcome::Done);
-    ensure!(bench.complaint.text().is_none());
-    ensure!(look(place.open()?.as_mut())?.sequence == 4);
+    ensure!(worker.run(serve(4))? == Outcome::Done);
+    ensure!(worker.current_fault.text().is_none());
+    ensure!(look(database.open()?.as_mut())?.sequence == 4);
     Ok(())
 }
 
-/// The process of the server that a worker's session has.
-fn backend(place: &Place) -> Result<Option<Pid>> {
-    let mut session = place.open()?;
+/// Returns the server's process for the worker's session.
+fn backend(database: &TestDatabase) -> Result<Option<Pid>> {
+    let mut session = database.open()?;
     let rows = query(
         session.as_mut(),
         "SELECT max(pid)::bigint FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()",
@@ -139,39 +143,43 @@ fn backend(place: &Place) -> Result<Option<Pid>> {
     Ok(pid.map(|pid| Pid::from_raw(i32::try_from(pid).expect("it is one"))))
 }
 
-fn a_server_that_hangs_is_given_up(place: &Place) -> Result<()> {
-    if let Url::Sqlite(_) = place.url {
+fn a_server_that_hangs_is_given_up(database: &TestDatabase) -> Result<()> {
+    if let Url::Sqlite(_) = database.url {
         return Ok(());
     }
     let timeout = Duration::from_millis(300);
-    // On a busy machine a start takes longer than the time that is under test.
-    let mut bench = Bench::prepared(place.url.clone(), timeout)?;
-    let process = backend(place)?.context("the worker has a session")?;
+    // The start uses another timeout, because it may take longer on a busy machine.
+    let mut worker = TestWorker::open_prepared(database.url.clone(), timeout)?;
+    let process = backend(database)?.context("the worker has a session")?;
     kill(process, Signal::SIGSTOP)?;
     let start = Instant::now();
-    let outcome = bench.give(Work::Look);
+    let outcome = worker.run(Work::Look);
     let took = start.elapsed();
     kill(process, Signal::SIGCONT)?;
     ensure!(
         outcome? == Outcome::Failed && took >= 4 * timeout,
         "{took:?}"
     );
-    bench.said("the session is given up")?;
+    worker.expect_fault("gave up the session")?;
     let give_up = Instant::now() + TIMEOUT;
-    while !matches!(bench.give(Work::Look)?, Outcome::Rows(_)) {
-        ensure!(Instant::now() < give_up, "{:?}", bench.complaint.text());
+    while !matches!(worker.run(Work::Look)?, Outcome::Rows(_)) {
+        ensure!(
+            Instant::now() < give_up,
+            "{:?}",
+            worker.current_fault.text()
+        );
     }
     Ok(())
 }
 
-fn a_database_that_can_only_be_read_fails_what_writes(place: &Place) -> Result<()> {
-    if let Url::Sqlite(_) = place.url {
+fn a_database_that_can_only_be_read_fails_what_writes(database: &TestDatabase) -> Result<()> {
+    if let Url::Sqlite(_) = database.url {
         return Ok(());
     }
-    drop(place.prepared()?);
+    drop(database.open_prepared()?);
     let read_only = |is: &str| {
-        let mut session = place.open()?;
-        let name = place.text().rsplit('/').next().context("a name")?;
+        let mut session = database.open()?;
+        let name = database.url_text().rsplit('/').next().context("a name")?;
         session.define("SET default_transaction_read_only = off")?;
         session.define(&format!(
             "ALTER DATABASE {name} SET default_transaction_read_only = {is}"
@@ -179,54 +187,54 @@ fn a_database_that_can_only_be_read_fails_what_writes(place: &Place) -> Result<(
         anyhow::Ok(())
     };
     read_only("on")?;
-    let mut bench = Bench::new(place.url.clone(), TIMEOUT);
-    ensure!(matches!(bench.give(Work::Look)?, Outcome::Rows(_)));
-    ensure!(bench.give(TRY)? == Outcome::Failed);
-    ensure!(matches!(bench.give(Work::Look)?, Outcome::Rows(_)));
-    bench.said("read-only")?;
+    let mut worker = TestWorker::new(database.url.clone(), TIMEOUT);
+    ensure!(matches!(worker.run(Work::Look)?, Outcome::Rows(_)));
+    ensure!(worker.run(TRY)? == Outcome::Failed);
+    ensure!(matches!(worker.run(Work::Look)?, Outcome::Rows(_)));
+    worker.expect_fault("read-only")?;
     read_only("off")?;
-    // A session keeps what it was opened with.
-    let mut bench = Bench::new(place.url.clone(), TIMEOUT);
-    ensure!(bench.give(TRY)? == Outcome::Done);
+    // A session keeps the setting that it started with.
+    let mut worker = TestWorker::new(database.url.clone(), TIMEOUT);
+    ensure!(worker.run(TRY)? == Outcome::Done);
     Ok(())
 }
 
-fn a_lock_of_another_process_fails_what_writes(place: &Place) -> Result<()> {
-    drop(place.prepared()?);
-    let mut other = place.open()?;
-    let lock = match place.url {
+fn a_lock_of_another_process_fails_what_writes(database: &TestDatabase) -> Result<()> {
+    drop(database.open_prepared()?);
+    let mut other = database.open()?;
+    let lock = match database.url {
         Url::Sqlite(_) => "SELECT 1",
         Url::PostgreSql(_) => "LOCK TABLE nodes IN EXCLUSIVE MODE",
     };
     other.begin(Kind::Write)?;
     other.define(lock)?;
-    let mut bench = Bench::new(place.url.clone(), Duration::from_millis(100));
-    ensure!(bench.give(TRY)? == Outcome::Failed);
-    ensure!(matches!(bench.give(Work::Look)?, Outcome::Rows(_)));
+    let mut worker = TestWorker::new(database.url.clone(), Duration::from_millis(100));
+    ensure!(worker.run(TRY)? == Outcome::Failed);
+    ensure!(matches!(worker.run(Work::Look)?, Outcome::Rows(_)));
     ensure!(
-        bench.complaint.text().is_some(),
+        worker.current_fault.text().is_some(),
         "reading has ended what a write has met"
     );
     other.rollback()?;
-    let mut bench = Bench::new(place.url.clone(), TIMEOUT);
-    ensure!(bench.give(TRY)? == Outcome::Done);
+    let mut worker = TestWorker::new(database.url.clone(), TIMEOUT);
+    ensure!(worker.run(TRY)? == Outcome::Done);
     Ok(())
 }
 
-fn a_pooler_may_give_each_transaction_another_session(place: &Place) -> Result<()> {
-    if let Url::Sqlite(_) = place.url {
+fn a_pooler_may_give_each_transaction_another_session(database: &TestDatabase) -> Result<()> {
+    if let Url::Sqlite(_) = database.url {
         return Ok(());
     }
-    let pooler = Pooler::before(place.text())?;
+    let pooler = Pooler::in_front_of(database.url_text())?;
     let url: Url = pooler.url().parse()?;
-    let mut bench = Bench::prepared(url.clone(), TIMEOUT)?;
+    let mut worker = TestWorker::open_prepared(url.clone(), TIMEOUT)?;
     for sequence in 1..=5 {
-        ensure!(bench.give(serve(sequence))? == Outcome::Done);
-        ensure!(bench.give(TRY)? == Outcome::Done);
-        ensure!(matches!(bench.give(Work::Look)?, Outcome::Rows(_)));
+        ensure!(worker.run(serve(sequence))? == Outcome::Done);
+        ensure!(worker.run(TRY)? == Outcome::Done);
+        ensure!(matches!(worker.run(Work::Look)?, Outcome::Rows(_)));
     }
     ensure!(pooler.changes() > 10, "{} changes", pooler.changes());
-    // What a session was told is no other client's.
+    // Settings of one client must not reach another.
     let mut session = url.open(TIMEOUT)?;
     for _ in 0..2 {
         let rows = session.query("SELECT current_setting('statement_timeout')", &[])?;
@@ -235,7 +243,7 @@ fn a_pooler_may_give_each_transaction_another_session(place: &Place) -> Result<(
     Ok(())
 }
 
-/// A certificate that has signed itself, for `localhost`, and its key.
+/// Creates a self-signed certificate for `localhost`. Returns its path, its text and its key.
 fn certificate(folder: &Path) -> Result<(PathBuf, String, String)> {
     let (certificate, key) = (folder.join("cert.pem"), folder.join("key.pem"));
     let made = std::process::Command::new("openssl")
@@ -265,8 +273,8 @@ fn certificate(folder: &Path) -> Result<(PathBuf, String, String)> {
     Ok((certificate, texts.0, texts.1))
 }
 
-fn tls_is_what_sslmode_says(place: &Place) -> Result<()> {
-    if let Url::Sqlite(_) = place.url {
+fn tls_is_what_sslmode_says(database: &TestDatabase) -> Result<()> {
+    if let Url::Sqlite(_) = database.url {
         return Ok(());
     }
     let folder = tempfile::tempdir()?;
@@ -316,19 +324,19 @@ fn tls_is_what_sslmode_says(place: &Place) -> Result<()> {
 }
 
 /// Prepares the database for a node with a list.
-fn prepare(place: &Place, own: u32, list: &[Line]) -> Result<Result<Outcome, Fault>> {
-    let mut session = place.open()?;
-    let desk = Desk::default();
-    let around = ring_board::database::Around {
-        desk: &desk,
-        feed: &Nobody,
+fn prepare(database: &TestDatabase, own: u32, list: &[Line]) -> Result<Result<Outcome, Fault>> {
+    let mut session = database.open()?;
+    let pending = PendingRequests::default();
+    let context = ring_board::database::VisitContext {
+        pending: &pending,
+        feed: &NoListeners,
     };
-    let nodes = Nodes { own, lines: list };
-    Ok(run(session.as_mut(), &nodes, around, &PREPARE))
+    let nodes = ListedNodes { own, lines: list };
+    Ok(run(session.as_mut(), &nodes, context, &PREPARE))
 }
 
-fn another_ring_s_database_is_refused(place: &Place) -> Result<()> {
-    drop(place.with_ring(&[1, 2, 3])?);
+fn another_ring_s_database_is_refused(database: &TestDatabase) -> Result<()> {
+    drop(database.with_ring(&[1, 2, 3])?);
     let at = |ids: &[u32], add: u32, port: u16| {
         let mut list = lines();
         list.truncate(ids.len());
@@ -339,32 +347,36 @@ fn another_ring_s_database_is_refused(place: &Place) -> Result<()> {
         list
     };
     for (own, list, words) in [
-        (1, at(&[1, 2, 3], 0, 7500), "node 2 at 192.0.2.2 port 7400"),
-        (11, at(&[1, 2, 3], 10, 7400), "and node 11 in the list"),
+        (
+            1,
+            at(&[1, 2, 3], 0, 7500),
+            "has node 2 at 192.0.2.2 port 7400",
+        ),
+        (11, at(&[1, 2, 3], 10, 7400), "the list has node 11 there"),
         (11, at(&[1, 2, 3], 10, 7500), "none of them"),
     ] {
-        let Err(Fault::Failed(why)) = prepare(place, own, &list)? else {
+        let Err(Fault::Failed(why)) = prepare(database, own, &list)? else {
             anyhow::bail!("node {own} was let in: {words}");
         };
         ensure!(why.contains(words) && why.contains("--drop"), "{why}");
     }
-    let nodes = query(place.open()?.as_mut(), "SELECT id FROM nodes")?;
+    let nodes = query(database.open()?.as_mut(), "SELECT id FROM nodes")?;
     ensure!(nodes.len() == lines().len(), "it has left rows");
     Ok(())
 }
 
-fn lists_of_one_ring_may_differ_by_nodes(place: &Place) -> Result<()> {
+fn lists_of_one_ring_may_differ_by_nodes(database: &TestDatabase) -> Result<()> {
     let few = &lines()[..3];
-    ensure!(prepare(place, 1, few)?? == Outcome::Done);
-    ensure!(prepare(place, 4, &lines())?? == Outcome::Done);
-    ensure!(prepare(place, 2, few)?? == Outcome::Done);
-    let rows = look(place.open()?.as_mut())?;
+    ensure!(prepare(database, 1, few)?? == Outcome::Done);
+    ensure!(prepare(database, 4, &lines())?? == Outcome::Done);
+    ensure!(prepare(database, 2, few)?? == Outcome::Done);
+    let rows = look(database.open()?.as_mut())?;
     ensure!(rows.nodes == [1, 2, 3, 4, 5], "{rows:?}");
     Ok(())
 }
 
-fn a_drop_makes_the_rows_those_of_the_list(place: &Place) -> Result<()> {
-    let mut session = place.with_ring(&[1, 2])?;
+fn a_drop_makes_the_rows_those_of_the_list(database: &TestDatabase) -> Result<()> {
+    let mut session = database.with_ring(&[1, 2])?;
     session.define("UPDATE nodes SET id = 77, port = 1 WHERE id = 5")?;
     ensure!(work(session.as_mut(), 2, &Work::Prepare { drop: true })? == Outcome::Done);
     let rows = look(session.as_mut())?;

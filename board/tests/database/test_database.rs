@@ -1,58 +1,57 @@
-//! A database of a test's own, and what is looked at in it.
+//! A database for one test, and readers of its rows.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use ring_board::database::{Around, Kind, Nodes, Session, Url, run, transaction};
+use ring_board::database::{Kind, ListedNodes, Session, Url, VisitContext, run, transaction};
 use ring_board::list::Line;
-use ring_board::posts::{Desk, Feed, Post};
+use ring_board::posts::{PendingRequests, Post, PostFeed};
 use ring_proto::andrews::{Outcome, Rows, Seat, Work, Write};
 use ring_segment::PostgreSql;
 use tempfile::TempDir;
 
-/// Makes a place.
-pub(crate) type Make = fn() -> Result<Place>;
+/// A function that creates a database.
+pub(crate) type CreateDatabase = fn() -> Result<TestDatabase>;
 
-/// In a file.
-pub(crate) const SQLITE: Make = Place::sqlite;
-/// In a database of a server that all tests share.
-pub(crate) const POSTGRESQL: Make = Place::postgresql;
+/// Creates a file.
+pub(crate) const SQLITE: CreateDatabase = TestDatabase::sqlite;
+/// Creates a database on the server that all tests share.
+pub(crate) const POSTGRESQL: CreateDatabase = TestDatabase::postgresql;
 
 /// Longer than any statement of a test takes on a busy machine.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A database without tables.
+/// A database that is empty at first.
 #[derive(Debug)]
-pub(crate) struct Place {
-    /// Where it is.
+pub(crate) struct TestDatabase {
+    /// The URL of the database.
     pub url: Url,
     text: String,
     _folder: Option<TempDir>,
 }
 
-/// Nobody listens.
+/// A list of listeners that is empty.
 #[derive(Debug)]
-pub(crate) struct Nobody;
+pub(crate) struct NoListeners;
 
-impl Feed for Nobody {
-    fn after(&self) -> Option<i64> {
+impl PostFeed for NoListeners {
+    fn next_start(&self) -> Option<i64> {
         None
     }
 
-    fn feed(&self, _: i64, _: &[Post]) {}
+    fn publish(&self, _: i64, _: &[Post]) {}
 }
 
-/// The server, once it was asked for, and how many databases it has for tests.
+/// The server, after its first use, and its number of databases.
 static SERVER: Mutex<Option<(PostgreSql, u32)>> = Mutex::new(None);
 
-/// Stops the server.
-pub(crate) fn stop() {
+pub(crate) fn stop_server() {
     SERVER.lock().unwrap_or_else(PoisonError::into_inner).take();
 }
 
-/// The nodes of the tests.
+/// Returns the list of the tests.
 pub(crate) fn lines() -> Vec<Line> {
     let line = |id: u32| {
         let last = u8::try_from(id).expect("there are few");
@@ -65,7 +64,7 @@ pub(crate) fn lines() -> Vec<Line> {
     (1..=5).map(line).collect()
 }
 
-impl Place {
+impl TestDatabase {
     fn sqlite() -> Result<Self> {
         let folder = tempfile::tempdir()?;
         let text = format!("sqlite://{}", folder.path().join("board.db").display());
@@ -97,27 +96,27 @@ impl Place {
         })
     }
 
-    /// Where it is, for other processes.
-    pub(crate) fn text(&self) -> &str {
+    /// Returns the URL as text, for other processes.
+    pub(crate) fn url_text(&self) -> &str {
         &self.text
     }
 
-    /// Another connection.
+    /// Opens another session.
     pub(crate) fn open(&self) -> Result<Box<dyn Session>> {
         Ok(self.url.open(TIMEOUT)?)
     }
 
-    /// A connection, with the tables and all nodes in them.
-    pub(crate) fn prepared(&self) -> Result<Box<dyn Session>> {
+    /// Opens a session after the tables were prepared.
+    pub(crate) fn open_prepared(&self) -> Result<Box<dyn Session>> {
         let mut session = self.open()?;
         let done = work(session.as_mut(), 1, &Work::Prepare { drop: false })?;
         ensure!(done == Outcome::Done, "{done:?}");
         Ok(session)
     }
 
-    /// The same, with a ring of these members in this order. Node 1 is coordinator, of term 7.
+    /// Opens a session after a ring of these members was written, in this order. Node 1 is coordinator, with term 7.
     pub(crate) fn with_ring(&self, members: &[u32]) -> Result<Box<dyn Session>> {
-        let mut session = self.prepared()?;
+        let mut session = self.open_prepared()?;
         session.define("UPDATE coordinator SET id = 1, term = 7")?;
         session.begin(Kind::Write)?;
         for (&id, &next) in members.iter().zip(members.iter().cycle().skip(1)) {
@@ -133,20 +132,20 @@ impl Place {
 
 /// Runs a job of a node.
 pub(crate) fn work(session: &mut dyn Session, own: u32, work: &Work) -> Result<Outcome> {
-    work_at(session, own, work, &Desk::default())
+    run_with_requests(session, own, work, &PendingRequests::default())
 }
 
-/// The same, with what its requests stand for.
-pub(crate) fn work_at(
+/// Runs a job of a node whose requests are in `desk`.
+pub(crate) fn run_with_requests(
     session: &mut dyn Session,
     own: u32,
     work: &Work,
-    desk: &Desk,
+    pending: &PendingRequests,
 ) -> Result<Outcome> {
     let lines = lines();
-    let nodes = Nodes { own, lines: &lines };
-    let feed = &Nobody;
-    Ok(run(session, &nodes, Around { desk, feed }, work)?)
+    let nodes = ListedNodes { own, lines: &lines };
+    let feed = &NoListeners;
+    Ok(run(session, &nodes, VisitContext { pending, feed }, work)?)
 }
 
 /// Runs a write of a node.
@@ -154,7 +153,7 @@ pub(crate) fn write(session: &mut dyn Session, own: u32, what: Write) -> Result<
     work(session, own, &Work::Write(what))
 }
 
-/// What a look reads.
+/// Runs a look, and returns its rows.
 pub(crate) fn look(session: &mut dyn Session) -> Result<Rows> {
     match work(session, 1, &Work::Look)? {
         Outcome::Rows(rows) => Ok(rows),
@@ -162,7 +161,7 @@ pub(crate) fn look(session: &mut dyn Session) -> Result<Rows> {
     }
 }
 
-/// The coordinator's row as `with_ring` leaves it.
+/// Returns the coordinator's row that `with_ring` writes.
 pub(crate) fn seat() -> Seat {
     Seat {
         id: Some(1),
@@ -170,14 +169,14 @@ pub(crate) fn seat() -> Seat {
     }
 }
 
-/// The token's row.
+/// Returns the token's row.
 pub(crate) fn token(session: &mut dyn Session) -> Result<(i64, Option<i64>)> {
     let rows = query(session, "SELECT sequence, holder FROM token")?;
     let row = rows.first().context("a row")?;
     Ok((row.number(0)?, row.number_if_any(1)?))
 }
 
-/// What a statement reads.
+/// Runs a query.
 pub(crate) fn query(
     session: &mut dyn Session,
     statement: &'static str,
@@ -188,7 +187,7 @@ pub(crate) fn query(
     Ok(rows.unwrap_or_default())
 }
 
-/// The members form one cycle, or there are none. Returns them in ring order, from the smallest.
+/// Returns the members in ring order, from the smallest. Fails unless they are one cycle, or there are none.
 pub(crate) fn cycle(rows: &Rows) -> Result<Vec<u32>> {
     let next: BTreeMap<u32, u32> = rows.members.iter().copied().collect();
     let Some((&first, _)) = next.first_key_value() else {

@@ -1,4 +1,4 @@
-//! What `ringctl` shows of a node.
+//! The output of `ringctl` for a node.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -9,11 +9,11 @@ use nix::sys::signal::Signal;
 use ring_board::database::{Kind as Transaction, Url};
 use ring_segment::{Test, tests};
 
-use super::stand::{Kind, Stand};
+use super::test_ring::{DatabaseKind, TestRing};
 
-/// `ringctl`'s exit code when the node has ended.
+/// The exit code of `ringctl` for a node that has ended.
 const GONE: i32 = 3;
-/// `ringctl`'s exit code while the node is in no ring.
+/// The exit code of `ringctl` for a node that is in no ring.
 const NOT_IN_RING: i32 = 5;
 
 pub(crate) fn tests() -> Vec<Test> {
@@ -25,9 +25,9 @@ pub(crate) fn tests() -> Vec<Test> {
 }
 
 fn ringctl_shows_a_node_as_a_page_and_in_its_exit_code() -> Result<()> {
-    let mut stand = Stand::new(2, Kind::Sqlite, &[])?;
-    stand.wait_for_ring(&[1, 2])?;
-    let output = stand.node(1).ringctl(&["status"])?;
+    let mut ring = TestRing::new(2, DatabaseKind::Sqlite, &[])?;
+    ring.wait_for_ring(&[1, 2])?;
+    let output = ring.node(1).ringctl(&["status"])?;
     let page = String::from_utf8(output.stdout)?;
     ensure!(output.status.code() == Some(0), "{page}");
     let field = |name: &str| {
@@ -46,17 +46,17 @@ fn ringctl_shows_a_node_as_a_page_and_in_its_exit_code() -> Result<()> {
         ensure!(field(name) == Some(value), "{name}: {page}");
     }
     ensure!(field("TOKEN").is_some(), "counters are shown: {page}");
-    let refused = stand.node(1).ringctl(&["wait", "OWNER"])?;
+    let refused = ring.node(1).ringctl(&["wait", "OWNER"])?;
     let why = String::from_utf8(refused.stderr)?;
     ensure!(
         why.contains("a node of board has no states to wait for"),
         "{why}"
     );
 
-    // Cut off it has no neighbours.
-    stand.link(1, "down")?;
-    stand.wait(1, |status| status["health"] == "critical")?;
-    let output = stand.node(1).ringctl(&["status", "-q"])?;
+    // A node that is cut off has no neighbors.
+    ring.set_link(1, "down")?;
+    ring.wait(1, |status| status["health"] == "critical")?;
+    let output = ring.node(1).ringctl(&["status", "-q"])?;
     ensure!(
         output.status.code() == Some(NOT_IN_RING) && output.stdout.is_empty(),
         "{output:?}"
@@ -65,60 +65,60 @@ fn ringctl_shows_a_node_as_a_page_and_in_its_exit_code() -> Result<()> {
 }
 
 fn ringctl_watches_a_ring_lose_a_node_until_its_own_ends() -> Result<()> {
-    let mut stand = Stand::new(3, Kind::Sqlite, &[])?;
-    stand.wait_for_ring(&[1, 2, 3])?;
+    let mut ring = TestRing::new(3, DatabaseKind::Sqlite, &[])?;
+    ring.wait_for_ring(&[1, 2, 3])?;
     let mut command = Command::new(ring_segment::program("ringctl"));
-    command.arg("--socket").arg(stand.node(3).control());
+    command.arg("--socket").arg(ring.node(3).control());
     command.arg("watch");
     let mut watch = (command.stdout(Stdio::piped()).stderr(Stdio::piped())).spawn()?;
     let lines = watch.stdout.take().context("it is piped")?;
-    let mut said = String::new();
+    let mut answer = String::new();
     for line in BufReader::new(lines).lines() {
         let line = line?;
-        // The first is how things are: from there on it is told what happens.
-        if said.is_empty() {
-            stand.node(2).kill()?;
+        // The first line shows the present state. Events follow.
+        if answer.is_empty() {
+            ring.node(2).kill()?;
         }
-        if line.contains("took node 2 out of the ring") {
-            stand.node(3).signal(Signal::SIGTERM)?;
+        if line.contains("removed node 2 from the ring") {
+            ring.node(3).signal(Signal::SIGTERM)?;
         }
-        said.push_str(&line);
-        said.push('\n');
+        answer.push_str(&line);
+        answer.push('\n');
     }
     let output = watch.wait_with_output()?;
     for sentence in [
         "state MEMBER coordinator 3",
-        "took node 2 out of the ring",
+        "removed node 2 from the ring",
         "the ring has 2 members",
     ] {
-        ensure!(said.contains(sentence), "{sentence}: {said}");
+        ensure!(answer.contains(sentence), "{sentence}: {answer}");
     }
     ensure!(
-        output.status.code() == Some(GONE) && !said.contains("the token is here"),
-        "{said}"
+        output.status.code() == Some(GONE) && !answer.contains("the token is here"),
+        "{answer}"
     );
     Ok(())
 }
 
 fn a_node_that_cannot_write_to_the_database_is_critical() -> Result<()> {
-    let mut stand = Stand::new(2, Kind::Sqlite, &[("--database-timeout", "500ms")])?;
-    stand.wait_for_ring(&[1, 2])?;
-    let well = stand.node(1).ringctl(&["status", "--check"])?;
+    let mut ring = TestRing::new(2, DatabaseKind::Sqlite, &[("--database-timeout", "500ms")])?;
+    ring.wait_for_ring(&[1, 2])?;
+    let well = ring.node(1).ringctl(&["status", "--check"])?;
     ensure!(
         well.status.code() == Some(0) && well.stdout.starts_with(b"RINGD OK - "),
         "{well:?}"
     );
-    let file = stand.list().with_file_name("board.db");
+    let file = ring.list().with_file_name("board.db");
     let url: Url = format!("sqlite://{}", file.display()).parse()?;
     let mut other = url.open(Duration::from_secs(5))?;
     other.begin(Transaction::Write)?;
     for id in [1, 2] {
-        stand.wait(id, |status| status["health"] == "critical")?;
-        let check = stand.node(id).ringctl(&["status", "--check"])?;
+        ring.wait(id, |status| status["health"] == "critical")?;
+        let check = ring.node(id).ringctl(&["status", "--check"])?;
         let line = String::from_utf8_lossy(&check.stdout).into_owned();
         ensure!(check.status.code() == Some(2), "{line}");
         ensure!(line.contains("the database cannot be used"), "{line}");
     }
     other.rollback()?;
-    stand.wait_for_ring(&[1, 2])
+    ring.wait_for_ring(&[1, 2])
 }

@@ -1,4 +1,4 @@
-//! Clients that write all the while, one at each node, and others that listen; and what must hold of what they were told.
+//! Clients that write all the time, one at each node, and clients that listen; and the checks of their results.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
@@ -11,91 +11,91 @@ use anyhow::{Context, Result, ensure};
 use ring_segment::{NetNs, PATIENCE, limit};
 use serde_json::{Value, json};
 
-use super::http::{exchange, get, posting};
-use super::stand::Stand;
+use super::http::{exchange, get, post_request};
+use super::test_ring::TestRing;
 
-/// How long one waits for an answer before asking another node. A node that stands still answers nobody.
-const ANSWER: Duration = Duration::from_secs(1);
-/// Before one tries the next node, lest a node that refuses all be asked for nothing else.
-const PAUSE: Duration = Duration::from_millis(10);
+/// How long a client waits for an answer before it asks another node. A node that is stopped does not answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
+/// The pause before a client tries the next node, so that it does not flood a node that refuses everything.
+const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Where a node's page is: its machine, and its address there.
+/// The page of a node: its machine and its address.
 #[derive(Clone)]
-struct Place(NetNs, std::net::Ipv4Addr);
+struct Page(NetNs, std::net::Ipv4Addr);
 
-impl Place {
+impl Page {
     fn connect(&self) -> Result<TcpStream> {
         let address = (self.1, 8080).into();
         let stream = self
             .0
-            .run(|| TcpStream::connect_timeout(&address, ANSWER))??;
-        stream.set_read_timeout(Some(ANSWER))?;
+            .run(|| TcpStream::connect_timeout(&address, ANSWER_TIMEOUT))??;
+        stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
         Ok(stream)
     }
 }
 
-/// What all of them share.
+/// The state that all clients share.
 #[derive(Default)]
 struct Shared {
-    /// Nobody writes any more.
+    /// Whether writers stop.
     is_over: AtomicBool,
-    /// The last post that there is then, and until when who listens waits for it.
+    /// The last post, and until when listeners wait for it.
     last: OnceLock<(u64, Instant)>,
     acknowledged: AtomicUsize,
     refused: AtomicUsize,
 }
 
-/// Clients at work.
-pub(crate) struct Crowd {
+/// The clients of all nodes.
+pub(crate) struct TestClients {
     shared: Arc<Shared>,
     writers: Vec<JoinHandle<Vec<(String, u64)>>>,
     listeners: Vec<JoinHandle<Vec<u64>>>,
 }
 
-impl Crowd {
-    /// One that writes at each node, and one that listens there.
-    pub(crate) fn start(stand: &Stand) -> Result<Self> {
-        let place = |node: &ring_segment::Node| {
+impl TestClients {
+    /// Starts one client that writes and one that listens at each node.
+    pub(crate) fn start(ring: &TestRing) -> Result<Self> {
+        let page = |node: &ring_segment::Node| {
             let ip = node.ip().context("it has an address")?;
-            Ok(Place(node.ns().clone(), ip))
+            Ok(Page(node.ns().clone(), ip))
         };
-        let places: Result<Vec<Place>> = stand.segment().nodes().iter().map(place).collect();
-        let (places, shared) = (places?, Arc::new(Shared::default()));
+        let pages: Result<Vec<Page>> = ring.segment().nodes().iter().map(page).collect();
+        let (pages, shared) = (pages?, Arc::new(Shared::default()));
         let write = |first: usize| {
-            let (places, shared) = (places.clone(), Arc::clone(&shared));
-            thread::spawn(move || write(&places, first, &shared))
+            let (pages, shared) = (pages.clone(), Arc::clone(&shared));
+            thread::spawn(move || write(&pages, first, &shared))
         };
-        let listen = |place: &Place| {
-            let (place, shared) = (place.clone(), Arc::clone(&shared));
-            thread::spawn(move || listen(&place, &shared))
+        let listen = |page: &Page| {
+            let (page, shared) = (page.clone(), Arc::clone(&shared));
+            thread::spawn(move || listen(&page, &shared))
         };
         Ok(Self {
-            writers: (0..places.len()).map(write).collect(),
-            listeners: places.iter().map(listen).collect(),
+            writers: (0..pages.len()).map(write).collect(),
+            listeners: pages.iter().map(listen).collect(),
             shared,
         })
     }
 
-    /// Waits until this many more posts were acknowledged.
+    /// Waits until this many more posts are acknowledged.
     pub(crate) fn wait_for_posts(&self, more: usize) {
         wait_for("posts are acknowledged", &self.shared.acknowledged, more);
     }
 
-    /// Waits until this many more requests were answered 503.
+    /// Waits until this many more requests are refused with 503.
     pub(crate) fn wait_for_refusals(&self, more: usize) {
         wait_for("requests are refused", &self.shared.refused, more);
     }
 
-    /// Ends them, and looks at what all nodes have: each post that was acknowledged is there, as it was told; none is there
-    /// twice; a client's posts are in the order in which it wrote them; and who listened has heard all of them in the order that they
-    /// have.
-    pub(crate) fn end(self, stand: &Stand) -> Result<()> {
+    /// Stops the clients and checks their results. Each acknowledged post exists, as acknowledged. No post exists
+    /// twice. The posts of each client are in the order of its writes. Each listener has received all posts, in their
+    /// order.
+    pub(crate) fn end(self, ring: &TestRing) -> Result<()> {
         self.shared.is_over.store(true, Ordering::Relaxed);
         let join = |it: JoinHandle<_>| it.join().ok().context("a client panicked");
         let written: Result<Vec<_>> = self.writers.into_iter().map(join).collect();
-        let posts = all_posts(stand, 1)?;
-        for id in 2..=stand.segment().nodes().len() {
-            ensure!(all_posts(stand, id)? == posts, "node {id} has others");
+        let posts = all_posts(ring, 1)?;
+        for id in 2..=ring.segment().nodes().len() {
+            ensure!(all_posts(ring, id)? == posts, "node {id} has others");
         }
         let field = |post: &Value, name: &str| post[name].as_u64();
         let ids: Option<Vec<u64>> = posts.iter().map(|post| field(post, "id")).collect();
@@ -143,24 +143,24 @@ impl Crowd {
 }
 
 fn wait_for(what: &str, count: &AtomicUsize, more: usize) {
-    let wanted = count.load(Ordering::Relaxed) + more;
-    limit::until(what, || count.load(Ordering::Relaxed) >= wanted);
+    let request = count.load(Ordering::Relaxed) + more;
+    limit::until(what, || count.load(Ordering::Relaxed) >= request);
 }
 
-/// Writes one post after the other, each with a key, at one node after the other until it is acknowledged. Returns the texts that
-/// were, with their ids.
-fn write(places: &[Place], first: usize, shared: &Shared) -> Vec<(String, u64)> {
+/// Writes posts one after the other, each with a key. It tries one node after the other until a post is acknowledged.
+/// Returns the acknowledged texts with their ids.
+fn write(pages: &[Page], first: usize, shared: &Shared) -> Vec<(String, u64)> {
     let (mut told, mut node) = (Vec::new(), first);
     while !shared.is_over.load(Ordering::Relaxed) {
         let text = format!("{first}-{}", told.len());
-        let what = posting(&json!({"author": "a", "text": text, "key": text}));
-        // The last one may be given up: nobody was told that it is there.
+        let what = post_request(&json!({"author": "a", "text": text, "key": text}));
+        // The last post may be given up, because it was not acknowledged.
         while !shared.is_over.load(Ordering::Relaxed) {
-            let place = &places[node % places.len()];
-            let said = place.connect().and_then(|it| exchange(it, what.as_bytes()));
-            match said.ok().map(|said| (said.status, said.json())) {
-                Some((200 | 201, Ok(said))) => {
-                    told.push((text, said["id"].as_u64().unwrap_or_default()));
+            let page = &pages[node % pages.len()];
+            let answer = page.connect().and_then(|it| exchange(it, what.as_bytes()));
+            match answer.ok().map(|answer| (answer.status, answer.json())) {
+                Some((200 | 201, Ok(answer))) => {
+                    told.push((text, answer["id"].as_u64().unwrap_or_default()));
                     shared.acknowledged.fetch_add(1, Ordering::Relaxed);
                     break;
                 }
@@ -168,23 +168,23 @@ fn write(places: &[Place], first: usize, shared: &Shared) -> Vec<(String, u64)> 
                 _ => (),
             }
             node += 1;
-            thread::sleep(PAUSE);
+            thread::sleep(RETRY_INTERVAL);
         }
         node = first;
     }
     told
 }
 
-/// Listens at a node, again and again from where it was, until it has heard all. Returns the ids that it heard.
-fn listen(place: &Place, shared: &Shared) -> Vec<u64> {
+/// Listens at a node, and connects again after an end, until all posts have arrived. Returns their ids.
+fn listen(page: &Page, shared: &Shared) -> Vec<u64> {
     let mut heard: Vec<u64> = Vec::new();
     let has_all = |heard: &[u64]| {
         let until = shared.last.get();
         until.is_some_and(|(last, give_up)| heard.last() >= Some(last) || Instant::now() > *give_up)
     };
     while !has_all(&heard) {
-        let Ok(mut stream) = place.connect() else {
-            thread::sleep(PAUSE);
+        let Ok(mut stream) = page.connect() else {
+            thread::sleep(RETRY_INTERVAL);
             continue;
         };
         let last = heard.last().copied().unwrap_or_default();
@@ -193,7 +193,7 @@ fn listen(place: &Place, shared: &Shared) -> Vec<u64> {
         if stream.write_all(request.as_bytes()).is_err() {
             continue;
         }
-        // Silence ends it too.
+        // Silence ends the loop too.
         for line in BufReader::new(stream).lines().map_while(Result::ok) {
             if let Some(id) = line.strip_prefix("id: ") {
                 heard.extend(id.parse::<u64>());
@@ -206,14 +206,14 @@ fn listen(place: &Place, shared: &Shared) -> Vec<u64> {
     heard
 }
 
-fn all_posts(stand: &Stand, id: usize) -> Result<Vec<Value>> {
+fn all_posts(ring: &TestRing, id: usize) -> Result<Vec<Value>> {
     let mut all: Vec<Value> = Vec::new();
     loop {
         let after = all.last().map_or(json!(0), |post| post["id"].clone());
-        let said = get(stand, id, &format!("/posts?after={after}&limit=1000"))?;
-        ensure!(said.status == 200, "{said:?}");
-        let mut said = said.json()?;
-        let more = said["posts"].as_array_mut().context("posts")?;
+        let answer = get(ring, id, &format!("/posts?after={after}&limit=1000"))?;
+        ensure!(answer.status == 200, "{answer:?}");
+        let mut answer = answer.json()?;
+        let more = answer["posts"].as_array_mut().context("posts")?;
         if more.is_empty() {
             return Ok(all);
         }
