@@ -1,4 +1,4 @@
-//! Section 1, options.
+//! Options (section 1).
 
 use super::prelude::*;
 
@@ -45,8 +45,8 @@ fn options_that_cannot_work_are_refused() {
     assert_eq!(refused(|it| it.max_data = 0), None);
 }
 
-/// A node with so short a time for a pass never takes a token and never hands one on. One that waits for so short a time
-/// asks all the time.
+/// Checks minimum times: with a shorter time for a pass a node never takes or passes a token, and with a shorter wait
+/// it asks all the time.
 #[test]
 fn a_time_that_would_stop_the_ring_is_refused_with_the_least_one() {
     const fn us(micros: u64) -> Duration {
@@ -71,7 +71,7 @@ fn a_time_that_would_stop_the_ring_is_refused_with_the_least_one() {
     assert_eq!(refused(fine), None);
 }
 
-/// All nodes live by the shortest lease of the ring: with one of 1 ms no leader leads for longer than a moment.
+/// Checks the minimum lease: all nodes use the shortest lease of the ring, and with 1 ms no leader leads for long.
 #[test]
 fn a_lease_that_would_stop_the_ring_is_refused_with_the_interval_that_works() {
     let said = |interval, count| {
@@ -114,8 +114,8 @@ fn the_longest_durations_are_borne() {
         ..Options::default()
     };
     let mut rig = Rig::new(long);
-    rig.hear_tr1(2, 5);
-    rig.given(2, 9, &[node(2)], b"1");
+    rig.receive_tr1(2, 5);
+    rig.receive_token(2, 9, &[node(2)], b"1");
     rig.command(Command::Yield);
     rig.command(Command::ShutDown);
     rig.run(ms(1000));

@@ -1,16 +1,16 @@
-//! What a node says without being asked, and what it answers (`docs/jitterbug.md`, sections 3, 4 and 8).
+//! TR1 and TR2 that the node sends (`docs/jitterbug.md`, sections 3, 4 and 8).
 
 use std::net::IpAddr;
 
 use ring_codec::jitterbug::{Message, Terms, TokenId};
 
 use super::Jitterbug;
-use crate::jitterbug::role::{Due, Role};
+use crate::jitterbug::role::{RestoreAction, Role};
 use crate::jitterbug::{Options, State, tokens};
 use crate::time::Instant;
 
 /// The ticket of datagrams whose outcome does not matter.
-const ANY: u64 = 0;
+const NO_TICKET: u64 = 0;
 
 impl Jitterbug {
     pub(super) fn on_restore_due(&mut self) {
@@ -21,10 +21,10 @@ impl Jitterbug {
         } = self.options;
         while let Some(restore) = self.role.restore_mut() {
             let number = restore.number();
-            match restore.go_on(self.now, tr_count, tr_interval) {
-                Due::Nothing => break,
-                Due::Ask => self.say_to_all(number),
-                Due::Second => {
+            match restore.take_step(self.now, tr_count, tr_interval) {
+                RestoreAction::Wait => break,
+                RestoreAction::SendTr1 => self.broadcast_tr1(number),
+                RestoreAction::StartSecondTry => {
                     let id = tokens::next(self.token_id, &mut self.draw);
                     self.set_token_id(id);
                 }
@@ -33,25 +33,25 @@ impl Jitterbug {
     }
 
     /// Broadcasts TR1.
-    fn say_to_all(&mut self, ticket: u64) {
+    fn broadcast_tr1(&mut self, ticket: u64) {
         if let Some(net) = self.net {
-            self.spoke = Some(self.now);
-            self.say(net.everybody(), ticket, false);
+            self.last_broadcast = Some(self.now);
+            self.send_tr1(net.everybody(), ticket, false);
         }
     }
 
-    /// Sends TR1 that asks for one to a node.
-    pub(super) fn ask(&mut self, node: IpAddr) {
-        self.say(node, ANY, true);
+    /// Sends TR1 to a node, and asks it for a TR1.
+    pub(super) fn ask_for_tr1(&mut self, node: IpAddr) {
+        self.send_tr1(node, NO_TICKET, true);
     }
 
-    /// Answers a node that asks for a TR1.
-    pub(super) fn say_back(&mut self, to: IpAddr) {
-        self.say(to, ANY, false);
+    /// Sends TR1 to a node that has asked for one.
+    pub(super) fn answer_with_tr1(&mut self, to: IpAddr) {
+        self.send_tr1(to, NO_TICKET, false);
     }
 
-    /// Sends TR1, which perhaps asks for one.
-    fn say(&mut self, to: IpAddr, ticket: u64, asks: bool) {
+    /// Sends TR1, which may ask for one.
+    fn send_tr1(&mut self, to: IpAddr, ticket: u64, asks: bool) {
         let is_leader = self.role.state() == State::Leader;
         if let Some(net) = self.net {
             let message = Message::Tr1 {
@@ -64,47 +64,49 @@ impl Jitterbug {
         }
     }
 
-    /// Sends TR2. The answer is as long as the question: it has terms if that had.
-    pub(super) fn answer(&mut self, to: IpAddr, with_terms: bool) {
+    /// Sends TR2. It has terms only if the question had them: the sender may not understand them, and an answer must
+    /// not be longer than its question.
+    pub(super) fn send_tr2(&mut self, to: IpAddr, with_terms: bool) {
         let is_leader = self.role.state() == State::Leader;
         if let Some(net) = self.net {
             let token_id = self.token_id.said_by(is_leader);
             let to = net.reach(to, self.options.udp_port);
             let terms = with_terms.then(|| self.terms(false));
-            self.out.send(to, &Message::Tr2 { token_id, terms }, ANY);
+            self.out
+                .send(to, &Message::Tr2 { token_id, terms }, NO_TICKET);
         }
     }
 
-    /// Pays the TR1 that a waiter owes, to the sender of an announcement. It owes one as well to a leader that does not
-    /// know how short its lease is.
-    pub(super) fn pay_debt(&mut self, to: IpAddr, id: TokenId, terms: Option<Terms>) {
+    /// Sends the TR1 that a waiter owes to the sender of an announcement. It also sends one to a leader that does not
+    /// know how short this node's lease is.
+    pub(super) fn send_owed_tr1(&mut self, to: IpAddr, id: TokenId, terms: Option<Terms>) {
         let is_unaware = terms.is_some_and(|terms| self.is_shorter(&terms));
         let Role::Waiter(waiter) = &mut self.role else {
             return;
         };
-        if waiter.pay() {
-            self.company.follow(id);
-            self.say(to, ANY, false);
+        if waiter.take_debt() {
+            self.follow_state.follow(id);
+            self.send_tr1(to, NO_TICKET, false);
         } else if is_unaware {
-            self.say(to, ANY, false);
+            self.send_tr1(to, NO_TICKET, false);
         }
     }
 
-    /// Says that there is a leader, to whoever does not know.
+    /// Announces that this node leads.
     pub(super) fn announce(&mut self) {
         self.out.counters.announcements += 1;
-        self.announcements.sent(self.now);
-        self.announcements.introduced(self.now);
-        self.say_to_all(ANY);
+        self.announcements.note_sent(self.now);
+        self.announcements.note_introduced(self.now);
+        self.broadcast_tr1(NO_TICKET);
     }
 
-    /// When the next announcement is due.
-    pub(super) fn announce_at(&self) -> Option<Instant> {
+    /// Returns when the next announcement is due.
+    pub(super) fn announcement_due(&self) -> Option<Instant> {
         let is_due = self.role.turn().is_some_and(|turn| turn.pass().is_none());
         let period = self.options.renew_timeout / 2;
         is_due.then(|| {
             let said = self.announcements.last();
-            // Who has other options than others says so itself, or some never hear of it.
+            // If options differ, each leader announces its own. Otherwise some nodes would never hear of them.
             let introduced = self.announcements.last_own();
             let last = if self.has_other_options() {
                 said.min(introduced)

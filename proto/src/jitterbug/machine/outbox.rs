@@ -1,4 +1,4 @@
-//! What leaves a node: datagrams, operations on connections, events and counts.
+//! Outputs of the node: datagrams, operations on connections, events and counts.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
@@ -8,29 +8,29 @@ use ring_codec::jitterbug::{Kind, Message, Terms};
 use crate::StreamOp;
 use crate::jitterbug::{Counters, Event, Reason};
 
-/// The longest datagram, TR1 with terms.
-const LONGEST: usize = 7 + Terms::LEN;
+/// The length of the longest datagram: TR1 with terms.
+const DATAGRAM_LEN_MAX: usize = 7 + Terms::LEN;
 
 /// A datagram that waits for the driver.
 #[derive(Debug)]
 struct Datagram {
     to: SocketAddr,
-    bytes: [u8; LONGEST],
+    bytes: [u8; DATAGRAM_LEN_MAX],
     len: usize,
     kind: Kind,
     ticket: u64,
 }
 
-/// Everything that the driver drains but jobs, and the counters.
+/// The outputs that the driver takes, except jobs, and the counters.
 #[derive(Debug)]
-pub(super) struct Output {
+pub(super) struct Outbox {
     datagrams: VecDeque<Datagram>,
     operations: VecDeque<StreamOp<SocketAddr>>,
     events: VecDeque<Event>,
     pub(super) counters: Counters,
 }
 
-impl Output {
+impl Outbox {
     pub(super) const fn new() -> Self {
         Self {
             datagrams: VecDeque::new(),
@@ -40,10 +40,10 @@ impl Output {
         }
     }
 
-    /// Queues a datagram; its outcome is reported with the ticket.
+    /// Queues a datagram. The driver reports its outcome with the ticket.
     pub(super) fn send(&mut self, to: SocketAddr, message: &Message<'_>, ticket: u64) {
-        let mut bytes = [0; LONGEST];
-        // TR1 and TR2 fit.
+        let mut bytes = [0; DATAGRAM_LEN_MAX];
+        // The buffer is long enough for TR1 and TR2.
         let len = message.encode(&mut bytes).unwrap_or_default();
         self.datagrams.push_back(Datagram {
             to,
@@ -54,13 +54,14 @@ impl Output {
         });
     }
 
-    /// Moves the next datagram into `buf`: whom it is for, its length and its ticket. One that does not fit is left out.
-    pub(super) fn fetch(&mut self, buf: &mut [u8]) -> Option<(SocketAddr, usize, u64)> {
+    /// Moves the next datagram into `buf`. Returns its receiver, its length and its ticket. One that does not fit is
+    /// discarded.
+    pub(super) fn pop_datagram(&mut self, buf: &mut [u8]) -> Option<(SocketAddr, usize, u64)> {
         while let Some(next) = self.datagrams.pop_front() {
             if let (Some(room), Some(bytes)) = (buf.get_mut(..next.len), next.bytes.get(..next.len))
             {
                 room.copy_from_slice(bytes);
-                // Not before: those that are cleared are given to nobody.
+                // Datagrams are counted here because those that are cleared never leave.
                 match next.kind {
                     Kind::Tr1 => self.counters.tr1_sent += 1,
                     _ => self.counters.tr2_sent += 1,
@@ -71,7 +72,7 @@ impl Output {
         None
     }
 
-    pub(super) fn operate(&mut self, operation: StreamOp<SocketAddr>) {
+    pub(super) fn push_operation(&mut self, operation: StreamOp<SocketAddr>) {
         self.operations.push_back(operation);
     }
 
@@ -79,7 +80,7 @@ impl Output {
         self.operations.pop_front()
     }
 
-    pub(super) fn event(&mut self, event: Event) {
+    pub(super) fn push_event(&mut self, event: Event) {
         self.events.push_back(event);
     }
 
@@ -87,13 +88,13 @@ impl Output {
         self.events.pop_front()
     }
 
-    /// Counts and tells of what was dropped.
-    pub(super) fn drop(&mut self, from: IpAddr, reason: Reason) {
+    /// Counts and reports a drop.
+    pub(super) fn report_drop(&mut self, from: IpAddr, reason: Reason) {
         self.counters.note_dropped(reason);
-        self.event(Event::Dropped { from, reason });
+        self.push_event(Event::Dropped { from, reason });
     }
 
-    /// Forgets the datagrams that have not left.
+    /// Discards the datagrams that have not left.
     pub(super) fn clear_datagrams(&mut self) {
         self.datagrams.clear();
     }

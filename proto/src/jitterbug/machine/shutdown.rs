@@ -1,4 +1,4 @@
-//! A change of the network, and the end (`docs/jitterbug.md`, sections 1 and 5, "Shutdown").
+//! Changes of the network, and shutdown (`docs/jitterbug.md`, sections 1 and 5, "Shutdown").
 
 use super::Jitterbug;
 use crate::StreamOp;
@@ -16,16 +16,16 @@ impl Jitterbug {
         if address(before) == address(net) {
             return;
         }
-        self.out.event(Event::AddressChanged {
+        self.out.push_event(Event::AddressChanged {
             address: address(net),
         });
-        // What was begun with the old address cannot end with the new one.
+        // Connections of the old address cannot continue.
         self.reset_exchanges();
         if let Some(own) = self.own() {
             if self.list.len() == 0 {
                 self.list.put_own(own);
             } else {
-                self.learn(own);
+                self.note_node(own);
             }
         }
         match self.role {
@@ -38,7 +38,7 @@ impl Jitterbug {
         }
     }
 
-    /// Ends since its time to leave is over, and that of a pass with it.
+    /// Ends the node because its time for the shutdown is over. A running pass ends as if its time were over.
     pub(super) fn finish_in_time(&mut self) {
         self.give_up_pass();
         if !self.is_finished {
@@ -46,14 +46,14 @@ impl Jitterbug {
         }
     }
 
-    /// Ends at once.
+    /// Ends the node at once.
     pub(super) fn finish(&mut self) {
         self.is_finished = true;
         self.reset_exchanges();
         self.data.cancel();
-        // An answer that has not left would name a leader who is gone.
+        // An answer that has not left would name a leader that no longer exists.
         self.out.clear_datagrams();
-        self.out.event(Event::ShutDown);
+        self.out.push_event(Event::ShutDown);
     }
 
     pub(super) fn shut_down(&mut self) {
@@ -69,9 +69,9 @@ impl Jitterbug {
     }
 
     fn reset_exchanges(&mut self) {
-        for id in self.inbound.all() {
+        for id in self.inbound.streams() {
             self.inbound.remove(id);
-            self.out.operate(StreamOp::Abort(id));
+            self.out.push_operation(StreamOp::Abort(id));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The data, what waits to be decided, and the job in hand (`docs/jitterbug.md`, section 9).
+//! The data, the received data that waits for a decision, and the running job (`docs/jitterbug.md`, section 9).
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -7,43 +7,43 @@ use crate::JobOp;
 use crate::jitterbug::{Compute, Decide, Job, Options, Outcome, Work, policy};
 use crate::time::Instant;
 
-/// Received data that may wait for a decision.
-const MAX_WAITING: usize = 16;
+/// Received data beyond this number is dropped: each may be as large as `max_data`.
+const WAITING_DECISIONS_MAX: usize = 16;
 
-/// What has come of a computation or a decision.
+/// The result of a computation or a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ended {
-    /// A computation; whether it failed.
+pub(crate) enum DataResult {
+    /// A computation has ended.
     Computed {
-        /// The data stays as it was.
+        /// Whether it failed and left the data unchanged.
         failed: bool,
     },
-    /// A decision.
+    /// A decision was made.
     Decided {
-        /// The received data continues since nobody has said which.
+        /// Whether no program has decided, so that the received data continues.
         failed: bool,
-        /// The data is another now.
+        /// Whether the data has changed.
         changed: bool,
     },
 }
 
-/// The job in hand.
+/// The running job.
 #[derive(Debug)]
-struct Running {
+struct RunningJob {
     job: u64,
     due: Instant,
-    /// The data to be decided about; `None`: it is a computation.
+    /// The data to be decided about; `None` for a computation.
     received: Option<Box<[u8]>>,
 }
 
-/// The node's data.
+/// The data of the node.
 #[derive(Debug)]
 pub(crate) struct Data {
     bytes: Vec<u8>,
     waiting: VecDeque<Box<[u8]>>,
-    running: Option<Running>,
+    running: Option<RunningJob>,
     jobs: VecDeque<JobOp<Job>>,
-    /// Jobs started.
+    /// The number of jobs that were started.
     started: u64,
 }
 
@@ -66,45 +66,46 @@ impl Data {
         self.jobs.pop_front()
     }
 
-    /// When the job in hand takes too long.
+    /// Returns when the running job exceeds its time.
     pub(crate) fn due(&self) -> Option<Instant> {
         self.running.as_ref().map(|running| running.due)
     }
 
-    /// Whether something is being decided, or waits to be.
+    /// Whether a decision runs or waits.
     pub(crate) fn is_deciding(&self) -> bool {
-        let decides = |running: &Running| running.received.is_some();
+        let decides = |running: &RunningJob| running.received.is_some();
         !self.waiting.is_empty() || self.running.as_ref().is_some_and(decides)
     }
 
     pub(crate) fn is_computing(&self) -> bool {
-        let computes = |running: &Running| running.received.is_none();
+        let computes = |running: &RunningJob| running.received.is_none();
         self.running.as_ref().is_some_and(computes)
     }
 
-    /// Data came with a token. `false`: too many wait, it counts for nothing.
-    pub(crate) fn receive(&mut self, received: Vec<u8>) -> bool {
-        let has_room = self.waiting.len() < MAX_WAITING;
+    /// Queues the data of a token for a decision. Returns `false` if too many wait, so that this one is dropped.
+    pub(crate) fn queue_received(&mut self, received: Vec<u8>) -> bool {
+        let has_room = self.waiting.len() < WAITING_DECISIONS_MAX;
         if has_room {
             self.waiting.push_back(received.into());
         }
         has_room
     }
 
-    /// Goes on with what waits to be decided, until a job is in hand. `None`: there is nothing left to do now. Counts
-    /// in `asked` who was asked.
-    pub(crate) fn decide(
+    /// Decides about the next data that waits. Returns `None` if a job runs or no data waits. `asked` counts the
+    /// decisions.
+    pub(crate) fn decide_next(
         &mut self,
         now: Instant,
         options: &Options,
         asked: &mut u64,
-    ) -> Option<Ended> {
+    ) -> Option<DataResult> {
         if self.running.is_some() {
             return None;
         }
         let received = self.waiting.pop_front()?;
+        // Without a choice there is nothing to decide: a program is not started for equal data.
         if self.bytes.is_empty() || *received == *self.bytes {
-            return Some(self.decided(&received, true, false));
+            return Some(self.finish_decision(&received, true, false));
         }
         *asked += 1;
         let continues = match options.decide {
@@ -119,23 +120,23 @@ impl Data {
                 return None;
             }
         };
-        Some(self.decided(&received, continues, false))
+        Some(self.finish_decision(&received, continues, false))
     }
 
-    fn decided(&mut self, received: &[u8], continues: bool, failed: bool) -> Ended {
+    fn finish_decision(&mut self, received: &[u8], continues: bool, failed: bool) -> DataResult {
         let changed = continues && *received != *self.bytes;
         if changed {
             received.clone_into(&mut self.bytes);
         }
-        Ended::Decided { failed, changed }
+        DataResult::Decided { failed, changed }
     }
 
-    /// Step 2 of a turn. Nothing else may be in hand. `None`: a job is in hand now.
-    pub(crate) fn compute(&mut self, now: Instant, options: &Options) -> Option<Ended> {
+    /// Computes the next data: step 2 of a turn. No other job may run. Returns `None` if a job was started.
+    pub(crate) fn compute(&mut self, now: Instant, options: &Options) -> Option<DataResult> {
         match options.compute {
             Compute::Counter => {
                 let next = policy::counter(&self.bytes);
-                Some(self.computed(next, options.max_data))
+                Some(self.finish_computation(next, options.max_data))
             }
             Compute::Program => {
                 let work = Work::Compute(self.bytes.clone().into());
@@ -145,19 +146,19 @@ impl Data {
         }
     }
 
-    fn computed(&mut self, next: Option<Vec<u8>>, most: usize) -> Ended {
+    fn finish_computation(&mut self, next: Option<Vec<u8>>, most: usize) -> DataResult {
         let next = next.filter(|next| next.len() <= most);
         let failed = next.is_none();
         if let Some(next) = next {
             self.bytes = next;
         }
-        Ended::Computed { failed }
+        DataResult::Computed { failed }
     }
 
     fn start(&mut self, now: Instant, time: Duration, work: Work, received: Option<Box<[u8]>>) {
         self.started += 1;
         let job = self.started;
-        self.running = Some(Running {
+        self.running = Some(RunningJob {
             job,
             due: now + time,
             received,
@@ -165,27 +166,32 @@ impl Data {
         self.jobs.push_back(JobOp::Start(Job { id: job, work }));
     }
 
-    /// A job has ended; one that was given up before counts for nothing.
-    pub(crate) fn done(&mut self, job: u64, outcome: Outcome, most: usize) -> Option<Ended> {
+    /// Handles the outcome of a job. An outcome of a job that was given up before has no effect.
+    pub(crate) fn on_outcome(
+        &mut self,
+        job: u64,
+        outcome: Outcome,
+        most: usize,
+    ) -> Option<DataResult> {
         let running = self.running.take_if(|running| running.job == job)?;
         Some(match (running.received, outcome) {
             (Some(received), Outcome::Decided { received: it }) => {
-                self.decided(&received, it, false)
+                self.finish_decision(&received, it, false)
             }
-            (Some(received), _) => self.decided(&received, true, true),
-            (None, Outcome::Computed(next)) => self.computed(Some(next.into()), most),
-            (None, _) => self.computed(None, most),
+            (Some(received), _) => self.finish_decision(&received, true, true),
+            (None, Outcome::Computed(next)) => self.finish_computation(Some(next.into()), most),
+            (None, _) => self.finish_computation(None, most),
         })
     }
 
-    /// Kills the job in hand if its time is over.
-    pub(crate) fn time_out(&mut self, now: Instant, most: usize) -> Option<Ended> {
+    /// Cancels the running job if its time is over.
+    pub(crate) fn cancel_late_job(&mut self, now: Instant, most: usize) -> Option<DataResult> {
         let job = self.running.as_ref().filter(|it| it.due <= now)?.job;
         self.jobs.push_back(JobOp::Cancel);
-        self.done(job, Outcome::Failed, most)
+        self.on_outcome(job, Outcome::Failed, most)
     }
 
-    /// Kills a running computation, whose result counts for nothing.
+    /// Cancels a running computation. Its result has no effect.
     pub(crate) fn cancel_computation(&mut self) {
         if self.is_computing() {
             self.running = None;
@@ -193,7 +199,7 @@ impl Data {
         }
     }
 
-    /// Kills whatever runs, and forgets what waits to be decided.
+    /// Cancels any running job, and drops the data that waits for a decision.
     pub(crate) fn cancel(&mut self) {
         self.waiting.clear();
         if self.running.take().is_some() {
@@ -201,15 +207,16 @@ impl Data {
         }
     }
 
-    /// Whether nothing runs, and nothing waits.
+    /// Whether no job runs and no data waits.
     #[cfg(debug_assertions)]
-    pub(crate) fn is_at_rest(&self) -> bool {
+    pub(crate) fn is_idle(&self) -> bool {
         self.running.is_none() && self.waiting.is_empty()
     }
 
-    /// Whether what waits to be decided waits for a job in hand, and is not too much.
+    /// Whether data waits only behind a running job, and not too much of it.
     #[cfg(debug_assertions)]
     pub(crate) fn is_sound(&self) -> bool {
-        self.waiting.is_empty() || self.running.is_some() && self.waiting.len() <= MAX_WAITING
+        self.waiting.is_empty()
+            || self.running.is_some() && self.waiting.len() <= WAITING_DECISIONS_MAX
     }
 }

@@ -1,60 +1,60 @@
-//! Several machines, joined by datagrams and connections that take no time.
+//! Several nodes in virtual time, joined by datagrams and connections without delay.
 
 use std::collections::VecDeque;
 
 use super::prelude::*;
 use crate::time::Instant;
 
-/// What is done to each connection, after so many bytes from its opener, or from who accepts it.
+/// A fault of connections, after this many bytes of one side.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cut {
     pub(super) after: usize,
     pub(super) how: How,
-    /// Bytes of the opener count; else those of who accepts.
+    /// Whether the bytes of the node that connects count, not those of the other.
     pub(super) of_giver: bool,
-    /// Connections that are cut.
+    /// The number of connections that are cut.
     pub(super) times: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum How {
-    /// Both ends are told of a reset.
+    /// Both ends get a reset.
     Reset,
-    /// Nothing more arrives at either end.
+    /// No further byte arrives at either end.
     Silence,
 }
 
 #[derive(Debug)]
 struct Pipe {
-    /// The opener, then who accepts.
+    /// The node that connects, then the one that accepts.
     ends: [(usize, StreamId); 2],
     carried: [usize; 2],
-    /// What each end was told last of the other.
+    /// What each end was told last about the other.
     told: [Fate; 2],
     is_cut: bool,
     is_silent: bool,
 }
 
-/// Machines on a segment.
-pub(super) struct World {
+/// Nodes on a segment.
+pub(super) struct Segment {
     pub(super) rigs: Vec<Rig>,
     pipes: Vec<Pipe>,
-    /// Connections of each machine that were looked at.
+    /// The connections of each node that were handled.
     seen: Vec<usize>,
-    /// Which part of a cut network each is in.
+    /// The part of the split network that each node is in.
     pub(super) part: Vec<u8>,
     pub(super) cut: Option<Cut>,
-    /// Which processes stand still.
-    stopped: Vec<bool>,
+    /// The processes that stall.
+    stalled: Vec<bool>,
     restarts: u64,
     pub(super) datagrams: u64,
-    /// The most that led at a time.
+    /// The maximum number of leaders at a time.
     pub(super) leaders: usize,
 }
 
-impl World {
+impl Segment {
     pub(super) fn new(count: u8, options: Options) -> Self {
-        let mut world = Self {
+        let mut segment = Self {
             rigs: (1..=count)
                 .map(|number| Rig::off(number, options))
                 .collect(),
@@ -62,37 +62,37 @@ impl World {
             seen: vec![0; count.into()],
             part: vec![0; count.into()],
             cut: None,
-            stopped: vec![false; count.into()],
+            stalled: vec![false; count.into()],
             restarts: 0,
             datagrams: 0,
             leaders: 0,
         };
-        for rig in &mut world.rigs {
+        for rig in &mut segment.rigs {
             let net = network(rig.number);
             rig.link(Net::Up(net));
         }
-        world.carry();
-        world
+        segment.deliver_all();
+        segment
     }
 
-    /// Nodes with default options that have become one ring.
+    /// Creates nodes with default options that have formed one ring.
     pub(super) fn ring(count: u8) -> Self {
-        let mut world = Self::new(count, Options::default());
-        assert!(world.until(Duration::from_secs(20), Self::is_one_ring));
-        world
+        let mut segment = Self::new(count, Options::default());
+        assert!(segment.run_until(Duration::from_secs(20), Self::is_one_ring));
+        segment
     }
 
-    /// A process stands still for good.
-    pub(super) fn stop(&mut self, at: usize) {
-        self.stopped[at] = true;
+    /// Stalls a process until the end of the test.
+    pub(super) fn stall(&mut self, at: usize) {
+        self.stalled[at] = true;
     }
 
-    /// Starts a node anew, with nothing of what it knew.
+    /// Starts a node again, without memory.
     pub(super) fn restart(&mut self, at: usize) {
         self.restart_with(at, self.rigs[at].options());
     }
 
-    /// The same, with other options.
+    /// Starts a node again, with other options.
     pub(super) fn restart_with(&mut self, at: usize, options: Options) {
         let old = &self.rigs[at];
         let (number, now) = (old.number, old.now);
@@ -107,21 +107,24 @@ impl World {
         self.rigs[at].link(Net::Up(network(number)));
     }
 
-    pub(super) fn leading(&self) -> Vec<usize> {
+    pub(super) fn leader_indexes(&self) -> Vec<usize> {
         let leads = |&at: &usize| self.rigs[at].state() == State::Leader;
         (0..self.rigs.len()).filter(leads).collect()
     }
 
-    /// Lets time go by.
     pub(super) fn run(&mut self, time: Duration) {
-        self.until(time, |_| false);
+        self.run_until(time, |_| false);
     }
 
-    /// Runs until something is so, or the time is over; whether it was so.
-    pub(super) fn until(&mut self, time: Duration, mut is_so: impl FnMut(&Self) -> bool) -> bool {
+    /// Runs until the condition holds, or the time is over. Returns whether it holds.
+    pub(super) fn run_until(
+        &mut self,
+        time: Duration,
+        mut is_so: impl FnMut(&Self) -> bool,
+    ) -> bool {
         let end = self.rigs[0].now + time;
         loop {
-            self.carry();
+            self.deliver_all();
             if is_so(self) {
                 return true;
             }
@@ -136,28 +139,28 @@ impl World {
             }
             for at in 0..self.rigs.len() {
                 if self.due(at).is_some_and(|due| due <= now) {
-                    self.rigs[at].time_out();
-                    self.carry();
+                    self.rigs[at].fire_timeout();
+                    self.deliver_all();
                 }
             }
         }
     }
 
-    /// Carries all that was said and written, until there is nothing.
-    pub(super) fn carry(&mut self) {
+    /// Delivers everything that can be delivered.
+    pub(super) fn deliver_all(&mut self) {
         for _ in 0..100_000 {
-            if !self.carry_datagrams() && !self.carry_streams() {
-                self.leaders = self.leaders.max(self.leading().len());
+            if !self.deliver_datagrams() && !self.deliver_streams() {
+                self.leaders = self.leaders.max(self.leader_indexes().len());
                 return;
             }
-            self.leaders = self.leaders.max(self.leading().len());
+            self.leaders = self.leaders.max(self.leader_indexes().len());
         }
         panic!("it never ends");
     }
 
-    /// When a machine is to be called, if its process runs.
+    /// Returns when a node has a timeout, if its process runs.
     fn due(&self, at: usize) -> Option<Duration> {
-        let runs = !self.stopped[at];
+        let runs = !self.stalled[at];
         runs.then(|| self.rigs[at].machine_due()).flatten()
     }
 
@@ -169,7 +172,7 @@ impl World {
         (0..self.rigs.len()).find(|&at| host(self.rigs[at].number) == address)
     }
 
-    fn carry_datagrams(&mut self) -> bool {
+    fn deliver_datagrams(&mut self) -> bool {
         let mut waiting = VecDeque::new();
         for (from, rig) in self.rigs.iter_mut().enumerate() {
             waiting.extend(rig.sent.drain(..).map(|(to, bytes)| (from, to, bytes)));
@@ -179,19 +182,19 @@ impl World {
             self.datagrams += 1;
             let source = SocketAddr::new(host(self.rigs[from].number), to.port());
             for at in 0..self.rigs.len() {
-                let is_meant = to.ip() == EVERYBODY || self.at(to.ip()) == Some(at);
-                if is_meant && self.hears(from, at) && !self.stopped[at] {
-                    self.rigs[at].hear_from(source, &bytes);
+                let is_meant = to.ip() == BROADCAST || self.at(to.ip()) == Some(at);
+                if is_meant && self.hears(from, at) && !self.stalled[at] {
+                    self.rigs[at].receive_datagram_from(source, &bytes);
                 }
             }
         }
         any
     }
 
-    fn carry_streams(&mut self) -> bool {
+    fn deliver_streams(&mut self) -> bool {
         let opened = self.open();
         (0..self.pipes.len()).fold(opened, |any, pipe| {
-            (0..2).fold(any, |any, side| self.carry_side(pipe, side) | any)
+            (0..2).fold(any, |any, side| self.deliver_side(pipe, side) | any)
         })
     }
 
@@ -203,7 +206,7 @@ impl World {
             let to = self.rigs[from].streams[&id].peer;
             let at = self.at(to.ip()).filter(|&at| self.hears(from, at));
             let is_open = self.rigs[from].fate(id) == Fate::Open;
-            if is_open && at.is_some_and(|at| self.stopped[at]) {
+            if is_open && at.is_some_and(|at| self.stalled[at]) {
                 continue;
             }
             self.seen[from] += 1;
@@ -221,25 +224,25 @@ impl World {
                     is_cut: false,
                     is_silent: false,
                 });
-                self.rigs[from].connected(id);
+                self.rigs[from].open_by_kernel(id);
             } else if at.is_some() {
-                self.rigs[from].gone(id, Closed::Refused);
+                self.rigs[from].close_by_kernel(id, Closed::Refused);
             }
-            // Else nobody answers.
+            // Otherwise no kernel answers.
             return true;
         }
         false
     }
 
-    fn carry_side(&mut self, pipe: usize, side: usize) -> bool {
+    fn deliver_side(&mut self, pipe: usize, side: usize) -> bool {
         let [(from, own), (to, peer)] = match side {
             0 => self.pipes[pipe].ends,
             _ => [self.pipes[pipe].ends[1], self.pipes[pipe].ends[0]],
         };
-        if self.pipes[pipe].is_silent || self.stopped[to] {
+        if self.pipes[pipe].is_silent || self.stalled[to] {
             return false;
         }
-        let mut bytes = self.rigs[from].written(own);
+        let mut bytes = self.rigs[from].take_written(own);
         let fate = self.rigs[from].fate(own);
         let is_told = self.pipes[pipe].told[side] == fate;
         if bytes.is_empty() && is_told && !self.is_cut_here(pipe, side) {
@@ -262,7 +265,7 @@ impl World {
         }
         self.pipes[pipe].told[side] = fate;
         match fate {
-            Fate::Reset | Fate::Gone => self.rigs[to].gone(peer, Closed::Reset),
+            Fate::Reset | Fate::Gone => self.rigs[to].close_by_kernel(peer, Closed::Reset),
             _ if end => self.rigs[to].receive_end(peer, &bytes),
             _ => self.rigs[to].receive(peer, &bytes),
         }
@@ -292,13 +295,13 @@ impl World {
         }
         if how == Some(How::Reset) {
             for (at, id) in self.pipes[pipe].ends {
-                self.rigs[at].gone(id, Closed::Reset);
+                self.rigs[at].close_by_kernel(id, Closed::Reset);
             }
         }
         true
     }
 
-    /// One leader, all lists equal.
+    /// Whether there is one leader and all lists are equal.
     pub(super) fn is_one_ring(&self) -> bool {
         let hashes: Vec<i32> = self
             .rigs
@@ -313,7 +316,7 @@ impl World {
         hashes.iter().all(|hash| *hash == hashes[0]) && are_complete
     }
 
-    /// Whether any node leads as often as it is to: each has taken or won a token since it was looked at.
+    /// Returns how many tokens each node has taken or won.
     pub(super) fn taken(&self) -> Vec<u64> {
         let counters = self.rigs.iter().map(|rig| rig.machine.counters());
         counters.map(|it| it.taken + it.restores_won).collect()
@@ -326,8 +329,8 @@ impl Rig {
         due.map(Duration::from_nanos)
     }
 
-    /// Says TR1 in the name of another node.
-    pub(super) fn hear_tr1(&mut self, from: u8, token: i32) {
-        self.hear(from, &tr1(token, tcp_port(from)));
+    /// Delivers a TR1 under the name of another node.
+    pub(super) fn receive_tr1(&mut self, from: u8, token: i32) {
+        self.receive_datagram(from, &tr1(token, tcp_port(from)));
     }
 }

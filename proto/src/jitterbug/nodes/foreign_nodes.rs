@@ -1,4 +1,4 @@
-//! Nodes that compute or decide in another way, or have an impossible lease: they are in no ring with this node
+//! Nodes that compute or decide in another way, or have an impossible lease. They cannot be in one ring with this node
 //! (`docs/jitterbug.md`, sections 1 and 9).
 
 use std::collections::BTreeMap;
@@ -8,33 +8,33 @@ use std::time::Duration;
 use crate::jitterbug::Difference;
 use crate::time::Instant;
 
-/// The most that are remembered.
-const MOST: usize = 64;
+/// The memory is limited because such a node is easily forged.
+const FOREIGN_NODES_MAX: usize = 64;
 
 /// Nodes of other rings.
 #[derive(Debug, Default)]
-pub(crate) struct Foreign {
-    /// When each was heard last, and what keeps it apart.
+pub(crate) struct ForeignNodes {
+    /// When each node was last heard, and its difference.
     heard: BTreeMap<IpAddr, (Instant, Difference)>,
 }
 
-impl Foreign {
-    /// A node was heard that this keeps apart. Returns whether that is news.
+impl ForeignNodes {
+    /// Notes a node of another ring. Returns whether the node or its difference is new.
     pub(crate) fn note(&mut self, from: IpAddr, how: Difference, now: Instant) -> bool {
         let known = self.heard.get(&from).map(|(_, how)| *how);
-        if known.is_some() || self.heard.len() < MOST {
+        if known.is_some() || self.heard.len() < FOREIGN_NODES_MAX {
             self.heard.insert(from, (now, how));
         }
         known != Some(how)
     }
 
-    /// Nothing keeps a node apart any more.
+    /// Forgets a node whose terms now fit.
     pub(crate) fn forget(&mut self, node: IpAddr) {
         self.heard.remove(&node);
     }
 
-    /// Nodes that were heard less than `age` ago, and what keeps each apart.
-    pub(crate) fn of_late(
+    /// Returns the nodes that were heard less than `age` ago, with their difference.
+    pub(crate) fn heard_within(
         &self,
         now: Instant,
         age: Duration,
@@ -44,7 +44,7 @@ impl Foreign {
         heard.map(|(node, (_, how))| (*node, *how))
     }
 
-    /// Whether a node was of another ring when it was heard last.
+    /// Whether a node belonged to another ring when it was last heard.
     pub(crate) fn has(&self, node: IpAddr) -> bool {
         self.heard.contains_key(&node)
     }

@@ -1,4 +1,4 @@
-//! What others see of a node (`docs/jitterbug.md`, section 11).
+//! The status of a node (`docs/jitterbug.md`, section 11).
 
 use std::net::IpAddr;
 
@@ -8,29 +8,29 @@ use super::Jitterbug;
 use crate::jitterbug::{Counters, NodeStatus, Options, Snapshot, Standing};
 
 impl Jitterbug {
-    /// What the node was started with.
+    /// Returns the options of the node.
     pub const fn options(&self) -> &Options {
         &self.options
     }
 
-    /// Whether it has ended: it says and takes nothing from then on.
+    /// Whether the node has ended. It then ignores all inputs.
     pub const fn is_finished(&self) -> bool {
         self.is_finished
     }
 
-    /// Whether local work may use the token now: the node leads, does not give the token away, and no stronger ring of
-    /// another policy is about.
+    /// Whether local work may use the token now: the node leads, is not passing the token, and knows no stronger ring
+    /// of another policy.
     pub fn may_use_token(&self) -> bool {
         let turn = self.role.turn();
         turn.is_some_and(|turn| !turn.is_passing()) && !self.is_finished && !self.is_outranked()
     }
 
-    /// The number of the node's present turn, or of its last one; 0: it had none.
+    /// Returns the number of the present turn, or of the last one; 0: there was none.
     pub const fn turn(&self) -> u64 {
         self.turns
     }
 
-    /// What it is, in a few words: cheaper than a [`snapshot`](Self::snapshot).
+    /// Returns a short status, which is cheaper than a [`snapshot`](Self::snapshot).
     pub fn standing(&self) -> Standing {
         Standing {
             state: self.role.state(),
@@ -39,21 +39,21 @@ impl Jitterbug {
         }
     }
 
-    /// The own address; `None`: there is none.
+    /// Returns the node's address, if it has one.
     pub fn address(&self) -> Option<IpAddr> {
         self.net.map(|net| net.address)
     }
 
-    /// Whether the list has nobody to hand the token to.
+    /// Whether the list has no other node.
     pub fn is_alone(&self) -> bool {
         let mut nodes = self.list.nodes().iter();
         nodes.all(|node| self.is_own(node.ip))
     }
 
-    /// What `ringctl status` shows.
+    /// Returns the values that `ringctl status` shows.
     pub fn snapshot(&self) -> Snapshot {
         let entry = |node: &Node| {
-            let (threshold, count) = self.penalties.of(node.ip);
+            let (threshold, count) = self.penalties.get(node.ip);
             NodeStatus {
                 node: *node,
                 threshold,
@@ -74,17 +74,17 @@ impl Jitterbug {
         }
     }
 
-    /// The list, in its order, and the nodes that wait to be in it.
+    /// Returns the list in its order, and the nodes that wait to be added.
     pub fn lists(&self) -> (&[Node], &[Node]) {
         (self.list.nodes(), self.list.to_add())
     }
 
-    /// The data.
+    /// Returns the data.
     pub fn data(&self) -> &[u8] {
         self.data.bytes()
     }
 
-    /// What is counted.
+    /// Returns the counters.
     pub const fn counters(&self) -> &Counters {
         &self.out.counters
     }

@@ -1,4 +1,4 @@
-//! What only tests set and see.
+//! Access of tests to the state machine.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ impl Jitterbug {
         self.token_id = id;
     }
 
-    /// A leader has another token, which was announced just now.
+    /// Gives a leader another token, as if it were just announced.
     pub(crate) fn lead_with(&mut self, id: TokenId) {
         self.set_token_id(id);
-        self.announcements.sent(self.now);
+        self.announcements.note_sent(self.now);
     }
 
     pub(crate) const fn set_work(&mut self, has_work: bool) {
@@ -31,20 +31,20 @@ impl Jitterbug {
         &mut self.penalties
     }
 
-    pub(crate) fn be_orphan(&mut self) {
+    pub(crate) fn force_orphan(&mut self) {
         self.become_orphan();
     }
 
-    pub(crate) fn be_waiter(&mut self) {
+    pub(crate) fn force_waiter(&mut self) {
         self.become_waiter(false);
     }
 
-    /// Who leads with a stronger token.
+    /// Returns the leader of a stronger token.
     pub(crate) fn stronger_leader(&self) -> Option<Node> {
         self.stronger().map(|it| it.leader)
     }
 
-    pub(crate) fn be_leader(&mut self) {
+    pub(crate) fn force_leader(&mut self) {
         self.become_leader();
     }
 
@@ -52,12 +52,12 @@ impl Jitterbug {
         self.set_token_id(id);
     }
 
-    /// How long a restore lasts at least.
-    pub(crate) fn restores_for(&self) -> Duration {
+    /// Returns the minimum duration of a restore.
+    pub(crate) fn restore_min(&self) -> Duration {
         self.least_restore()
     }
 
-    /// Whether other nodes follow the own token.
+    /// Whether other nodes follow this node's token.
     pub(crate) fn is_followed(&self) -> bool {
         self.rank().is_followed == Some(true)
     }
