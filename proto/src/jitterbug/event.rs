@@ -192,13 +192,13 @@ impl Failure {
     /// Returns the cause as a clause for people.
     pub const fn text(self) -> &'static str {
         match self {
-            Self::Refused => "no process listens there",
-            Self::Reset => "the candidate has reset the connection",
-            Self::Ended => "the candidate has ended the connection too early",
+            Self::Refused => "the candidate refused the connection",
+            Self::Reset => "the candidate reset the connection",
+            Self::Ended => "the candidate closed the connection too early",
             Self::Unexpected => "the candidate sent an unexpected message",
             Self::TimedOut => "the pass took longer than --token-pass-timeout",
-            Self::Unreachable => "no connection could be opened",
-            Self::NetworkChanged => "the network has changed",
+            Self::Unreachable => "the candidate is unreachable",
+            Self::NetworkChanged => "this node's network changed",
         }
     }
 }

@@ -9,44 +9,44 @@ reasons! {
     pub enum Reason;
 
     /// A datagram, or an ended stream, is shorter than its message.
-    Truncated "truncated" "it ends before its message does",
+    Truncated "truncated" "the message is incomplete",
     /// The version is not 1.
-    Version "version" "it is of another version of the protocol",
+    Version "version" "the version of the protocol is unknown",
     /// The type does not exist.
-    Type "type" "its type does not exist",
+    Type "type" "the type of the message is unknown",
     /// A datagram is longer than its message.
-    Trailing "trailing" "it goes on after its message",
+    Trailing "trailing" "there are bytes after the message",
     /// The token_id is 0 or -2^31.
-    Token "token" "its token_id is none",
+    Token "token" "the token_id is illegal",
     /// A TP came in a datagram, or a TR on a stream.
-    Transport "transport" "its type does not travel this way",
+    Transport "transport" "this transport does not allow the type of the message",
     /// The port in TR1 or in an entry of a list is 0.
     Port "port" "a node cannot listen on port 0",
     /// The source is outside the IPv4 subnet, or is its network or broadcast address, or is IPv6 and not link-local.
     /// For a stream also: it is the node's own address.
-    OffLink "off_link" "its source is no node of this segment",
+    OffLink "off_link" "the source is not in this network segment",
     /// TP1 or TP5 has a negative token_id.
-    NotLeader "not_leader" "its sender does not hold the token that it gives",
+    NotLeader "not_leader" "the sender does not hold the token that it passes",
     /// Another message is due, or TP5 has another token_id than TP1.
-    Order "order" "it is not the message that is due",
+    Order "order" "the exchange needs another message now",
     /// A list has more than max_nodes nodes.
-    Count "count" "its list has too many nodes",
+    Count "count" "the node list has too many nodes",
     /// A reserved bit of an entry's meta, or of the flags of terms, is set.
     Meta "meta" "a reserved bit is set",
     /// An entry has an address that no node can have.
-    Node "node" "a node cannot have an address of its list",
+    Node "node" "the node list has an address that no node can have",
     /// An address is twice in a list.
-    Duplicate "duplicate" "an address is twice in its list",
+    Duplicate "duplicate" "the node list has an address twice",
     /// The list of TP4 does not have the hash of TP1.
-    Hash "hash" "its list is not the one that was announced",
+    Hash "hash" "the node list does not match the announced hash",
     /// The token belongs to a ring that computes or decides in another way.
-    Policy "policy" "its sender computes or decides in another way",
+    Policy "policy" "the sender has another --compute or --decide",
     /// The giver announces an impossible lease.
-    Lease "lease" "its sender announces a lease that no node may have",
+    Lease "lease" "the sender announces an impossible lease",
     /// The data has more than max_data bytes.
-    Data "data" "it has too much data",
+    Data "data" "the token has too much data",
     /// An exchange took longer than token_pass_timeout.
-    Late "late" "it was not over in time",
+    Late "late" "the exchange took longer than --token-pass-timeout",
     /// The peer or the kernel has reset the exchange.
     Reset "reset" "the connection was reset",
     /// The connection is a second one of its address, or exceeds the limit of 16.

@@ -158,7 +158,7 @@ mod tests {
         (leader, |it| accept(it, OWN_NUMBER)),
         (giver, |it| it.begin_pass(it.own().unwrap(), false)),
         (giver, |it| it.options.token_pass_timeout = ms(0)),
-        (leader, |it| it.token_id = it.token_id.said_by(true)),
+        (leader, |it| it.token_id = it.token_id.with_leader(true)),
         (leader, |it| it.list.spoil()),
         (leader, |it| it.peers.spoil()),
     ];
@@ -172,7 +172,7 @@ mod tests {
     #[should_panic(expected = "the token id is kept without the sign of a leader")]
     fn an_input_that_leaves_one_broken_panics() {
         let mut rig = leader();
-        rig.machine.token_id = rig.machine.token_id.said_by(true);
+        rig.machine.token_id = rig.machine.token_id.with_leader(true);
         rig.command(Command::Yield);
     }
 }

@@ -55,7 +55,7 @@ impl Jitterbug {
         let is_leader = self.role.state() == State::Leader;
         if let Some(net) = self.net {
             let message = Message::Tr1 {
-                token_id: self.token_id.said_by(is_leader),
+                token_id: self.token_id.with_leader(is_leader),
                 node_tcp_port: net.tcp_port,
                 terms: Some(self.terms(asks)),
             };
@@ -69,7 +69,7 @@ impl Jitterbug {
     pub(super) fn send_tr2(&mut self, to: IpAddr, with_terms: bool) {
         let is_leader = self.role.state() == State::Leader;
         if let Some(net) = self.net {
-            let token_id = self.token_id.said_by(is_leader);
+            let token_id = self.token_id.with_leader(is_leader);
             let to = net.reach(to, self.options.udp_port);
             let terms = with_terms.then(|| self.terms(false));
             self.out

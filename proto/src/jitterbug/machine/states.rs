@@ -8,7 +8,7 @@ use crate::jitterbug::role::{PassEnd, Restore, Role, Turn, Waiter};
 
 impl Jitterbug {
     pub(super) fn set_token_id(&mut self, id: TokenId) {
-        let id = id.said_by(false);
+        let id = id.with_leader(false);
         if id != self.token_id {
             self.token_id = id;
             self.announcements.on_token_changed(id);

@@ -71,7 +71,7 @@ impl Pass {
             is_rival,
             deadline,
             offer: OfferedToken {
-                id: offer.id.said_by(true),
+                id: offer.id.with_leader(true),
                 terms: offer.terms,
             },
             data: data.to_vec(),
