@@ -25,7 +25,7 @@ mod worker;
 
 pub use current_fault::CurrentFault;
 pub use schema::{ListedNodes, VERSION};
-pub use session::{Fault, Kind, Session, transaction};
+pub use session::{Fault, Session, TransactionKind, transaction};
 pub use url::{Url, UrlError};
 pub use value::{Row, Value};
 pub use worker::{Worker, WorkerOptions};
@@ -57,7 +57,7 @@ pub fn run(
 ) -> Result<Outcome, Fault> {
     match work {
         Work::Prepare { drop } => schema::prepare(session, nodes, *drop).map(|()| Outcome::Done),
-        Work::Look => topology::look(session).map(Outcome::Rows),
+        Work::Look => topology::read_rows(session).map(Outcome::Rows),
         Work::Write(write) => topology::write(session, nodes.own, *write),
         Work::Serve {
             sequence,

@@ -18,7 +18,7 @@ use tokio_postgres::{Client, Config};
 use super::password::{self, Login};
 use super::tls::Tls;
 use super::value::Cell;
-use super::{Fault, Kind, Row, Session, Value};
+use super::{Fault, Row, Session, TransactionKind, Value};
 
 /// How many times --database-timeout a statement may take, and a transaction may wait for a process that is stopped.
 /// Then the server ends the session, so that other nodes can write.
@@ -238,11 +238,11 @@ fn cell(row: &tokio_postgres::Row, column: usize) -> Result<Cell, tokio_postgres
 }
 
 impl Session for PostgreSql {
-    fn begin(&mut self, kind: Kind) -> Result<(), Fault> {
+    fn begin(&mut self, kind: TransactionKind) -> Result<(), Fault> {
         let how = match kind {
             // Two selects of READ COMMITTED may see different states.
-            Kind::Look => "REPEATABLE READ, READ ONLY",
-            Kind::Write | Kind::Schema => "READ COMMITTED",
+            TransactionKind::Read => "REPEATABLE READ, READ ONLY",
+            TransactionKind::Write | TransactionKind::Schema => "READ COMMITTED",
         };
         // The value 0 would mean no limit.
         let millis = self.session_timeout.as_millis().clamp(1, i32::MAX as u128);
@@ -250,7 +250,7 @@ impl Session for PostgreSql {
             "BEGIN ISOLATION LEVEL {how}; SET LOCAL statement_timeout = {millis}; \
              SET LOCAL idle_in_transaction_session_timeout = {millis}"
         );
-        if kind == Kind::Schema {
+        if kind == TransactionKind::Schema {
             let _ = write!(statements, "; SELECT pg_advisory_xact_lock({SCHEMA_LOCK})");
         }
         self.define(&statements)

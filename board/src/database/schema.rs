@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::value::large_number;
-use super::{Fault, Kind, Session, Value, transaction};
+use super::{Fault, Session, TransactionKind, Value, transaction};
 use crate::list::Line;
 
 /// The version of the tables that this program uses.
@@ -52,7 +52,7 @@ pub(super) fn prepare(
     nodes: &ListedNodes<'_>,
     drop: bool,
 ) -> Result<(), Fault> {
-    let done = transaction(session, Kind::Schema, |session| {
+    let done = transaction(session, TransactionKind::Schema, |session| {
         migrate(session)?;
         if drop {
             session.execute(

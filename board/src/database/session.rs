@@ -17,13 +17,13 @@ pub enum Fault {
 
 /// The purpose of a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// A look: it reads several tables in one snapshot.
-    Look,
-    /// A write. In SQLite it excludes other writers from its beginning. In PostgreSQL its first statement takes the row
+pub enum TransactionKind {
+    /// Reads several tables in one snapshot.
+    Read,
+    /// Writes. In SQLite it excludes other writers from its beginning. In PostgreSQL its first statement takes the row
     /// that guards it.
     Write,
-    /// A change of the tables. No other transaction of this kind runs at the same time.
+    /// Changes the tables. No other transaction of this kind runs at the same time.
     Schema,
 }
 
@@ -34,7 +34,7 @@ pub trait Session: Send {
     ///
     /// # Errors
     /// Returns a fault if the database cannot be used, or if other writers keep it for too long.
-    fn begin(&mut self, kind: Kind) -> Result<(), Fault>;
+    fn begin(&mut self, kind: TransactionKind) -> Result<(), Fault>;
 
     /// Runs a statement. Returns how many rows it changed.
     ///
@@ -77,7 +77,7 @@ pub trait Session: Send {
 /// Returns the fault of `work` or of the database.
 pub fn transaction<T>(
     session: &mut dyn Session,
-    kind: Kind,
+    kind: TransactionKind,
     work: impl FnOnce(&mut dyn Session) -> Result<Option<T>, Fault>,
 ) -> Result<Option<T>, Fault> {
     session.begin(kind)?;

@@ -8,7 +8,7 @@ use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ErrorCode, Params, Statement, ToSql, params_from_iter};
 
 use super::value::Cell;
-use super::{Fault, Kind, Row, Session, Value};
+use super::{Fault, Row, Session, TransactionKind, Value};
 
 /// How many times --database-timeout a writer waits for other writers.
 const BUSY_TIMEOUT_FACTOR: u32 = 2;
@@ -101,10 +101,10 @@ fn cell(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<Cell> {
 }
 
 impl Session for Sqlite {
-    fn begin(&mut self, kind: Kind) -> Result<(), Fault> {
+    fn begin(&mut self, kind: TransactionKind) -> Result<(), Fault> {
         self.define(match kind {
-            Kind::Look => "BEGIN",
-            Kind::Write | Kind::Schema => "BEGIN IMMEDIATE",
+            TransactionKind::Read => "BEGIN",
+            TransactionKind::Write | TransactionKind::Schema => "BEGIN IMMEDIATE",
         })
     }
 

@@ -3,7 +3,7 @@
 use ring_proto::andrews::{Change, Outcome, Rows, Seat, Write};
 
 use super::value::large_number;
-use super::{Fault, Kind, Session, transaction};
+use super::{Fault, Session, TransactionKind, transaction};
 
 /// `Some` if a statement has matched the row that it needs.
 type GuardResult = Option<()>;
@@ -12,8 +12,8 @@ type GuardResult = Option<()>;
 ///
 /// # Errors
 /// Returns a fault if the database cannot be used, or if another program has changed its rows.
-pub(super) fn look(session: &mut dyn Session) -> Result<Rows, Fault> {
-    let rows = transaction(session, Kind::Look, |session| {
+pub(super) fn read_rows(session: &mut dyn Session) -> Result<Rows, Fault> {
+    let rows = transaction(session, TransactionKind::Read, |session| {
         let rows = session.query("SELECT id, successor FROM nodes ORDER BY id", &[])?;
         let (mut nodes, mut members) = (Vec::with_capacity(rows.len()), Vec::new());
         for row in &rows {
@@ -51,7 +51,7 @@ fn empty_table(table: &str) -> Fault {
 /// # Errors
 /// Returns a fault if the transaction failed, or if it is unknown whether it was committed.
 pub(super) fn write(session: &mut dyn Session, own: u32, write: Write) -> Result<Outcome, Fault> {
-    let done = transaction(session, Kind::Write, |session| match write {
+    let done = transaction(session, TransactionKind::Write, |session| match write {
         Write::Found { seen, term, acting } => write_founding(session, own, seen, term, acting),
         Write::Claim { seen, change } => write_claim(session, own, seen, change),
         Write::Elected { seen } => replace_coordinator(session, own, seen, next_term(seen)?, false),

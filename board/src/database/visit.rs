@@ -3,7 +3,7 @@
 use ring_proto::andrews::{Outcome, Request};
 
 use super::value::large_number;
-use super::{Fault, Kind, Row, Session, Value, VisitContext, transaction};
+use super::{Fault, Row, Session, TransactionKind, Value, VisitContext, transaction};
 use crate::posts::{BoardRequest, NewPost, Post, RequestResult};
 
 /// A read ends with the post that exceeds this many bytes of text: 64 reads must fit into memory.
@@ -42,13 +42,13 @@ pub(super) fn serve(
         .reads_for_listeners
         .then(|| feed.next_start())
         .flatten();
-    let done = transaction(session, Kind::Write, |session| {
+    let done = transaction(session, TransactionKind::Write, |session| {
         if !write_guard(session, own, sequence)? {
             return Ok(None);
         }
         let mut results = Vec::with_capacity(visit.requests.len());
         for &Request { id, .. } in visit.requests {
-            // The client has gone, or was told that its post may have been written.
+            // The client has disconnected, or has the answer that its post may have been written.
             let Some(request) = pending.get(id) else {
                 continue;
             };

@@ -22,7 +22,7 @@ pub(super) struct PageCalls {
     bell: Arc<Bell>,
     waiting: VecDeque<LoopCall>,
     listeners: Arc<Listeners>,
-    /// Whether the state machine was told last that there are listeners.
+    /// Whether there were listeners, as last reported to the state machine.
     has_listeners: bool,
     /// The parts of the server, until it starts.
     server: Option<(TcpListener, LoopHandle)>,

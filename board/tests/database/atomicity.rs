@@ -7,7 +7,7 @@ use std::process::{Command, ExitCode};
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::getpid;
-use ring_board::database::{Fault, Kind, Row, Session, Url, Value};
+use ring_board::database::{Fault, Row, Session, TransactionKind, Url, Value};
 use ring_board::posts::{BoardRequest, NewPost, PendingRequests};
 use ring_proto::andrews::{Change, Outcome, Request, Rows, Seat, Work, Write};
 
@@ -83,7 +83,7 @@ impl DyingSession {
 }
 
 impl Session for DyingSession {
-    fn begin(&mut self, kind: Kind) -> Result<(), Fault> {
+    fn begin(&mut self, kind: TransactionKind) -> Result<(), Fault> {
         self.count_down().begin(kind)
     }
 

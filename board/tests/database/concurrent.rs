@@ -3,7 +3,7 @@
 use std::thread;
 
 use anyhow::{Result, ensure};
-use ring_board::database::{Kind, Session};
+use ring_board::database::{Session, TransactionKind};
 use ring_board::posts::{BoardRequest, NewPost, PendingRequests};
 use ring_proto::andrews::{Change, Outcome, Request, Seat, Work, Write};
 use ring_proto::draw::Draw;
@@ -203,7 +203,7 @@ fn a_look_beside_writers_sees_one_cycle_and_its_beat(database: &TestDatabase) ->
 
 fn who_waits_too_long_for_a_writer_is_told_so(database: &TestDatabase) -> Result<()> {
     let mut writer = database.with_ring(&[1, 2])?;
-    writer.begin(Kind::Write)?;
+    writer.begin(TransactionKind::Write)?;
     writer.execute("UPDATE coordinator SET beat = beat + 1", &[])?;
     let mut other = database.url.open(std::time::Duration::from_millis(20))?;
     let error = write(other.as_mut(), 1, Write::Beat { term: 7 }).unwrap_err();

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, ensure};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use ring_board::database::{
-    CurrentFault, Fault, Kind, ListedNodes, Url, Worker, WorkerOptions, run,
+    CurrentFault, Fault, ListedNodes, TransactionKind, Url, Worker, WorkerOptions, run,
 };
 use ring_board::list::Line;
 use ring_board::posts::PendingRequests;
@@ -206,7 +206,7 @@ fn a_lock_of_another_process_fails_what_writes(database: &TestDatabase) -> Resul
         Url::Sqlite(_) => "SELECT 1",
         Url::PostgreSql(_) => "LOCK TABLE nodes IN EXCLUSIVE MODE",
     };
-    other.begin(Kind::Write)?;
+    other.begin(TransactionKind::Write)?;
     other.define(lock)?;
     let mut worker = TestWorker::new(database.url.clone(), Duration::from_millis(100));
     ensure!(worker.run(TRY)? == Outcome::Failed);

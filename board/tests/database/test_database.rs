@@ -5,7 +5,9 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use ring_board::database::{Kind, ListedNodes, Session, Url, VisitContext, run, transaction};
+use ring_board::database::{
+    ListedNodes, Session, TransactionKind, Url, VisitContext, run, transaction,
+};
 use ring_board::list::Line;
 use ring_board::posts::{PendingRequests, Post, PostFeed};
 use ring_proto::andrews::{Outcome, Rows, Seat, Work, Write};
@@ -118,7 +120,7 @@ impl TestDatabase {
     pub(crate) fn with_ring(&self, members: &[u32]) -> Result<Box<dyn Session>> {
         let mut session = self.open_prepared()?;
         session.define("UPDATE coordinator SET id = 1, term = 7")?;
-        session.begin(Kind::Write)?;
+        session.begin(TransactionKind::Write)?;
         for (&id, &next) in members.iter().zip(members.iter().cycle().skip(1)) {
             session.execute(
                 "UPDATE nodes SET successor = $1 WHERE id = $2",
@@ -181,7 +183,7 @@ pub(crate) fn query(
     session: &mut dyn Session,
     statement: &'static str,
 ) -> Result<Vec<ring_board::database::Row>> {
-    let rows = transaction(session, Kind::Look, |session| {
+    let rows = transaction(session, TransactionKind::Read, |session| {
         session.query(statement, &[]).map(Some)
     })?;
     Ok(rows.unwrap_or_default())

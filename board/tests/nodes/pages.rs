@@ -80,7 +80,7 @@ fn a_text_outlives_the_node_that_it_was_written_at() -> Result<()> {
     browser
         .wait("return document.getElementById('ring').textContent.includes('does not answer')")?;
     browser.type_keys(&format!(" at all{TAB}{ENTER}"))?;
-    browser.wait("return document.getElementById('said').textContent.includes('is kept')")?;
+    browser.wait("return document.getElementById('result').textContent.includes('is kept')")?;
     ensure!(browser.run("return document.getElementById('text').value")? == "not lost at all");
     // The page sends the text without any action of the user.
     ring.node(1).start()?;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
-use ring_board::database::{Kind as Transaction, Url};
+use ring_board::database::{TransactionKind, Url};
 use ring_segment::{Test, tests};
 
 use super::test_ring::{DatabaseKind, TestRing};
@@ -111,7 +111,7 @@ fn a_node_that_cannot_write_to_the_database_is_critical() -> Result<()> {
     let file = ring.list().with_file_name("board.db");
     let url: Url = format!("sqlite://{}", file.display()).parse()?;
     let mut other = url.open(Duration::from_secs(5))?;
-    other.begin(Transaction::Write)?;
+    other.begin(TransactionKind::Write)?;
     for id in [1, 2] {
         ring.wait(id, |status| status["health"] == "critical")?;
         let check = ring.node(id).ringctl(&["status", "--check"])?;

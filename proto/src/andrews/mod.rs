@@ -4,7 +4,7 @@
 //! [`Andrews`] is a [`Machine`](crate::Machine) on datagrams and connections. It starts with [`Options`] and a
 //! [`NodeList`], and gives transactions to the database as [`Job`]s. Their outcomes, and requests of clients, are
 //! [`Command`]s. It reports [`Event`]s and [`Counters`], and its status is a [`Snapshot`]. It has no clock, no sockets
-//! and no database of its own. Start reading in `machine/mod.rs`.
+//! and no database. Start reading in `machine/mod.rs`.
 //!
 //! | folder | holds |
 //! |---|---|

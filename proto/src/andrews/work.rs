@@ -47,8 +47,8 @@ pub struct Seat {
 /// A change of the topology with its guard. If the guard matches no row, nothing is written: [`Outcome::Refused`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Write {
-    /// If the row is still `seen` and there is no member: the row is (this node, `term`, `acting`), this node is its own
-    /// successor, and the token is (`term` × 2^32, this node).
+    /// Founds a ring, if the row is still `seen` and there is no member. Sets the row to (this node, `term`, `acting`), this
+    /// node's successor to itself, and the token to (`term` × 2^32, this node).
     Found {
         /// The row as read.
         seen: Seat,

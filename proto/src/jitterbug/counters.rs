@@ -48,7 +48,7 @@ counters! {
     decisions,
     /// Decisions that failed, or were dropped because too many waited.
     decide_failures,
-    /// Nodes for which the lists had no room.
+    /// Nodes that did not fit the lists.
     nodes_refused,
 }
 

@@ -71,8 +71,7 @@ pub enum Event {
         /// The candidate.
         to: Node,
     },
-    /// The loop stalled for so long that another node may lead by now, or that the answers to a restore are out of
-    /// date.
+    /// The loop stalled for so long that another node can lead now, or that the answers to a restore are out of date.
     Stalled {
         /// How long it stalled.
         after: Duration,

@@ -1,4 +1,4 @@
-//! Looks: the rows that they read, and what follows from them (`docs/board.md`, section 4).
+//! Reads of the topology, and the actions that their rows cause (`docs/board.md`, section 4).
 
 use std::time::Duration;
 

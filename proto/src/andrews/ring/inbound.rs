@@ -61,7 +61,7 @@ impl Inbound {
         victim
     }
 
-    /// Reads the first frame of a connection. Returns its address too, or `None` if the connection has said hello
+    /// Reads the first frame of a connection. Returns its address too, or `None` if the connection has sent a hello
     /// before.
     pub(crate) fn read_first_frame(
         &mut self,
@@ -89,7 +89,7 @@ impl Inbound {
         self.pending.remove(&id).map(|it| it.from)
     }
 
-    /// Turns a connection that has said hello into that of a node.
+    /// Assigns a connection to the node that its hello names.
     pub(crate) fn on_hello(&mut self, id: StreamId, node: u32) -> Option<Peer> {
         let stranger = self.pending.remove(&id)?;
         Some(Peer::new(node, id, stranger.from, stranger.reader))

@@ -12,7 +12,7 @@ use crate::throttle::Throttle;
 use crate::time::Instant;
 use crate::{Closed, StreamId};
 
-// A ring of one has nobody to wait for. Without a pause it would connect to itself in a loop.
+// The only node of a ring waits for no other node. Without a pause it would connect to itself in a loop.
 const RECONNECT_DELAY: Duration = Duration::from_millis(100);
 
 /// The state of a member.
@@ -234,7 +234,7 @@ impl Membership {
             SuccessorLink::Up(_) => Some((Loss::Ended, ProcessEvidence::None)),
             SuccessorLink::Connecting(attempt) => {
                 let is_gone = why == Closed::Refused && attempt.evidence == ProcessEvidence::Ended;
-                // A refusal alone is no evidence: a firewall can refuse in the name of a live host.
+                // One refusal is no evidence: a firewall can refuse for a live host.
                 let evidence = if is_gone {
                     ProcessEvidence::Gone
                 } else {

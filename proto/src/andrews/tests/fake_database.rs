@@ -13,7 +13,7 @@ pub(crate) const fn seat(id: u32, term: u64) -> Seat {
 pub(crate) type Post = (u64, u32, u64);
 
 #[derive(Debug, Clone, Default)]
-/// The rows of the database, and what was written to them.
+/// The rows of a database in memory.
 pub(crate) struct FakeDatabase {
     /// Every node with a row. Only tests about unlisted nodes need it.
     pub(crate) nodes: BTreeSet<u32>,

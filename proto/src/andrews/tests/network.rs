@@ -19,10 +19,10 @@ struct Pipe {
     /// The node that opened the connection, and the one that accepts it. A stalled process accepts later.
     ends: [(usize, Option<StreamId>); 2],
     /// The ends that know that the other end is closed.
-    told: [bool; 2],
+    is_notified: [bool; 2],
 }
 
-/// Nodes, each with a machine of its own.
+/// Simulated nodes. Each node has its own machine.
 pub(super) struct Network {
     pub(super) rigs: Vec<Rig>,
     pub(super) database: FakeDatabase,
@@ -296,8 +296,8 @@ impl Network {
             !pipe
                 .ends
                 .iter()
-                .zip(pipe.told)
-                .all(|(end, told)| told || dead[end.0])
+                .zip(pipe.is_notified)
+                .all(|(end, is_notified)| is_notified || dead[end.0])
         });
         has_carried
     }
@@ -339,7 +339,7 @@ impl Network {
         }
         self.pipes.push(Pipe {
             ends: [(from, Some(id)), (to, None)],
-            told: [false; 2],
+            is_notified: [false; 2],
         });
         self.rigs[from].open_by_kernel(id);
     }
@@ -359,7 +359,7 @@ impl Network {
     fn deliver(&mut self, number: usize, side: usize) -> bool {
         let pipe = &self.pipes[number];
         let ((from, source), (to, target)) = (pipe.ends[side], pipe.ends[1 - side]);
-        if self.part[from] != self.part[to] || !self.is_running(to) || pipe.told[1 - side] {
+        if self.part[from] != self.part[to] || !self.is_running(to) || pipe.is_notified[1 - side] {
             return false;
         }
         let Some(target) = target else {
@@ -382,7 +382,7 @@ impl Network {
         if is_open {
             return false;
         }
-        self.pipes[number].told[1 - side] = true;
+        self.pipes[number].is_notified[1 - side] = true;
         self.rigs[to].end_stream(target);
         true
     }

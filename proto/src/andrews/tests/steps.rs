@@ -31,7 +31,7 @@ impl Rig {
         Self::coordinator(5, &[1, 2, 3, 5])
     }
 
-    /// Creates the coordinator, whose database does not answer any more.
+    /// Creates the coordinator, whose database has stopped answering.
     pub(crate) fn coordinator_5_unanswered() -> Self {
         let mut rig = Self::coordinator_5();
         rig.answers = false;

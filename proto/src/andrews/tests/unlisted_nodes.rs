@@ -12,8 +12,11 @@ fn beat(rig: &mut Rig, polls: u32) {
 }
 
 fn unanswered_count(rig: &mut Rig) -> usize {
-    let told = Event::Unanswered { id: 5 };
-    rig.take_events().iter().filter(|it| **it == told).count()
+    let unanswered = Event::Unanswered { id: 5 };
+    rig.take_events()
+        .iter()
+        .filter(|it| **it == unanswered)
+        .count()
 }
 
 #[test]
@@ -132,7 +135,7 @@ fn rows_and_senders_that_the_list_lacks_are_told_of_once() {
         rig.receive_datagram_bytes(ip(13), &OwnedMessage::Join.encode(2));
         rig.run(ms(1000));
     }
-    let told = rig.take_events();
+    let events = rig.take_events();
     for event in [
         Event::UnknownRow { id: 10 },
         Event::UnknownSender {
@@ -144,7 +147,7 @@ fn rows_and_senders_that_the_list_lacks_are_told_of_once() {
             from: ip(13),
         },
     ] {
-        let count = told.iter().filter(|it| **it == event).count();
+        let count = events.iter().filter(|it| **it == event).count();
         assert_eq!(count, 1, "{event:?}");
     }
     let snapshot = rig.snapshot();
@@ -162,7 +165,7 @@ fn senders_that_somebody_invents_are_few() {
     for id in 100..200 {
         rig.receive_datagram_bytes(ip(id), &OwnedMessage::Join.encode(id));
     }
-    let told = rig.take_events().into_iter();
-    let told = told.filter(|it| matches!(it, Event::UnknownSender { .. }));
-    assert_eq!(told.count(), 16);
+    let events = rig.take_events().into_iter();
+    let warnings = events.filter(|it| matches!(it, Event::UnknownSender { .. }));
+    assert_eq!(warnings.count(), 16);
 }

@@ -15,7 +15,7 @@ impl Jitterbug {
 
 const INVARIANTS: &[Invariant<Jitterbug>] = &[
     (
-        "a node without a network is an orphan that asks nobody",
+        "a node without a network is an orphan that sends no question",
         |it| it.net.is_some() || matches!(it.role, Role::Orphan(None)),
     ),
     ("an orphan with a network restores its ring", |it| {
@@ -52,9 +52,10 @@ const INVARIANTS: &[Invariant<Jitterbug>] = &[
                 || it.role.pass().is_none() && it.inbound.is_empty() && it.data.is_idle()
         },
     ),
-    ("local work is told whether it may use the token", |it| {
-        it.reported_may_use == it.may_use_token()
-    }),
+    (
+        "observers know whether local work may use the token",
+        |it| it.reported_may_use == it.may_use_token(),
+    ),
     ("a leader computes in step 2, and only there", |it| {
         let is_in_step_2 = it.role.turn().is_some_and(Turn::is_computing);
         it.is_finished || is_in_step_2 == it.data.is_computing()

@@ -105,13 +105,13 @@ impl Jitterbug {
         let is_due = self.role.turn().is_some_and(|turn| turn.pass().is_none());
         let period = self.options.renew_timeout / 2;
         is_due.then(|| {
-            let said = self.announcements.last();
+            let announced = self.announcements.last();
             // If options differ, each leader announces its own. Otherwise some nodes would never hear of them.
             let introduced = self.announcements.last_own();
             let last = if self.has_other_options() {
-                said.min(introduced)
+                announced.min(introduced)
             } else {
-                said
+                announced
             };
             last.map_or(self.now, |last| last + period)
         })

@@ -75,7 +75,7 @@ pub struct Jitterbug {
     turns: u64,
     /// Whether local work wants the token or uses it.
     has_work: bool,
-    /// Whether observers were told last that local work may use the token.
+    /// Whether local work may use the token, as last reported to observers.
     reported_may_use: bool,
     /// When a leader that shuts down gives up passing its token.
     leave_by: Option<Instant>,

@@ -55,8 +55,8 @@ impl Jitterbug {
         if had_token && !self.follow_state.is_unheard() {
             return Duration::ZERO;
         }
-        let told = self.peers.leases().longest_told;
-        let longest = told.map(|told| told + self.options.tr_interval);
+        let reported = self.peers.leases().longest_reported;
+        let longest = reported.map(|lease| lease + self.options.tr_interval);
         match longest {
             Some(longest) if had_token => longest,
             _ => FIRST_RESTORE_MIN.max(longest.unwrap_or_default()),

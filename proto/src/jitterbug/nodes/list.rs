@@ -12,7 +12,7 @@ use super::order::{Nodes, PutResult};
 pub(crate) struct Changes {
     /// Nodes that were added, or have another port.
     pub(crate) added: Vec<Node>,
-    /// Nodes for which there was no room.
+    /// Nodes that did not fit the lists.
     pub(crate) refused: Vec<Node>,
     /// Nodes that never answered and were removed.
     pub(crate) forgotten: Vec<Node>,
@@ -84,7 +84,7 @@ impl NodeList {
         bytes
     }
 
-    /// Notes a node to be added, unless the list has exactly this entry. Returns whether there was room.
+    /// Notes a node to be added, unless the list has exactly this entry. Returns whether it fits.
     pub(crate) fn learn(&mut self, node: Node) -> bool {
         let listed = self.list.port(node.ip);
         if listed == Some(node.port) {
@@ -192,7 +192,7 @@ impl NodeList {
         }
     }
 
-    /// Drops the entries of `to_add` that have no room after the list has grown.
+    /// Drops the entries of `to_add` that no longer fit because the list has grown.
     fn drop_excess(&mut self, changes: &mut Changes) {
         let (list, most) = (&self.list, self.most);
         let mut unlisted = 0;

@@ -25,8 +25,8 @@ struct Peer {
     terms_count: bool,
     /// When its terms arrived last.
     terms_at: Instant,
-    /// Whether its terms are recent enough for what they say about leases of other nodes to count.
-    statements_count: bool,
+    /// Whether its terms are recent enough to use their leases of other nodes.
+    has_recent_terms: bool,
 }
 
 /// All nodes that were heard. Their number is limited like that of a list.
@@ -46,7 +46,7 @@ pub(crate) struct Leases {
     /// The longest lease of a node with terms.
     pub(crate) longest: Option<Duration>,
     /// The longest lease that any of them has named.
-    pub(crate) longest_told: Option<Duration>,
+    pub(crate) longest_reported: Option<Duration>,
     /// The number of nodes without terms.
     pub(crate) older: usize,
 }
@@ -71,21 +71,21 @@ impl Peers {
             terms: None,
             terms_count: false,
             terms_at: now,
-            statements_count: false,
+            has_recent_terms: false,
         });
         (peer.heard_at, peer.is_reachable) = (now, true);
         let before = peer.terms;
         peer.terms = terms.or(before);
         let is_changed = terms.is_some() && before.map(leases) != terms.map(leases);
         let counted = std::mem::replace(&mut peer.terms_count, true);
-        let told = peer.statements_count;
+        let had_recent_terms = peer.has_recent_terms;
         if terms.is_some() {
-            (peer.terms_at, peer.statements_count) = (now, true);
+            (peer.terms_at, peer.has_recent_terms) = (now, true);
         }
         if !counted {
             let peer = *peer;
             self.known.add(&peer);
-        } else if is_changed || peer.statements_count != told {
+        } else if is_changed || peer.has_recent_terms != had_recent_terms {
             self.recount();
         }
         terms.is_some() && before.map(times) != terms.map(times)
@@ -100,7 +100,7 @@ impl Peers {
         self.expire_at = now + EXPIRY_INTERVAL;
         for peer in self.heard.values_mut() {
             peer.terms_count &= now.since(peer.heard_at) < age;
-            peer.statements_count &= now.since(peer.terms_at) < age;
+            peer.has_recent_terms &= now.since(peer.terms_at) < age;
         }
         self.recount();
     }
@@ -162,7 +162,7 @@ impl Peers {
     pub(crate) fn old_terms(&self, node: IpAddr) -> Option<Terms> {
         let peer = self.heard.get(&node)?;
         peer.terms
-            .filter(|_| peer.terms_count && !peer.statements_count)
+            .filter(|_| peer.terms_count && !peer.has_recent_terms)
     }
 
     pub(crate) const fn leases(&self) -> Leases {
@@ -182,11 +182,15 @@ impl Leases {
             self.older += 1;
             return;
         };
-        let [lease, told] = leases(terms).map(|us| Duration::from_micros(us.into()));
-        let told = if peer.statements_count { told } else { lease };
+        let [lease, other_leases] = leases(terms).map(|us| Duration::from_micros(us.into()));
+        let other_leases = if peer.has_recent_terms {
+            other_leases
+        } else {
+            lease
+        };
         self.shortest = Some(self.shortest.map_or(lease, |least| least.min(lease)));
         self.longest = self.longest.max(Some(lease));
-        self.longest_told = self.longest_told.max(Some(told.max(lease)));
+        self.longest_reported = self.longest_reported.max(Some(other_leases.max(lease)));
     }
 }
 

@@ -3,8 +3,8 @@
 use super::prelude::*;
 
 fn announced(rig: &mut Rig) -> usize {
-    let said = rig.take_datagrams();
-    said.iter()
+    let sent = rig.take_datagrams();
+    sent.iter()
         .filter(|it| matches!(it, SentDatagram::Tr1(BROADCAST, id) if *id > 0))
         .count()
 }
@@ -62,7 +62,7 @@ fn what_a_waiter_has_heard_of_the_token_counts_when_it_takes_it() {
     rig.receive_tr1(2, 8);
     rig.clear_output();
     rig.receive_token(2, 9, &[node(2)], b"1");
-    assert_eq!(announced(&mut rig), 1, "nobody has announced 9");
+    assert_eq!(announced(&mut rig), 1, "no node has announced token 9");
 }
 
 #[test]

@@ -248,7 +248,11 @@ fn a_computation_ends_with_its_turn() {
     assert_eq!(rig.state(), State::Leader);
     let next = rig.running_job();
     rig.answer_job(lost.id, Outcome::Computed(b"1".to_vec().into()));
-    assert_eq!(rig.machine.data(), b"", "nobody asked for it any more");
+    assert_eq!(
+        rig.machine.data(),
+        b"",
+        "the result of an abandoned job counted"
+    );
     rig.answer_job(next.id, Outcome::Computed(b"2".to_vec().into()));
     assert_eq!(rig.machine.data(), b"2");
 }

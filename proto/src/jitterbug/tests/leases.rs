@@ -99,7 +99,7 @@ fn a_token_with_an_impossible_lease_is_refused_and_its_giver_named() {
 /// Guards against a bug: a lease of 71 minutes kept each node without a token from the election for that time.
 #[test]
 fn a_new_node_waits_for_no_longer_than_the_longest_lease_that_a_node_may_have() {
-    let told = |longest_us| {
+    let reported = |longest_us| {
         let terms = Terms {
             longest_us,
             ..terms()
@@ -107,11 +107,11 @@ fn a_new_node_waits_for_no_longer_than_the_longest_lease_that_a_node_may_have() 
         tr2_with(-1, terms)
     };
     let mut rig = Rig::orphan();
-    rig.receive_datagram(2, &told(u32::MAX));
+    rig.receive_datagram(2, &reported(u32::MAX));
     rig.run(ms(600));
     assert_eq!(rig.state(), State::Leader, "that is no lease");
     let mut rig = Rig::orphan();
-    rig.receive_datagram(2, &told(micros(MOST_LEASE)));
+    rig.receive_datagram(2, &reported(micros(MOST_LEASE)));
     rig.run(ms(10_000));
     assert_eq!(rig.state(), State::Orphan);
     rig.run(ms(200));
@@ -172,11 +172,11 @@ fn a_stall_is_judged_by_the_lease_that_it_began_with() {
 fn the_lease_of_the_giver_runs_out() {
     let mut rig = Rig::waiter(5);
     rig.machine.set_work(true);
-    let told = Terms {
+    let terms = Terms {
         shortest_us: micros(LEAST_LEASE),
         ..terms()
     };
-    give(&mut rig, 2, 9, &[node(2), node(1)], told);
+    give(&mut rig, 2, 9, &[node(2), node(1)], terms);
     rig.run(secs(19));
     assert_eq!(rig.machine.lease(), LEAST_LEASE);
     rig.run(secs(2));
@@ -190,11 +190,11 @@ fn a_node_that_was_silent_waits_for_the_longest_lease_that_it_has_heard_of() {
     let restores_after = |silence: Duration| {
         let mut rig = Rig::new(short_options());
         rig.receive_datagram(2, &tr2(1));
-        let told = Terms {
+        let terms = Terms {
             longest_us: 2_000_000,
             ..terms()
         };
-        give(&mut rig, 2, 9, &[node(2), node(1)], told);
+        give(&mut rig, 2, 9, &[node(2), node(1)], terms);
         let pass = rig.refuse_until(2);
         rig.acknowledge(pass);
         rig.stall(silence);
@@ -217,11 +217,11 @@ fn a_node_that_was_silent_waits_for_the_longest_lease_that_it_has_heard_of() {
 #[test]
 fn what_a_node_has_said_of_others_runs_out_though_it_is_heard() {
     let mut rig = Rig::orphan();
-    let told = Terms {
+    let terms = Terms {
         longest_us: 3_000_000,
         ..terms()
     };
-    rig.receive_datagram(2, &tr2_with(1, told));
+    rig.receive_datagram(2, &tr2_with(1, terms));
     assert_eq!(rig.machine.restore_min(), ms(3_100));
     for _ in 0..22 {
         rig.run(secs(1));

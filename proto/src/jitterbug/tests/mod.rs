@@ -14,9 +14,11 @@
 //! | 11 | `bad_input`; `rings` for the promises about whole rings, which the simulator tests with faults |
 //! | 12 | the counter-examples are tested next to the rules that they have caused |
 //!
-//! Other tests use the program: `src/system/jitterbug/` and `tests/network/jitterbug/` the command line, the sockets
-//! and the status; `src/system/jitterbug/programs.rs` the commands of section 9; `crates/runtime/src/driver/` and
-//! `crates/runtime/src/net/tcp.rs` the order of input, lingering and errors of sections 5 to 7.
+//! Other tests use the program:
+//! - `src/system/jitterbug/` and `tests/network/jitterbug/`: the command line, the sockets and the status
+//! - `src/system/jitterbug/programs.rs`: the commands of section 9
+//! - `crates/runtime/src/driver/` and `crates/runtime/src/net/tcp.rs`: the order of input, lingering and errors of
+//!   sections 5 to 7
 
 mod prelude;
 pub(super) mod rig;

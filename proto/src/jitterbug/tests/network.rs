@@ -154,6 +154,6 @@ fn what_never_left_is_not_counted_as_sent() {
     // The restore after the stall begins with the old address.
     rig.stall(ms(600));
     rig.link(Net::Up(network(7)));
-    let said = u64::try_from(rig.take_datagrams().len()).unwrap();
-    assert_eq!(rig.machine.counters().tr1_sent - before, said);
+    let sent = u64::try_from(rig.take_datagrams().len()).unwrap();
+    assert_eq!(rig.machine.counters().tr1_sent - before, sent);
 }

@@ -213,7 +213,7 @@ fn becoming_leader_or_orphan_cancels_the_debt() {
     assert_eq!(
         rig.take_datagrams(),
         [],
-        "a leader's TR2 has made it a waiter anew"
+        "a leader's TR2 did not make it a waiter"
     );
 }
 

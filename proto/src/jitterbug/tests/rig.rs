@@ -254,7 +254,7 @@ impl Rig {
 
     /// Returns the datagrams since the last call.
     pub(crate) fn take_datagrams(&mut self) -> Vec<SentDatagram> {
-        let said = self.sent.drain(..).map(|(to, bytes)| {
+        let sent = self.sent.drain(..).map(|(to, bytes)| {
             assert_eq!(to.port(), PORT, "whatever port a datagram came from");
             match Message::decode_datagram(&bytes).expect("it is well-formed") {
                 Message::Tr1 { token_id, .. } => SentDatagram::Tr1(to.ip(), token_id.to_wire()),
@@ -262,7 +262,7 @@ impl Rig {
                 other => panic!("{other:?} in a datagram"),
             }
         });
-        said.collect()
+        sent.collect()
     }
 
     pub(crate) fn take_events(&mut self) -> Vec<Event> {

@@ -29,8 +29,8 @@ struct Pipe {
     /// The node that connects, then the one that accepts.
     ends: [(usize, StreamId); 2],
     carried: [usize; 2],
-    /// What each end was told last about the other.
-    told: [Fate; 2],
+    /// The last state of the other end that each end received.
+    reported: [Fate; 2],
     is_cut: bool,
     is_silent: bool,
 }
@@ -220,7 +220,7 @@ impl Segment {
                 self.pipes.push(Pipe {
                     ends: [(from, id), (at, accepted)],
                     carried: [0; 2],
-                    told: [Fate::Open; 2],
+                    reported: [Fate::Open; 2],
                     is_cut: false,
                     is_silent: false,
                 });
@@ -244,8 +244,8 @@ impl Segment {
         }
         let mut bytes = self.rigs[from].take_written(own);
         let fate = self.rigs[from].fate(own);
-        let is_told = self.pipes[pipe].told[side] == fate;
-        if bytes.is_empty() && is_told && !self.is_cut_here(pipe, side) {
+        let is_reported = self.pipes[pipe].reported[side] == fate;
+        if bytes.is_empty() && is_reported && !self.is_cut_here(pipe, side) {
             return false;
         }
         if !self.hears(from, to) {
@@ -263,7 +263,7 @@ impl Segment {
         if is_cut {
             return self.cut_here(pipe, &bytes, (to, peer));
         }
-        self.pipes[pipe].told[side] = fate;
+        self.pipes[pipe].reported[side] = fate;
         match fate {
             Fate::Reset | Fate::Gone => self.rigs[to].close_by_kernel(peer, Closed::Reset),
             _ if end => self.rigs[to].receive_end(peer, &bytes),

@@ -88,8 +88,8 @@ fn a_loop_that_has_nothing_to_do_does_not_stand_still() {
     );
 }
 
-/// Checks a process that stalls after it has read the clock and before it receives: its messages have the times of
-/// their arrival, which are close together, so each would seem to be in time.
+/// Checks a process that stalls after it has read the clock and before it receives. The arrival times of its messages
+/// are close together, so each message would seem to be in time.
 #[test]
 fn a_stall_between_the_clock_and_the_messages_is_noticed() {
     let mut rig = Rig::leader(5);

@@ -104,15 +104,15 @@ fn a_leader_that_stalls_for_longer_than_the_shortest_lease_leads_no_more() {
 #[test]
 fn a_token_brings_the_lease_of_its_ring() {
     let mut rig = Rig::waiter(5);
-    let told = Terms {
+    let peer_terms = Terms {
         shortest_us: 100_000,
         is_followed: true,
         ..terms()
     };
-    give(&mut rig, 2, 9, &[node(2), node(1)], told);
+    give(&mut rig, 2, 9, &[node(2), node(1)], peer_terms);
     assert_eq!(rig.machine.lease(), ms(100));
     give(&mut rig, 2, 10, &[node(2), node(1)], terms());
-    assert_eq!(rig.machine.lease(), ms(500), "it is not kept for ever");
+    assert_eq!(rig.machine.lease(), ms(500), "the lease never expires");
 }
 
 /// Checks a node that starts while the leader of a ring with long leases stalls, and knows none of these leases.
@@ -192,10 +192,10 @@ fn all_nodes_of_a_ring_name_the_one_with_other_times() {
     assert!(segment.is_one_ring(), "the slow one takes part");
 }
 
-/// Guards against a bug: a machine that was alone created a token with a larger id than that of its former ring. After its
-/// return the ring's leader lost its token to it.
+/// Guards against a bug: an isolated machine created a token with a larger id than that of its former ring. After its
+/// return, the ring's leader lost its token to it.
 #[test]
-fn a_token_that_nobody_follows_is_weaker_than_one_with_a_smaller_id() {
+fn a_token_without_followers_is_weaker_than_one_with_a_smaller_id() {
     let mut rig = Rig::waiter(5);
     let lone = terms();
     give(&mut rig, 2, 9, &[node(2), node(1)], followed());
@@ -221,10 +221,9 @@ fn a_waiter_that_says_whom_it_follows_keeps_its_leader_followed() {
     assert!(!rig.machine.is_followed(), "another token");
 }
 
-/// Guards against a bug: the token of a node that was alone went to a member of the ring, which then led next to the
-/// ring's leader.
+/// Guards against a bug: an isolated node passed its token to a member of the ring, so the ring had two leaders.
 #[test]
-fn a_member_absorbs_the_token_of_a_node_that_was_alone() {
+fn a_member_absorbs_the_token_of_an_isolated_node() {
     let member = || {
         let mut rig = Rig::waiter(5);
         rig.add_node(3);
@@ -250,7 +249,7 @@ fn the_ring_keeps_its_leader_when_a_node_that_was_alone_is_back() {
     let mut segment = Segment::ring(3);
     segment.part = vec![0, 0, 1];
     segment.run(ms(10_000));
-    // The larger id belongs to the node that was alone.
+    // The larger id belongs to the isolated node.
     segment.rigs[2].machine.change_token(id(i32::MAX - 1));
     segment.rigs.iter_mut().for_each(Rig::clear_output);
     segment.part = vec![0, 0, 0];

@@ -15,7 +15,7 @@ const UNHEARD_AFTER: Duration = Duration::from_secs(10);
 /// The relation between this node and the nodes that follow its token, or whose token it follows.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct FollowState {
-    /// When another node last had this node's token, or said that it follows it.
+    /// When another node last had this node's token, or reported that it follows it.
     followed: Option<Instant>,
     /// The token that this node follows as a waiter.
     follows: Option<TokenId>,
@@ -23,7 +23,7 @@ pub(crate) struct FollowState {
     had_token: bool,
     /// The lease of the giver of the last token, and when it gave the token.
     lease: Option<(Duration, Instant)>,
-    /// Whether the node was silent for so long that the others may not know its terms.
+    /// Whether the node was silent for so long that other nodes can have dropped its terms.
     is_unheard: bool,
 }
 
