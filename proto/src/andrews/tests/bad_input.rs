@@ -30,7 +30,7 @@ fn bytes(draw: &mut Draw) -> Vec<u8> {
 }
 
 #[test]
-fn whatever_comes_in_whatever_order_it_goes_on() {
+fn any_input_in_any_order_keeps_the_machine_working() {
     for seed in 0..60 {
         let mut draw = Draw::new(seed);
         let database = FakeDatabase::ring(&[1, 2, 3, 5], 1 + draw.below(5), 4);
@@ -122,7 +122,7 @@ fn extreme_numbers_do_no_harm() {
 }
 
 #[test]
-fn a_buffer_grows_with_what_has_come_and_holds_one_frame() {
+fn a_buffer_grows_with_received_bytes_and_holds_one_frame() {
     let nodes = (1..).take(MAX_IDS).map(|id| (id, address(id)));
     let list = NodeList::new(nodes).expect("it is one");
     let mut rig = Rig::idle(Options::new(2), list, ring_of_four());
@@ -148,7 +148,7 @@ fn a_buffer_grows_with_what_has_come_and_holds_one_frame() {
 }
 
 #[test]
-fn at_most_two_datagrams_leave_for_one_that_comes() {
+fn one_datagram_causes_at_most_two() {
     let mut rig = Rig::coordinator_5();
     for from in [1, 2, 3, 7, 8] {
         for message in [

@@ -22,7 +22,7 @@ fn bully_asks_all_larger_members_and_wins_without_an_ok() {
 }
 
 #[test]
-fn bully_with_nobody_to_ask_wins_at_once() {
+fn bully_without_larger_members_wins_at_once() {
     let database = FakeDatabase::ring(&[1, 2, 3, 5], 3, 4);
     let mut rig = member_with_method(Method::Bully, 5, database);
     rig.run(ms(2900));
@@ -72,7 +72,7 @@ fn bully_an_election_of_a_smaller_one_is_always_answered_of_a_larger_never() {
 }
 
 #[test]
-fn bully_a_smaller_winner_is_bullied_once_per_t1() {
+fn bully_replaces_a_smaller_winner_once_per_t1() {
     let database = FakeDatabase::ring(&[1, 2, 3, 5], 5, 4);
     let mut rig = member_with_method(Method::Bully, 3, database);
     rig.receive_datagram(2, &result(Method::Bully, 2));
@@ -88,7 +88,7 @@ fn bully_a_smaller_winner_is_bullied_once_per_t1() {
 }
 
 #[test]
-fn bully_one_start_per_t1_whatever_handlers_came_between() {
+fn bully_starts_once_per_t1_with_any_handlers_between() {
     let mut rig = node_2();
     rig.receive_datagram(1, &BULLY);
     assert_eq!(rig.take_datagrams().len(), 3);

@@ -81,6 +81,6 @@ fn run_with_faults(seed: u64) {
 }
 
 #[test]
-fn whatever_goes_wrong_it_heals_and_no_post_is_lost_or_doubled() {
+fn the_ring_recovers_from_all_faults_without_lost_or_double_posts() {
     (0..60).for_each(run_with_faults);
 }

@@ -7,7 +7,7 @@ fn state(rig: &Rig) -> DatabaseState {
 }
 
 #[test]
-fn a_statement_that_is_not_answered_in_time_makes_it_slow_and_an_error_gone() {
+fn an_unanswered_statement_makes_the_database_slow_and_an_error_gone() {
     let mut rig = Rig::coordinator_5_unanswered();
     rig.receive_datagram(7, &OwnedMessage::Join);
     let job = rig.next_job();
@@ -76,7 +76,7 @@ fn an_unknown_outcome_is_learned_by_a_look() {
 }
 
 #[test]
-fn answers_that_never_come_leave_a_bounded_number_of_jobs() {
+fn missing_answers_leave_a_bounded_number_of_jobs() {
     let mut rig = Rig::coordinator_5_unanswered();
     rig.run(ms(120_000));
     assert!(rig.jobs.len() <= 6, "{}", rig.jobs.len());
@@ -145,7 +145,7 @@ fn rows_that_are_no_cycle_do_no_harm() {
 }
 
 #[test]
-fn a_removal_names_who_has_failed_so_that_a_changed_row_refuses_it() {
+fn a_removal_names_the_failed_node_so_a_changed_row_refuses_it() {
     let mut rig = Rig::coordinator_5_unanswered();
     rig.receive_datagram(1, &OwnedMessage::SuccessorRequest);
     let job = rig.next_job();
@@ -174,7 +174,7 @@ fn when_it_answers_again_nothing_is_decided_on_rows_from_before() {
 }
 
 #[test]
-fn a_write_that_is_not_answered_is_a_failed_one_and_a_failed_one_stays_gone() {
+fn an_unanswered_write_failed_and_stays_failed() {
     let mut rig = Rig::coordinator_5_unanswered();
     rig.receive_datagram(7, &OwnedMessage::Join);
     let first = rig.next_job();
@@ -195,7 +195,7 @@ fn a_write_that_is_not_answered_is_a_failed_one_and_a_failed_one_stays_gone() {
 }
 
 #[test]
-fn a_node_that_only_reads_tries_to_write_when_the_beat_stands_still() {
+fn a_node_that_only_reads_tries_to_write_when_the_beat_stops() {
     let mut rig = Rig::node_2();
     for _ in 0..10 {
         rig.database.beat += 1;

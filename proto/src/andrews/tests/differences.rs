@@ -223,7 +223,7 @@ fn an_election_whose_starter_dies_does_not_go_round_for_ever() {
 }
 
 #[test]
-fn two_results_at_once_do_not_chase_each_other() {
+fn two_results_at_once_do_not_circulate() {
     let mut network = Network::with_ring(5);
     for (at, id, method) in [(1, 4, Method::RingBased), (3, 5, Method::ChangRoberts)] {
         let rig = network.rig(at);
@@ -261,7 +261,7 @@ fn a_larger_candidacy_does_not_die_at_a_node_that_has_taken_part() {
 }
 
 #[test]
-fn a_candidacy_whose_owner_died_ends_and_leaves_nobody_a_participant_for_ever() {
+fn a_candidacy_of_a_dead_node_ends_and_frees_all_participants() {
     let mut rig = Rig::node_2();
     let stream = rig.predecessor();
     rig.receive(stream, 1, &candidate(5));
@@ -410,7 +410,7 @@ fn a_token_that_was_outrun_does_not_go_round_for_ever_in_a_ring_without_work() {
 }
 
 #[test]
-fn one_of_two_tokens_that_were_both_taken_back_leads_once_it_meets_the_coordinator() {
+fn one_of_two_recovered_tokens_wins_when_it_reaches_the_coordinator() {
     // Each was taken back once, so they are as near to each other as before.
     assert_eq!(rounds(8, 4, 0), None);
     let mut rig = Rig::coordinator_5();

@@ -89,7 +89,7 @@ fn without_a_successor_messages_wait_the_newest_64() {
 }
 
 #[test]
-fn a_result_goes_on_once_per_id_and_t1_whichever_method_and_handler() {
+fn a_result_is_forwarded_once_per_id_and_t1_in_each_method() {
     let mut rig = node_2();
     assert_eq!(
         from_predecessor(&mut rig, &result(RING, 5)),

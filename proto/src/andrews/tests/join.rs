@@ -14,7 +14,7 @@ fn it_prepares_then_looks() {
 }
 
 #[test]
-fn the_topology_is_emptied_if_asked_and_once() {
+fn the_topology_is_emptied_once_on_request() {
     let options = Options {
         drop: true,
         ..Options::new(2)
@@ -107,7 +107,7 @@ fn a_late_write_of_a_former_life_does_not_make_it_coordinator() {
 }
 
 #[test]
-fn a_claim_that_came_too_late_leaves_the_node_what_the_row_says() {
+fn a_late_claim_leaves_the_node_the_role_of_the_row() {
     let mut database = ring_of_four();
     database.seat.id = None;
     let mut rig = Rig::with_silent_database(Options::new(4), database);
@@ -132,7 +132,7 @@ fn a_member_of_a_former_life_sends_no_join() {
 }
 
 #[test]
-fn join_goes_to_the_coordinator_every_ack_timeout_after_a_look() {
+fn a_node_sends_join_every_ack_timeout_after_a_look() {
     let mut rig = Rig::new(4, ring_of_four());
     assert_eq!(rig.state(), State::Joining);
     assert_eq!(rig.take_datagrams(), [(5, OwnedMessage::Join)]);
@@ -182,7 +182,7 @@ fn after_three_joins_without_effect_it_claims_with_proof() {
 }
 
 #[test]
-fn a_row_that_changes_counts_the_joins_anew() {
+fn a_changed_row_resets_the_count_of_joins() {
     let mut rig = Rig::new(4, ring_of_four());
     rig.run(ms(1100));
     rig.database.seat = seat(3, 5);

@@ -26,7 +26,7 @@ fn the_rows_are_read_every_poll() {
 }
 
 #[test]
-fn at_once_after_what_may_have_changed_them() {
+fn at_once_after_possible_changes() {
     let causes: [fn(&mut Rig); 6] = [
         |rig| rig.receive_datagram(5, &OwnedMessage::Successor(3)),
         |rig| {
@@ -100,7 +100,7 @@ fn it_is_coordinator_if_and_only_if_the_row_names_it() {
 }
 
 #[test]
-fn with_the_database_gone_the_token_goes_on_where_it_goes() {
+fn without_the_database_the_token_keeps_its_route() {
     let mut rig = Rig::node_2();
     rig.answers = false;
     rig.run(ms(1100));

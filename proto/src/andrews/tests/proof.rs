@@ -26,7 +26,7 @@ fn beat(rig: &mut Rig, polls: u32) {
 }
 
 #[test]
-fn without_proof_nothing_is_claimed_as_long_as_the_beat_goes_on() {
+fn without_proof_a_moving_beat_prevents_a_claim() {
     let mut rig = cut_off();
     beat(&mut rig, 30);
     assert_eq!(rig.take_writes(), []);
@@ -34,7 +34,7 @@ fn without_proof_nothing_is_claimed_as_long_as_the_beat_goes_on() {
 }
 
 #[test]
-fn a_beat_that_stands_still_for_alone_timeout_needs_no_proof() {
+fn a_beat_that_stops_for_alone_timeout_needs_no_proof() {
     let mut rig = cut_off();
     beat(&mut rig, 3);
     rig.run(ms(3800));
@@ -58,7 +58,7 @@ fn a_frame_of_another_node_is_proof() {
 }
 
 #[test]
-fn what_was_heard_before_the_loss_is_none() {
+fn evidence_from_before_the_loss_does_not_count() {
     let mut rig = Rig::member(3, ring_of_four());
     rig.run(ms(100));
     rig.receive_datagram(1, &OwnedMessage::Successor(5));
@@ -109,7 +109,7 @@ fn a_refused_probe_is_proof_and_one_that_fails_is_none() {
 }
 
 #[test]
-fn the_coordinator_s_own_removal_needs_proof_or_alone_timeout_since_the_loss() {
+fn removing_the_coordinator_needs_proof_or_alone_timeout_since_the_loss() {
     let mut rig = Rig::coordinator_5();
     let (stream, _) = rig.successor();
     rig.close_by_kernel(stream, Closed::TimedOut);
@@ -137,7 +137,7 @@ fn without_a_token_for_2_r_in_one_term_a_member_claims_and_makes_one() {
 }
 
 #[test]
-fn a_token_or_another_term_begins_the_time_anew() {
+fn a_token_or_another_term_restarts_the_time() {
     let mut rig = Rig::node_2_after(5000);
     rig.give_token(seq(4, 9));
     rig.run(ms(60));

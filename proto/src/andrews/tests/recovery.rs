@@ -17,7 +17,7 @@ fn lost() -> Rig {
 }
 
 #[test]
-fn an_end_of_stream_is_seen_at_once_and_tried_once_more() {
+fn an_ended_stream_is_retried_once() {
     let mut rig = Rig::node_2_after(100);
     let (first, _) = rig.successor();
     rig.end_stream(first);
@@ -54,7 +54,7 @@ fn at_most_one_second_try_per_ack_timeout() {
 }
 
 #[test]
-fn a_reset_and_the_kernel_s_verdict_count_as_an_end() {
+fn a_reset_and_a_kernel_timeout_count_as_an_end() {
     for why in [Closed::Reset, Closed::TimedOut] {
         let mut rig = Rig::node_2_after(100);
         let (stream, _) = rig.successor();
@@ -153,7 +153,7 @@ fn a_look_that_no_longer_says_so_ends_the_repeats() {
 }
 
 #[test]
-fn a_failed_coordinator_is_claimed_from_at_once() {
+fn a_failed_coordinator_is_replaced_at_once() {
     let mut rig = Rig::member(3, ring_of_four());
     let (stream, to) = rig.successor();
     assert_eq!(to, 5);
@@ -285,7 +285,7 @@ fn the_coordinator_beats_every_poll() {
 }
 
 #[test]
-fn with_default_options_alone_timeout_leaves_room_for_liveness() {
+fn with_default_options_alone_timeout_exceeds_liveness() {
     let options = Options::new(1);
     assert!(options.alone_timeout > options.liveness + options.ack_timeout * 3);
 }

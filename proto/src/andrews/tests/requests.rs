@@ -61,7 +61,7 @@ fn work_that_waits_is_done_in_one_transaction_and_the_token_is_passed() {
 }
 
 #[test]
-fn work_that_comes_while_the_token_is_held_is_done() {
+fn a_node_that_holds_the_token_does_new_work() {
     let mut rig = Rig::node_2_after(100);
     rig.give_token(seq(4, 9));
     rig.run(ms(30));
@@ -92,7 +92,7 @@ fn a_visit_answers_64_in_order_and_256_wait() {
 }
 
 #[test]
-fn after_database_timeout_the_token_goes_on_and_the_outcome_is_unknown() {
+fn after_database_timeout_the_node_passes_the_token_and_the_outcome_is_unknown() {
     let (mut rig, job) = working();
     rig.run(ms(999));
     assert_eq!(rig.take_successor_frames(), []);
@@ -129,7 +129,7 @@ fn a_refused_guard_is_no_answer_and_costs_the_token() {
 }
 
 #[test]
-fn a_failed_visit_answers_that_the_database_is_gone_or_that_nobody_knows() {
+fn a_failed_visit_answers_that_the_database_is_gone_or_the_outcome_unknown() {
     let (mut rig, job) = working();
     rig.answer_job(job.id, Outcome::Failed);
     assert_eq!(
@@ -160,7 +160,7 @@ fn a_request_waits_for_the_token_for_request_timeout() {
 }
 
 #[test]
-fn with_the_database_gone_posts_wait_and_then_hear_so() {
+fn without_the_database_posts_wait_and_then_get_an_error() {
     let mut rig = Rig::node_2_after(100);
     rig.answers = false;
     rig.receive_datagram(5, &OwnedMessage::Successor(3));
@@ -184,7 +184,7 @@ fn with_the_database_gone_posts_wait_and_then_hear_so() {
 }
 
 #[test]
-fn listeners_are_fed_once_a_visit_and_the_token_stays_for_hold() {
+fn listeners_get_new_posts_once_per_visit_and_the_token_stays_for_hold() {
     let mut rig = Rig::node_2_after(100);
     rig.command(Command::Listeners(true));
     rig.give_token(seq(4, 9));

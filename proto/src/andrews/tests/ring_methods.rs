@@ -54,7 +54,7 @@ fn ring_based_without_ids_or_with_more_than_the_list_it_is_dropped() {
 }
 
 #[test]
-fn chang_roberts_a_larger_candidate_is_always_forwarded_but_once_per_t1() {
+fn chang_roberts_forwards_a_larger_candidate_once_per_t1() {
     let mut rig = node_2();
     from_predecessor(&mut rig, &candidate(1));
     assert_eq!(
@@ -76,7 +76,7 @@ fn chang_roberts_a_larger_candidate_is_always_forwarded_but_once_per_t1() {
 }
 
 #[test]
-fn chang_roberts_a_smaller_one_is_outbid_once() {
+fn chang_roberts_outbids_a_smaller_candidate_once() {
     let mut rig = node_2();
     assert_eq!(from_predecessor(&mut rig, &candidate(1)), [candidate(2)]);
     assert_eq!(from_predecessor(&mut rig, &candidate(1)), []);

@@ -207,7 +207,7 @@ fn the_coordinator_that_has_seen_no_token_for_r_makes_one() {
 }
 
 #[test]
-fn a_token_that_comes_keeps_the_coordinator_from_making_one() {
+fn an_arriving_token_prevents_a_new_one() {
     let mut rig = Rig::coordinator_5();
     for round in 0..10 {
         rig.run(ms(2000));

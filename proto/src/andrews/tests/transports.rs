@@ -23,7 +23,7 @@ fn over_udp_the_ring_s_messages_are_dropped() {
 }
 
 #[test]
-fn on_a_connection_what_goes_across_is_dropped_and_does_not_close_it() {
+fn wrong_frames_on_a_connection_are_dropped_without_closing_it() {
     let mut rig = Rig::node_2();
     let across = [
         OwnedMessage::Join,
@@ -47,7 +47,7 @@ fn on_a_connection_what_goes_across_is_dropped_and_does_not_close_it() {
 }
 
 #[test]
-fn the_token_goes_forwards_and_its_acknowledgement_backwards() {
+fn tokens_go_to_the_successor_and_acknowledgements_to_the_predecessor() {
     let mut rig = Rig::node_2();
     let (successor, to) = rig.successor();
     rig.receive(successor, to, &OwnedMessage::Token(seq(4, 9)));
@@ -57,7 +57,7 @@ fn the_token_goes_forwards_and_its_acknowledgement_backwards() {
 }
 
 #[test]
-fn a_datagram_from_nobody_or_from_another_address_or_from_the_receiver_is_dropped() {
+fn a_datagram_from_an_unlisted_id_another_address_or_the_receiver_is_dropped() {
     let mut rig = Rig::coordinator_5();
     rig.receive_datagram(77, &OwnedMessage::Join);
     rig.receive_datagram_bytes(ip(8), &OwnedMessage::Join.encode(7));

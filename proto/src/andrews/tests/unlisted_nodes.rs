@@ -20,7 +20,7 @@ fn unanswered_count(rig: &mut Rig) -> usize {
 }
 
 #[test]
-fn a_newcomer_that_nobody_answers_claims_nothing_while_the_beat_moves() {
+fn an_unanswered_newcomer_claims_nothing_while_the_beat_moves() {
     let mut rig = Rig::new(7, ring_of_four());
     beat(&mut rig, 30);
     assert_eq!(rig.take_writes(), []);
@@ -37,7 +37,7 @@ fn a_newcomer_that_nobody_answers_claims_nothing_while_the_beat_moves() {
 }
 
 #[test]
-fn a_database_that_did_not_answer_is_no_beat_that_stands_still() {
+fn an_unanswered_database_is_not_a_stopped_beat() {
     let mut rig = Rig::new(7, ring_of_four());
     beat(&mut rig, 5);
     rig.answers = false;
@@ -109,7 +109,7 @@ fn a_member_that_cannot_reach_the_coordinator_is_taken_out_itself() {
 }
 
 #[test]
-fn a_coordinator_that_has_lost_its_successor_and_hears_nobody_does_not_beat() {
+fn an_isolated_coordinator_without_its_successor_does_not_beat() {
     let mut rig = Rig::coordinator_5();
     rig.run(ms(3000));
     let (stream, _) = rig.successor();
@@ -125,7 +125,7 @@ fn a_coordinator_that_has_lost_its_successor_and_hears_nobody_does_not_beat() {
 }
 
 #[test]
-fn rows_and_senders_that_the_list_lacks_are_told_of_once() {
+fn unlisted_rows_and_senders_are_reported_once() {
     let mut database = ring_of_four();
     database.nodes = (1..=10).collect();
     let mut rig = Rig::with(Options::new(5), database);

@@ -10,7 +10,7 @@ fn announced(rig: &mut Rig) -> usize {
 }
 
 #[test]
-fn a_leader_announces_once_in_half_a_renew_timeout() {
+fn a_leader_announces_once_per_half_renew_timeout() {
     let mut rig = Rig::leader(5);
     rig.run(ms(999));
     assert_eq!(announced(&mut rig), 0);
@@ -50,7 +50,7 @@ fn another_token_or_a_node_that_does_not_lead_does_not_count() {
 }
 
 #[test]
-fn what_a_waiter_has_heard_of_the_token_counts_when_it_takes_it() {
+fn earlier_announcements_of_the_token_count_when_a_waiter_takes_it() {
     let mut rig = Rig::waiter(5);
     rig.receive_tr1(2, 9);
     rig.run(ms(500));
@@ -66,7 +66,7 @@ fn what_a_waiter_has_heard_of_the_token_counts_when_it_takes_it() {
 }
 
 #[test]
-fn a_leader_that_passes_at_once_announces_too() {
+fn a_leader_that_passes_at_once_also_announces() {
     let mut rig = Rig::waiter_with(holding(ms(0)));
     rig.receive_token(2, 9, &[1, 2].map(node), b"1");
     assert_eq!(announced(&mut rig), 1);
@@ -74,7 +74,7 @@ fn a_leader_that_passes_at_once_announces_too() {
 }
 
 #[test]
-fn a_leader_that_passes_announces_only_once_the_pass_has_ended() {
+fn a_passing_leader_announces_after_the_pass() {
     let mut rig = Rig::leader_of(2);
     rig.command(Command::Work(true));
     rig.run(ms(900));
@@ -112,7 +112,7 @@ fn a_rival_counts_only_if_its_id_is_above_the_own_one() {
 }
 
 #[test]
-fn a_rival_is_reached_at_the_port_that_it_has_said() {
+fn the_leader_passes_to_the_announced_port_of_a_rival() {
     let mut rig = Rig::leader(5);
     rig.receive_datagram(2, &tr1(6, 9999));
     let (_, peer) = rig.candidate().expect("it passes");

@@ -283,7 +283,7 @@ fn every_reason_has_a_name_and_a_text() {
 }
 
 #[test]
-fn buffers_grow_with_what_has_come_and_never_beyond_what_may_come() {
+fn buffers_grow_with_received_bytes_up_to_the_limit() {
     let mut buffer = Vec::new();
     for len in 1..=1000 {
         append(&mut buffer, &[7], 1000);

@@ -7,7 +7,7 @@ fn list() -> [Node; 2] {
 }
 
 #[test]
-fn tp1_is_answered_by_tp3_if_the_list_is_the_same_and_else_by_tp2() {
+fn tp1_is_answered_by_tp3_for_an_equal_list_and_by_tp2_otherwise() {
     let mut rig = Rig::waiter(5);
     let stream = rig.offer(2, 9, hash(&[node(1)]));
     assert_eq!(rig.take_written(stream), TP3);
@@ -78,7 +78,7 @@ fn a_token_weaker_than_one_given_away_of_late_is_absorbed() {
 }
 
 #[test]
-fn an_orphan_absorbs_too_and_its_restore_goes_on() {
+fn an_orphan_also_absorbs_and_continues_its_restore() {
     let mut rig = gave();
     rig.run(ms(1999));
     rig.receive_token(2, 6, &[1, 2].map(node), b"9");
@@ -107,7 +107,7 @@ fn a_token_as_strong_as_the_one_given_away_is_taken_and_that_one_counts_no_longe
 }
 
 #[test]
-fn after_renew_timeout_what_was_given_away_counts_no_longer() {
+fn after_renew_timeout_a_token_given_away_no_longer_counts() {
     let mut rig = gave();
     rig.run(ms(1999));
     rig.machine.force_waiter();
@@ -118,7 +118,7 @@ fn after_renew_timeout_what_was_given_away_counts_no_longer() {
 }
 
 #[test]
-fn a_token_of_which_nobody_knows_whether_it_was_taken_was_not_given_away() {
+fn a_pass_with_unknown_outcome_is_not_a_token_given_away() {
     let (mut rig, stream) = Rig::giver();
     rig.accept_pass(stream);
     rig.close_by_kernel(stream, Closed::Reset);
@@ -166,7 +166,7 @@ fn a_leader_gives_way_as_long_as_no_byte_of_tp5_has_left() {
 }
 
 #[test]
-fn a_leader_never_gives_way_once_a_byte_of_tp5_has_left() {
+fn a_leader_never_yields_after_the_first_byte_of_tp5() {
     let (mut rig, stream) = Rig::giver();
     rig.accept_pass(stream);
     let inbound = rig.offer(3, 6, 7);
@@ -175,7 +175,7 @@ fn a_leader_never_gives_way_once_a_byte_of_tp5_has_left() {
 }
 
 #[test]
-fn after_giving_way_the_leader_goes_on_with_step_4() {
+fn after_yielding_the_leader_continues_with_step_4() {
     let (mut rig, stream) = Rig::giver();
     rig.open_by_kernel(stream);
     let inbound = rig.offer(3, 6, hash(&[node(3)]));
@@ -276,7 +276,7 @@ fn a_stream_may_be_cut_anywhere() {
 }
 
 #[test]
-fn a_token_is_dropped_if_token_pass_timeout_has_gone_by_since_accept() {
+fn a_token_later_than_token_pass_timeout_after_accept_is_dropped() {
     for (after, taken) in [(499, true), (500, false)] {
         let mut rig = Rig::waiter(5);
         let stream = rig.offer(2, 9, hash(&[node(1)]));
@@ -290,7 +290,7 @@ fn a_token_is_dropped_if_token_pass_timeout_has_gone_by_since_accept() {
 }
 
 #[test]
-fn an_exchange_is_over_token_pass_timeout_after_accept_however_its_bytes_come() {
+fn an_exchange_ends_token_pass_timeout_after_accept_with_any_portions() {
     let mut rig = Rig::waiter(5);
     let stream = rig.accept(2);
     rig.run(ms(400));
@@ -329,7 +329,7 @@ fn one_connection_an_address_a_new_one_resets_the_older() {
 }
 
 #[test]
-fn of_more_than_sixteen_the_oldest_without_tp1_is_reset_or_else_the_new_one() {
+fn a_seventeenth_connection_resets_the_oldest_without_tp1_or_itself() {
     let mut rig = Rig::waiter(5);
     let streams: Vec<_> = (2..18)
         .map(|from| {

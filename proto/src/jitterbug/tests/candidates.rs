@@ -117,7 +117,7 @@ fn a_tr1_makes_its_sender_eligible_at_once_but_keeps_the_threshold() {
 }
 
 #[test]
-fn tr1_does_so_once_a_renew_timeout() {
+fn tr1_makes_it_eligible_once_per_renew_timeout() {
     let mut rig = ring(2);
     rig.refuse_next();
     rig.receive_datagram(2, &tr1(-1, 7002));
@@ -151,7 +151,7 @@ fn a_success_does_not_let_tr1_do_so_again() {
 }
 
 #[test]
-fn a_tr1_of_who_is_eligible_leaves_it_to_the_next_one_to_do_so() {
+fn a_tr1_of_an_eligible_node_does_not_use_up_the_next() {
     let mut rig = ring(2);
     rig.refuse_next();
     rig.run(ms(10));
@@ -164,7 +164,7 @@ fn a_tr1_of_who_is_eligible_leaves_it_to_the_next_one_to_do_so() {
 }
 
 #[test]
-fn a_token_that_comes_from_a_node_makes_it_eligible() {
+fn a_token_from_a_node_makes_it_eligible() {
     let failed = || {
         let mut rig = ring(3);
         for _ in 0..3 {
@@ -204,7 +204,7 @@ fn a_candidate_behind_the_one_that_took_the_token_keeps_its_penalty() {
 }
 
 #[test]
-fn the_sender_of_a_stronger_announcement_comes_first_whatever_its_penalty() {
+fn the_sender_of_a_stronger_announcement_is_first_with_any_penalty() {
     let mut rig = ring(4);
     for _ in 0..2 {
         rig.refuse(4);

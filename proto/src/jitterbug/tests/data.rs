@@ -75,7 +75,7 @@ fn exit_0_lets_the_received_data_continue_and_1_the_own() {
 }
 
 #[test]
-fn anything_else_and_time_over_are_counted_and_the_received_data_continues() {
+fn other_results_and_timeouts_are_counted_and_the_received_data_continues() {
     let (mut rig, job) = asked();
     rig.answer_job(job, Outcome::Failed);
     assert_eq!(rig.machine.data(), b"4");
@@ -155,7 +155,7 @@ fn step_1_waits_for_the_decision_of_the_token_that_was_taken() {
 }
 
 #[test]
-fn a_leader_whose_data_a_merge_has_changed_computes_anew() {
+fn a_leader_computes_again_after_a_merge_changed_its_data() {
     let mut rig = Rig::leader(5);
     rig.receive_token(2, 4, &[node(2)], b"41");
     assert_eq!(rig.machine.data(), b"42");
@@ -189,7 +189,7 @@ fn short() -> Options {
 }
 
 #[test]
-fn a_computation_that_fails_leaves_the_data_and_the_turn_goes_on() {
+fn a_failed_computation_keeps_the_data_and_the_turn_continues() {
     let outcomes = [
         Outcome::Failed,
         Outcome::Computed(b"12345".to_vec().into()),

@@ -84,7 +84,7 @@ fn an_orphan_does_not_answer_larger_ids() {
 }
 
 #[test]
-fn an_announcement_denies_an_orphan_which_then_does_as_a_waiter_does() {
+fn an_announcement_denies_an_orphan_which_then_acts_as_a_waiter() {
     let mut rig = Rig::orphan();
     rig.receive_datagram(2, &tr1(2000, 7002));
     assert_eq!(rig.state(), State::Waiter);
@@ -127,7 +127,7 @@ fn tr2_is_never_answered_and_counts_in_a_restore_only() {
 }
 
 #[test]
-fn who_is_heard_is_remembered_in_every_state() {
+fn senders_are_stored_in_every_state() {
     for mut rig in [Rig::orphan(), Rig::waiter(5), Rig::leader(5)] {
         rig.receive_datagram(2, &tr1(-1, 7002));
         rig.receive_datagram(3, &tr1(-1, 7003));

@@ -121,7 +121,7 @@ fn a_new_node_waits_for_no_longer_than_the_longest_lease_that_a_node_may_have() 
 /// Guards against a bug: after the node with the shortest lease was removed, its ring kept that lease until all daemons
 /// restarted.
 #[test]
-fn the_terms_of_a_node_that_is_gone_no_longer_count() {
+fn the_terms_of_a_silent_node_no_longer_count() {
     let mut segment = Segment::ring(3);
     segment.restart_with(1, short_options());
     assert!(segment.run_until(ms(20_000), |segment| {
@@ -186,7 +186,7 @@ fn the_lease_of_the_giver_runs_out() {
 /// Checks a silent node: the others forget its terms, and a leader with a longer lease may stall when it becomes active
 /// again.
 #[test]
-fn a_node_that_was_silent_waits_for_the_longest_lease_that_it_has_heard_of() {
+fn a_silent_node_waits_for_the_longest_lease_it_has_received() {
     let restores_after = |silence: Duration| {
         let mut rig = Rig::new(short_options());
         rig.receive_datagram(2, &tr2(1));
@@ -215,7 +215,7 @@ fn a_node_that_was_silent_waits_for_the_longest_lease_that_it_has_heard_of() {
 /// Checks a node that has named a long lease, and then is heard only by the tokens that it takes: its statement runs
 /// out.
 #[test]
-fn what_a_node_has_said_of_others_runs_out_though_it_is_heard() {
+fn statements_about_other_nodes_expire_even_if_their_sender_is_heard() {
     let mut rig = Rig::orphan();
     let terms = Terms {
         longest_us: 3_000_000,

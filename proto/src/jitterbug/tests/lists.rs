@@ -58,14 +58,14 @@ fn taken_the_received_ports_count() {
 }
 
 #[test]
-fn merged_what_is_missing_is_appended() {
+fn a_merge_appends_missing_nodes() {
     let mut rig = Rig::leader(5);
     rig.receive_token(2, 4, &[moved(1), node(3), node(2)], b"1");
     assert_eq!(nodes(&rig), [1, 3, 2].map(node));
 }
 
 #[test]
-fn absorbed_what_is_missing_is_to_be_added() {
+fn an_absorbed_list_adds_missing_nodes_to_to_add() {
     let (mut rig, stream) = Rig::giver();
     rig.acknowledge(stream);
     rig.receive_token(3, 4, &[moved(2), node(4), node(3)], b"");
@@ -123,7 +123,7 @@ fn a_list_that_is_full_still_learns_new_ports() {
 }
 
 #[test]
-fn a_taken_list_that_fills_the_room_crowds_out_what_was_to_be_added() {
+fn a_full_received_list_displaces_entries_of_to_add() {
     let mut rig = Rig::waiter_with(room_for(3));
     rig.receive_tr1(4, -1);
     rig.receive_tr1(5, -1);

@@ -11,7 +11,7 @@ fn v4(address: [u8; 4], prefix: u8) -> Network {
 }
 
 #[test]
-fn tr1_goes_to_the_subnets_broadcast_address() {
+fn tr1_is_sent_to_the_subnets_broadcast_address() {
     for (prefix, expected) in [
         (8, [10, 255, 255, 255]),
         (24, [10, 1, 2, 255]),
@@ -104,7 +104,7 @@ fn a_changed_address_is_the_nodes_own_and_the_old_entry_stays() {
 }
 
 #[test]
-fn a_change_of_the_address_ends_what_was_begun_with_the_old_one() {
+fn a_changed_address_ends_the_exchanges_of_the_old_one() {
     let other = Net::Up(network(7));
     let (mut rig, stream) = Rig::giver();
     rig.open_by_kernel(stream);
@@ -130,7 +130,7 @@ fn a_change_of_the_address_ends_what_was_begun_with_the_old_one() {
 }
 
 #[test]
-fn a_restore_begins_anew_with_a_new_address() {
+fn a_new_address_restarts_a_restore() {
     let mut rig = Rig::orphan();
     rig.run(ms(590));
     rig.link(Net::Up(network(7)));
@@ -148,7 +148,7 @@ fn the_same_address_again_changes_nothing() {
 }
 
 #[test]
-fn what_never_left_is_not_counted_as_sent() {
+fn unsent_datagrams_are_not_counted() {
     let mut rig = Rig::leader(5);
     let before = rig.machine.counters().tr1_sent;
     // The restore after the stall begins with the old address.

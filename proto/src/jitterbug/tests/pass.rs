@@ -48,7 +48,7 @@ fn assert_unknown(rig: &Rig, stream: StreamId) {
 }
 
 #[test]
-fn tp1_is_offered_then_tp5_to_who_has_the_list() {
+fn the_leader_sends_tp1_then_tp5_for_an_equal_list() {
     let (mut rig, stream) = Rig::giver();
     assert_eq!(rig.take_written(stream), []);
     rig.open_by_kernel(stream);
@@ -77,7 +77,7 @@ fn the_end_of_file_before_it_is_failed() {
 }
 
 #[test]
-fn an_answer_that_comes_with_the_end_of_file_is_failed() {
+fn an_answer_with_the_end_of_the_stream_fails() {
     for answer in [TP2, TP3] {
         let (mut rig, stream) = offered();
         rig.receive_end(stream, answer);
@@ -156,7 +156,7 @@ fn an_answer_after_the_time_gives_nothing() {
 }
 
 #[test]
-fn an_acknowledgement_counts_however_late_it_is_heard_of() {
+fn a_late_acknowledgement_counts() {
     let (mut rig, stream) = given();
     rig.run(ms(490));
     rig.stall(ms(20));
@@ -200,7 +200,7 @@ fn an_answer_before_tp1_was_offered_is_failed() {
 }
 
 #[test]
-fn who_has_another_list_is_sent_tp4_first_as_it_was_when_the_pass_began() {
+fn a_candidate_with_another_list_gets_tp4_from_the_start_of_the_pass() {
     let (mut rig, stream) = offered();
     rig.take_written(stream);
     rig.add_node(3);

@@ -3,7 +3,7 @@
 use super::prelude::*;
 
 #[test]
-fn a_node_that_nobody_denies_leads_after_two_tries_of_three_tr1_each() {
+fn an_undenied_node_leads_after_two_tries_of_three_tr1_each() {
     let mut rig = Rig::orphan();
     rig.run(ms(299));
     assert_eq!(
@@ -57,7 +57,7 @@ fn a_try_has_tr_count_tr1_one_every_tr_interval() {
 /// Checks that a late TR1 delays the next ones. Otherwise three are sent at once, and the try ends before any node can
 /// answer.
 #[test]
-fn a_tr1_that_comes_late_has_a_whole_interval_for_its_answers() {
+fn a_late_tr1_has_a_whole_interval_for_its_answers() {
     let mut rig = Rig::orphan();
     rig.stall(ms(350));
     rig.fire_timeout();
@@ -120,7 +120,7 @@ fn relative(tryout: u32, by: i32) -> i32 {
 }
 
 #[test]
-fn a_leader_denies_every_try_whatever_its_id() {
+fn a_leader_denies_tries_with_any_id() {
     for second in [false, true] {
         assert!(is_denied(second, |_| tr2(1)).0);
         assert!(is_denied(second, |_| tr1(1, 7002)).0);
@@ -129,7 +129,7 @@ fn a_leader_denies_every_try_whatever_its_id() {
 }
 
 #[test]
-fn others_deny_by_a_larger_id_alone() {
+fn other_nodes_deny_only_by_a_larger_id() {
     for second in [false, true] {
         for (by, denied) in [(1, true), (-1, false)] {
             assert_eq!(is_denied(second, |it| tr2(-relative(it, by))).0, denied);
@@ -163,7 +163,7 @@ fn no_tr1_of_a_denied_restore_is_sent() {
 }
 
 #[test]
-fn who_was_denied_by_another_than_a_leader_owes_one_tr1_to_the_first_announcement() {
+fn a_node_denied_by_a_non_leader_owes_one_tr1_to_the_first_announcement() {
     for denied_by in [tr2(-2000), tr1(-2000, 7002)] {
         let (denied, mut rig) = is_denied(false, |_| denied_by.clone());
         assert!(denied);
@@ -179,7 +179,7 @@ fn who_was_denied_by_another_than_a_leader_owes_one_tr1_to_the_first_announcemen
 }
 
 #[test]
-fn who_was_denied_by_an_announcement_answers_that() {
+fn a_node_denied_by_an_announcement_answers_it() {
     let (_, mut rig) = is_denied(false, |_| tr1(5, 7002));
     assert_eq!(rig.take_datagrams(), [SentDatagram::Tr1(host(2), -1000)]);
     rig.receive_datagram(3, &tr1(5, 7003));
@@ -187,7 +187,7 @@ fn who_was_denied_by_an_announcement_answers_that() {
 }
 
 #[test]
-fn who_was_denied_by_tr2_of_a_leader_owes_nothing() {
+fn a_node_denied_by_tr2_of_a_leader_owes_no_tr1() {
     let (_, mut rig) = is_denied(false, |_| tr2(5));
     rig.receive_datagram(2, &tr1(5, 7002));
     assert_eq!(rig.take_datagrams(), []);
@@ -218,7 +218,7 @@ fn becoming_leader_or_orphan_cancels_the_debt() {
 }
 
 #[test]
-fn taking_a_token_aborts_the_restore_even_if_the_token_has_gone_on() {
+fn taking_a_token_aborts_the_restore_even_after_passing_it() {
     let mut rig = Rig::orphan();
     rig.run(ms(500));
     rig.receive_token(2, 3000, &[node(2)], b"7");
@@ -269,7 +269,7 @@ fn a_restore_that_waits_so_can_be_denied() {
 }
 
 #[test]
-fn a_connection_whose_tp1_has_not_come_keeps_no_restore_waiting() {
+fn a_connection_without_tp1_delays_no_restore() {
     let mut rig = Rig::orphan();
     rig.run(ms(400));
     let stream = rig.accept(2);
@@ -295,7 +295,7 @@ fn a_tr1_that_the_link_has_refused_is_made_up_for() {
 }
 
 #[test]
-fn what_denies_is_told() {
+fn denials_are_reported() {
     let (_, mut rig) = is_denied(false, |_| tr2(1));
     let by = host(2);
     assert!(rig.take_events().contains(&Event::RestoreDenied { by }));

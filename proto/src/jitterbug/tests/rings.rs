@@ -106,7 +106,7 @@ fn a_node_that_leaves_hands_the_token_on() {
 }
 
 #[test]
-fn a_dead_node_is_skipped_more_and_more_and_back_at_once_with_its_tr1() {
+fn a_dead_node_is_skipped_longer_each_time_until_its_tr1() {
     let mut segment = Segment::ring(3);
     segment.rigs[2].command(Command::ShutDown);
     segment.run(ms(30_000));

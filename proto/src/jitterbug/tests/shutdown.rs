@@ -62,7 +62,7 @@ fn leaving_undecided() -> (Rig, u64) {
 }
 
 #[test]
-fn what_is_being_decided_is_waited_for_and_not_guessed() {
+fn a_shutdown_waits_for_a_running_decision() {
     for (received, data) in [(true, b"7"), (false, b"1")] {
         let (mut rig, job) = leaving_undecided();
         assert_eq!(rig.jobs, [], "the decision goes on");
@@ -156,7 +156,7 @@ fn it_ends_after_two_token_pass_timeouts() {
 }
 
 #[test]
-fn a_pass_for_which_there_is_no_time_left_may_have_given_the_token_away() {
+fn a_pass_without_time_left_can_have_given_the_token_away() {
     for is_given in [false, true] {
         let mut rig = leaving();
         refuse_for(&mut rig, 600);
@@ -185,7 +185,7 @@ fn a_pass_for_which_there_is_no_time_left_may_have_given_the_token_away() {
 }
 
 #[test]
-fn a_leader_that_knows_nobody_ends_at_once() {
+fn a_leader_without_other_nodes_ends_at_once() {
     let mut rig = Rig::leader(5);
     rig.command(Command::ShutDown);
     assert!(rig.machine.is_finished());
@@ -194,7 +194,7 @@ fn a_leader_that_knows_nobody_ends_at_once() {
 }
 
 #[test]
-fn a_pass_that_goes_on_is_not_broken_off() {
+fn a_running_pass_continues() {
     let (mut rig, stream) = Rig::giver();
     rig.command(Command::ShutDown);
     rig.acknowledge(stream);
@@ -203,7 +203,7 @@ fn a_pass_that_goes_on_is_not_broken_off() {
 }
 
 #[test]
-fn who_has_ended_says_and_takes_nothing() {
+fn an_ended_node_sends_and_accepts_nothing() {
     let mut rig = Rig::waiter(5);
     rig.command(Command::ShutDown);
     rig.clear_output();

@@ -20,7 +20,7 @@ fn a_leader_that_stood_still_becomes_an_orphan_before_it_answers_anything() {
 }
 
 #[test]
-fn with_a_shorter_stall_it_goes_on() {
+fn after_a_shorter_stall_it_continues() {
     let mut rig = Rig::leader(5);
     rig.stall(ms(499));
     rig.receive_datagram(2, &tr1(-1, 7002));
@@ -45,7 +45,7 @@ fn it_resets_its_pass() {
 }
 
 #[test]
-fn an_orphan_that_stood_still_in_a_restore_begins_it_anew() {
+fn an_orphan_that_stalled_in_a_restore_restarts_it() {
     let mut rig = Rig::orphan();
     rig.run(ms(590));
     rig.clear_output();

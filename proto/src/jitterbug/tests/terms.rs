@@ -117,7 +117,7 @@ fn a_token_brings_the_lease_of_its_ring() {
 
 /// Checks a node that starts while the leader of a ring with long leases stalls, and knows none of these leases.
 #[test]
-fn a_node_that_had_no_token_waits_for_the_longest_lease_that_it_has_heard_of() {
+fn a_node_without_a_token_waits_for_the_longest_lease_it_has_received() {
     let mut rig = Rig::orphan();
     let long = Terms {
         longest_us: 3_000_000,
@@ -145,7 +145,7 @@ fn a_waiter_tells_a_node_that_starts_of_the_longest_lease() {
 }
 
 #[test]
-fn a_node_that_differs_is_named_once_and_until_it_no_longer_does() {
+fn a_differing_node_is_reported_once_until_it_agrees() {
     let mut rig = Rig::waiter(5);
     let long = leased(10_000_000);
     let how = Difference::Times {
@@ -245,7 +245,7 @@ fn a_member_absorbs_the_token_of_an_isolated_node() {
 }
 
 #[test]
-fn the_ring_keeps_its_leader_when_a_node_that_was_alone_is_back() {
+fn the_ring_keeps_its_leader_when_an_isolated_node_returns() {
     let mut segment = Segment::ring(3);
     segment.part = vec![0, 0, 1];
     segment.run(ms(10_000));

@@ -26,7 +26,7 @@ fn a_round_stays_below_renew_timeout_in_rings_of_any_size() {
 }
 
 #[test]
-fn after_a_turn_that_nobody_took_the_token_is_held_for_ten_milliseconds_at_least() {
+fn after_an_unsuccessful_turn_the_token_is_held_for_ten_milliseconds_or_longer() {
     let mut rig = Rig::leader_with(holding(ms(0)), 5);
     let computes = rig.machine.counters().computes;
     rig.run(ms(1000));
@@ -55,7 +55,7 @@ fn a_leader_that_is_to_yield_leaves_the_rest_of_the_hold_out() {
 }
 
 #[test]
-fn observers_are_told_whether_local_work_may_use_the_token() {
+fn observers_learn_whether_local_work_may_use_the_token() {
     let mut rig = Rig::orphan();
     rig.run(ms(600));
     let may_use = true;
@@ -78,7 +78,7 @@ fn nodes_to_be_added_are_in_the_list_before_the_pass() {
 }
 
 #[test]
-fn data_is_computed_once_a_turn_however_many_candidates_are_tried() {
+fn data_is_computed_once_per_turn_with_any_number_of_candidates() {
     let mut rig = Rig::leader_of(5);
     let before = rig.machine.data().to_vec();
     for _ in 0..4 {
@@ -160,7 +160,7 @@ fn a_stronger_rival_kills_a_running_computation_whose_result_is_dropped() {
 
 /// Checks that a stronger token does not wait for a command that decides for ten seconds.
 #[test]
-fn a_stronger_rival_ends_step_1_as_well_and_the_decision_goes_on() {
+fn a_stronger_rival_ends_step_1_but_not_the_decision() {
     let (mut rig, stream) = Rig::giver_with(deciding());
     rig.acknowledge(stream);
     rig.receive_token(2, 5, &[1, 2].map(node), b"7");
@@ -189,7 +189,7 @@ fn the_hold_is_counted_from_the_beginning_of_the_turn() {
 }
 
 #[test]
-fn a_pass_is_put_off_while_an_inbound_exchange_goes_on_whose_tp1_was_answered() {
+fn an_inbound_exchange_with_an_answered_tp1_delays_a_pass() {
     let mut rig = Rig::leader_of(2);
     rig.run(ms(50));
     let inbound = rig.offer(3, 4, 77);
@@ -202,7 +202,7 @@ fn a_pass_is_put_off_while_an_inbound_exchange_goes_on_whose_tp1_was_answered() 
 }
 
 #[test]
-fn a_pass_that_was_put_off_goes_on_as_soon_as_the_exchange_is_over() {
+fn a_delayed_pass_starts_when_the_exchange_ends() {
     let mut rig = Rig::leader_of(2);
     rig.run(ms(50));
     let inbound = rig.offer(3, 4, hash(&[node(3)]));
@@ -216,7 +216,7 @@ fn a_pass_that_was_put_off_goes_on_as_soon_as_the_exchange_is_over() {
 }
 
 #[test]
-fn a_connection_whose_tp1_has_not_come_puts_nothing_off() {
+fn a_connection_without_tp1_delays_no_pass() {
     let mut rig = Rig::leader_of(2);
     rig.accept(3);
     rig.run(ms(100));
@@ -224,7 +224,7 @@ fn a_connection_whose_tp1_has_not_come_puts_nothing_off() {
 }
 
 #[test]
-fn a_token_that_comes_begins_a_turn() {
+fn an_arriving_token_starts_a_turn() {
     let mut rig = Rig::waiter(5);
     rig.receive_token(2, 9, &[node(2)], b"41");
     assert_eq!(rig.machine.data(), b"42", "decided, then computed");
