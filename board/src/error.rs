@@ -86,7 +86,7 @@ mod tests {
     use super::Error;
 
     #[test]
-    fn each_says_what_to_do_and_has_its_code() {
+    fn each_problem_has_an_action_and_a_code() {
         let bind = |kind| Error::Bind {
             address: ([192, 0, 2, 1], 7400).into(),
             what: "UDP",

@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_line_is_named_with_what_is_wrong_with_it() {
+    fn an_error_names_the_wrong_line_and_the_cause() {
         for (text, line, why) in [
             ("1,192.0.2.1,7400", 1, "3 fields, not 4"),
             ("\n1,192.0.2.1,7400,8080,x", 2, "5 fields, not 4"),

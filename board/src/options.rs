@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_and_a_list_alone_get_the_defaults_of_the_machine() {
+    fn an_id_and_a_list_get_the_defaults_of_the_machine() {
         let options = parse(&[]).unwrap();
         assert_eq!(options.node_options(), andrews::Options::new(7));
         assert_eq!(
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_value_is_told_of_in_plain_words() {
+    fn error_texts_for_wrong_values() {
         for (option, value, words) in [
             ("--id", "0", "from 1 to 4294967295"),
             ("--id", "-1", "from 1 to 4294967295"),
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn help_names_every_default_and_what_the_list_and_the_database_are() {
+    fn help_has_every_default_the_list_and_the_database() {
         let help = Options::command()
             .term_width(200)
             .render_long_help()

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn the_variable_comes_before_the_credential_and_that_before_a_file() {
+    fn the_variable_precedes_the_credential_which_precedes_a_file() {
         let folder = tempfile::tempdir().expect("a folder");
         let (file, home) = (folder.path().join("file"), folder.path().join(".pgpass"));
         write_private(&file, "*:*:*:*:of the file\n");

@@ -152,7 +152,7 @@ mod tests {
     use super::Sqlite;
 
     #[test]
-    fn a_new_file_is_opened_by_many_at_once() {
+    fn many_processes_can_open_a_new_file_at_once() {
         let folder = tempfile::tempdir().expect("a folder");
         for round in 0..20 {
             let path = folder.path().join(format!("board-{round}.db"));

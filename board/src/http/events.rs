@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn each_gets_what_comes_after_its_own_and_none_twice_or_with_a_gap() {
+    fn each_listener_gets_later_events_without_repeats_or_gaps() {
         let listeners = Listeners::default();
         let mut new = listeners.subscribe(5).unwrap();
         let mut old = listeners.subscribe(0).unwrap();
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_read_is_fed_later_and_keeps_nothing_from_the_others() {
+    fn a_listener_that_does_not_read_delays_no_other_listener() {
         let listeners = Listeners::default();
         let mut slow = listeners.subscribe(0).unwrap();
         let many = i64::try_from(QUEUED_POSTS_MAX).unwrap();
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn there_are_so_many_at_most_and_who_has_gone_makes_room() {
+    fn the_number_of_listeners_is_limited_and_disconnects_free_places() {
         let listeners = Listeners::default();
         let mut subscriptions: Vec<_> = (0..VIEWS_MAX)
             .map(|_| listeners.subscribe(0).unwrap())

@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_localhost_and_own_names_are_this_node() {
+    fn addresses_localhost_and_local_names_are_this_node() {
         for host in [
             "192.0.2.1",
             "192.0.2.1:8080",

@@ -46,7 +46,7 @@ mod tests {
     use super::Condition;
 
     #[test]
-    fn it_says_who_is_coordinator_and_not_where_the_token_is() {
+    fn it_shows_the_coordinator_and_not_the_token() {
         let of = |coordinator, is_coordinator, may_use| {
             let standing = Standing {
                 state: State::Member,

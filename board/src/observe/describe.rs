@@ -269,7 +269,7 @@ mod tests {
     use super::describe;
 
     #[test]
-    fn an_event_has_its_sentence_and_what_it_is_about() {
+    fn an_event_has_its_sentence_and_keys() {
         let lost = Event::SuccessorLost {
             id: 4,
             why: Loss::Ended,

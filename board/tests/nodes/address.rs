@@ -9,10 +9,10 @@ use serde_json::Value;
 use super::test_ring::{DatabaseKind, PORT, TestRing};
 
 pub(crate) fn tests() -> Vec<Test> {
-    tests![a_node_that_has_lost_its_address_says_so_and_goes_on_with_it]
+    tests![a_node_reports_a_lost_address_and_continues_when_it_returns]
 }
 
-fn a_node_that_has_lost_its_address_says_so_and_goes_on_with_it() -> Result<()> {
+fn a_node_reports_a_lost_address_and_continues_when_it_returns() -> Result<()> {
     let mut ring = TestRing::new(2, DatabaseKind::Sqlite, &[])?;
     ring.wait_for_ring(&[1, 2])?;
     let node = ring.segment().node(0).clone();

@@ -12,7 +12,7 @@ use super::test_ring::{DatabaseKind, TestRing};
 pub(crate) fn tests() -> Vec<Test> {
     tests![
         a_newcomer_whose_row_the_others_lack_takes_nothing_apart,
-        a_file_that_is_moved_away_loses_no_post,
+        a_moved_file_loses_no_post,
     ]
 }
 
@@ -62,7 +62,7 @@ fn a_newcomer_whose_row_the_others_lack_takes_nothing_apart() -> Result<()> {
     Ok(())
 }
 
-fn a_file_that_is_moved_away_loses_no_post() -> Result<()> {
+fn a_moved_file_loses_no_post() -> Result<()> {
     let ring = TestRing::new(2, DatabaseKind::Sqlite, &[("--request-timeout", "700ms")])?;
     ring.wait_for_ring(&[1, 2])?;
     let write = |id| {

@@ -22,10 +22,10 @@ const POSTS: usize = 100;
 
 pub(crate) fn tests() -> Vec<Test> {
     // "On time" means within ack-timeout.
-    tests![exclusive a_thousand_connections_and_one_who_does_not_read_leave_the_token_on_time]
+    tests![exclusive a_thousand_connections_and_a_client_that_does_not_read_do_not_delay_the_token]
 }
 
-fn a_thousand_connections_and_one_who_does_not_read_leave_the_token_on_time() -> Result<()> {
+fn a_thousand_connections_and_a_client_that_does_not_read_do_not_delay_the_token() -> Result<()> {
     let ring = TestRing::new(3, DatabaseKind::Sqlite, &[])?;
     ring.wait_for_ring(&[1, 2, 3])?;
     let before = late_token_counters(&ring)?;

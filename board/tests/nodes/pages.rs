@@ -24,7 +24,7 @@ pub(crate) fn tests() -> Vec<Test> {
         two_browsers_on_two_nodes_see_each_others_posts_in_one_order,
         a_text_outlives_the_node_that_it_was_written_at,
         the_page_fits_a_laptop_and_a_phone_in_light_and_dark,
-        the_page_shows_who_has_the_token,
+        the_page_shows_the_holder_of_the_token,
         a_seventh_tab_shows_the_board_as_the_others_do,
     ];
     tests.into_iter().map(Test::without_stalls).collect()
@@ -138,7 +138,7 @@ fn the_page_fits_a_laptop_and_a_phone_in_light_and_dark() -> Result<()> {
     Ok(())
 }
 
-fn the_page_shows_who_has_the_token() -> Result<()> {
+fn the_page_shows_the_holder_of_the_token() -> Result<()> {
     let ring = TestRing::new(3, DatabaseKind::Sqlite, &[("--hold", "700ms")])?;
     let browser = Browser::open(ring.segment().node(0), LAPTOP)?;
     // A rotation takes two seconds, so the test does not wait for full rounds.

@@ -9,12 +9,12 @@ use super::test_ring::{DatabaseKind, PORT, TestRing};
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
-        what_cannot_start_says_why,
+        a_failed_start_gives_the_cause,
         a_file_for_nodes_of_other_machines_is_warned_of,
     ]
 }
 
-fn what_cannot_start_says_why() -> Result<()> {
+fn a_failed_start_gives_the_cause() -> Result<()> {
     let ring = TestRing::without_nodes(1, DatabaseKind::Sqlite)?;
     let folder = ring.list();
     let folder = folder.parent().expect("it is in one");

@@ -19,7 +19,7 @@ const NOT_IN_RING: i32 = 5;
 pub(crate) fn tests() -> Vec<Test> {
     tests![
         ringctl_shows_a_node_as_a_page_and_in_its_exit_code,
-        ringctl_watches_a_ring_lose_a_node_until_its_own_ends,
+        ringctl_watches_a_ring_lose_a_node_until_the_watched_node_ends,
         a_node_that_cannot_write_to_the_database_is_critical,
     ]
 }
@@ -64,7 +64,7 @@ fn ringctl_shows_a_node_as_a_page_and_in_its_exit_code() -> Result<()> {
     Ok(())
 }
 
-fn ringctl_watches_a_ring_lose_a_node_until_its_own_ends() -> Result<()> {
+fn ringctl_watches_a_ring_lose_a_node_until_the_watched_node_ends() -> Result<()> {
     let mut ring = TestRing::new(3, DatabaseKind::Sqlite, &[])?;
     ring.wait_for_ring(&[1, 2, 3])?;
     let mut command = Command::new(ring_segment::program("ringctl"));

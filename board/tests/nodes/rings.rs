@@ -10,17 +10,17 @@ use super::test_ring::{DatabaseKind, TestRing, sequence};
 pub(crate) fn tests() -> Vec<Test> {
     let killed = tests![
         a_killed_node_is_taken_out_and_joins_again,
-        a_killed_coordinator_is_replaced_by_the_largest_that_is_left,
-        a_node_that_stands_still_with_the_token_does_not_keep_it,
-        a_node_that_is_cut_off_and_has_the_database_takes_nobody_out,
-        who_leaves_ends_with_0_and_the_others_go_on,
-        a_node_alone_is_its_own_successor,
+        the_largest_remaining_node_replaces_a_killed_coordinator,
+        a_stopped_node_does_not_keep_the_token,
+        an_isolated_node_with_the_database_removes_no_node,
+        a_leaving_node_exits_with_0_and_the_others_continue,
+        the_only_node_is_its_own_successor,
     ];
     let formed = tests![
-        three_nodes_form_a_ring_in_a_file_and_the_token_goes_round,
-        three_nodes_form_a_ring_on_a_server_and_the_token_goes_round,
+        three_nodes_form_a_ring_in_a_file_and_pass_the_token,
+        three_nodes_form_a_ring_on_a_server_and_pass_the_token,
         every_method_elects_the_largest,
-        watchers_see_what_happens,
+        watchers_get_the_events,
     ];
     killed
         .into_iter()
@@ -29,11 +29,11 @@ pub(crate) fn tests() -> Vec<Test> {
         .collect()
 }
 
-fn three_nodes_form_a_ring_in_a_file_and_the_token_goes_round() -> Result<()> {
+fn three_nodes_form_a_ring_in_a_file_and_pass_the_token() -> Result<()> {
     TestRing::new(3, DatabaseKind::Sqlite, &[])?.wait_for_ring(&[1, 2, 3])
 }
 
-fn three_nodes_form_a_ring_on_a_server_and_the_token_goes_round() -> Result<()> {
+fn three_nodes_form_a_ring_on_a_server_and_pass_the_token() -> Result<()> {
     TestRing::new(3, DatabaseKind::PostgreSql, &[])?.wait_for_ring(&[1, 2, 3])
 }
 
@@ -45,7 +45,7 @@ fn every_method_elects_the_largest() -> Result<()> {
     Ok(())
 }
 
-fn a_node_alone_is_its_own_successor() -> Result<()> {
+fn the_only_node_is_its_own_successor() -> Result<()> {
     let ring = TestRing::new(1, DatabaseKind::Sqlite, &[])?;
     ring.wait_for_ring(&[1])?;
     let status = ring.wait(1, |_| true)?;
@@ -65,7 +65,7 @@ fn a_killed_node_is_taken_out_and_joins_again() -> Result<()> {
     ring.wait_for_ring(&[1, 2, 3, 4])
 }
 
-fn a_killed_coordinator_is_replaced_by_the_largest_that_is_left() -> Result<()> {
+fn the_largest_remaining_node_replaces_a_killed_coordinator() -> Result<()> {
     let mut ring = TestRing::new(4, DatabaseKind::PostgreSql, &[])?;
     ring.wait_for_ring(&[1, 2, 3, 4])?;
     let before = sequence(&ring.wait(1, |_| true)?)?;
@@ -85,7 +85,7 @@ fn a_killed_coordinator_is_replaced_by_the_largest_that_is_left() -> Result<()> 
 }
 
 /// Checks a stopped process: the kernel still answers for it.
-fn a_node_that_stands_still_with_the_token_does_not_keep_it() -> Result<()> {
+fn a_stopped_node_does_not_keep_the_token() -> Result<()> {
     let mut ring = TestRing::new(3, DatabaseKind::Sqlite, &[])?;
     ring.wait_for_ring(&[1, 2, 3])?;
     ring.node(1).signal(Signal::SIGSTOP)?;
@@ -94,7 +94,7 @@ fn a_node_that_stands_still_with_the_token_does_not_keep_it() -> Result<()> {
     ring.wait_for_ring(&[1, 2, 3])
 }
 
-fn a_node_that_is_cut_off_and_has_the_database_takes_nobody_out() -> Result<()> {
+fn an_isolated_node_with_the_database_removes_no_node() -> Result<()> {
     let mut ring = TestRing::new(3, DatabaseKind::Sqlite, &[])?;
     ring.wait_for_ring(&[1, 2, 3])?;
     // The second one is the coordinator, whose beat continues in the database.
@@ -115,7 +115,7 @@ fn a_node_that_is_cut_off_and_has_the_database_takes_nobody_out() -> Result<()> 
     Ok(())
 }
 
-fn who_leaves_ends_with_0_and_the_others_go_on() -> Result<()> {
+fn a_leaving_node_exits_with_0_and_the_others_continue() -> Result<()> {
     let mut ring = TestRing::new(3, DatabaseKind::Sqlite, &[])?;
     ring.wait_for_ring(&[1, 2, 3])?;
     let made = ring.wait(1, |_| true)?["term"].clone();
@@ -141,7 +141,7 @@ fn who_leaves_ends_with_0_and_the_others_go_on() -> Result<()> {
     Ok(())
 }
 
-fn watchers_see_what_happens() -> Result<()> {
+fn watchers_get_the_events() -> Result<()> {
     let mut ring = TestRing::new(2, DatabaseKind::Sqlite, &[])?;
     ring.wait_for_ring(&[1, 2])?;
     let version = ring

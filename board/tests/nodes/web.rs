@@ -18,20 +18,20 @@ const ATTEMPTS_MAX: usize = 50;
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
-        posts_of_all_nodes_are_read_at_each_in_one_order,
+        each_node_shows_all_posts_in_the_same_order,
         a_post_with_the_same_key_is_written_once,
-        who_listens_gets_the_ring_and_each_post_once,
-        what_is_no_request_is_refused_with_a_word,
-        a_name_that_another_site_gave_this_node_is_refused,
-        the_page_has_no_code_of_its_own_in_it,
-        a_client_that_does_not_read_leaves_memory_and_the_page_to_others,
-        browsers_that_vanish_free_their_live_views,
-        live_views_that_end_are_free_at_once_and_one_client_has_a_quarter,
-        a_client_that_posts_too_much_is_asked_to_wait,
+        a_listener_gets_the_ring_and_each_post_once,
+        an_illegal_request_gets_an_error_text,
+        a_foreign_name_of_this_node_is_refused,
+        the_page_has_no_inline_code,
+        a_client_that_does_not_read_leaves_memory_and_views_to_others,
+        vanished_browsers_free_their_live_views,
+        ended_live_views_are_free_at_once_and_one_client_has_a_quarter,
+        a_client_that_posts_too_much_must_wait,
     ]
 }
 
-fn posts_of_all_nodes_are_read_at_each_in_one_order() -> Result<()> {
+fn each_node_shows_all_posts_in_the_same_order() -> Result<()> {
     let ring = TestRing::new(3, DatabaseKind::PostgreSql, &[])?;
     ring.wait_for_ring(&[1, 2, 3])?;
     for round in 0..3 {
@@ -107,7 +107,7 @@ fn a_post_with_the_same_key_is_written_once() -> Result<()> {
     Ok(())
 }
 
-fn who_listens_gets_the_ring_and_each_post_once() -> Result<()> {
+fn a_listener_gets_the_ring_and_each_post_once() -> Result<()> {
     let ring = TestRing::new(2, DatabaseKind::Sqlite, &[])?;
     ring.wait_for_ring(&[1, 2])?;
     for text in ["old", "new"] {
@@ -141,7 +141,7 @@ fn who_listens_gets_the_ring_and_each_post_once() -> Result<()> {
     Ok(())
 }
 
-fn what_is_no_request_is_refused_with_a_word() -> Result<()> {
+fn an_illegal_request_gets_an_error_text() -> Result<()> {
     let ring = TestRing::new(1, DatabaseKind::Sqlite, &[])?;
     ring.wait_for_ring(&[1])?;
     let (kind, long) = ("Content-Type: application/json\r\n", "a".repeat(16_385));
@@ -193,7 +193,7 @@ fn what_is_no_request_is_refused_with_a_word() -> Result<()> {
 }
 
 /// Checks DNS rebinding: to a browser, Origin included, such a page belongs to this node.
-fn a_name_that_another_site_gave_this_node_is_refused() -> Result<()> {
+fn a_foreign_name_of_this_node_is_refused() -> Result<()> {
     let ring = TestRing::new(1, DatabaseKind::Sqlite, &[("--http-name", "board.example")])?;
     ring.wait_for_ring(&[1])?;
     let body = json!({"author": "a", "text": "b"}).to_string();
@@ -220,7 +220,7 @@ fn a_name_that_another_site_gave_this_node_is_refused() -> Result<()> {
     Ok(())
 }
 
-fn the_page_has_no_code_of_its_own_in_it() -> Result<()> {
+fn the_page_has_no_inline_code() -> Result<()> {
     let ring = TestRing::new(1, DatabaseKind::Sqlite, &[])?;
     ring.wait_for_ring(&[1])?;
     let page = get(&ring, 1, "/")?;
@@ -273,7 +273,7 @@ fn ring_with_long_posts(options: &[(&str, &str)]) -> Result<TestRing> {
     Ok(ring)
 }
 
-fn a_client_that_does_not_read_leaves_memory_and_the_page_to_others() -> Result<()> {
+fn a_client_that_does_not_read_leaves_memory_and_views_to_others() -> Result<()> {
     let mut ring = ring_with_long_posts(&[])?;
     let pid = ring.node(1).pid();
     let memory = || -> Result<usize> {
@@ -343,7 +343,7 @@ fn open_all_views(connect: impl Fn(u8) -> Result<TcpStream>) -> Result<Vec<TcpSt
 }
 
 /// Takes 15 seconds, because a client may be silent that long.
-fn browsers_that_vanish_free_their_live_views() -> Result<()> {
+fn vanished_browsers_free_their_live_views() -> Result<()> {
     let ring = TestRing::new(2, DatabaseKind::Sqlite, &[])?;
     ring.wait_for_ring(&[1, 2])?;
     let (page, elsewhere) = (ring.segment().node(0), ring.segment().node(1));
@@ -368,7 +368,7 @@ fn browsers_that_vanish_free_their_live_views() -> Result<()> {
     Ok(())
 }
 
-fn live_views_that_end_are_free_at_once_and_one_client_has_a_quarter() -> Result<()> {
+fn ended_live_views_are_free_at_once_and_one_client_has_a_quarter() -> Result<()> {
     // A comment, which is sent every 15 s, would also find out that a view has ended.
     const AT_ONCE: Duration = Duration::from_secs(5);
     let ring = TestRing::new(1, DatabaseKind::Sqlite, &[])?;
@@ -391,7 +391,7 @@ fn live_views_that_end_are_free_at_once_and_one_client_has_a_quarter() -> Result
     Ok(())
 }
 
-fn a_client_that_posts_too_much_is_asked_to_wait() -> Result<()> {
+fn a_client_that_posts_too_much_must_wait() -> Result<()> {
     let ring = TestRing::new(1, DatabaseKind::Sqlite, &[("--post-rate", "1KiB")])?;
     ring.wait_for_ring(&[1])?;
     let text = "a".repeat(2_000);

@@ -65,7 +65,7 @@ fn sixteen_connections_without_a_hello_are_kept_each_for_connect_timeout() {
 }
 
 #[test]
-fn once_connected_it_says_hello_and_waits_for_no_answer() {
+fn a_connected_node_sends_hello_and_waits_for_no_answer() {
     let mut rig = Rig::new(2, ring_of_four());
     let (stream, to) = rig.successor();
     assert_eq!(to, 3);
@@ -76,7 +76,7 @@ fn once_connected_it_says_hello_and_waits_for_no_answer() {
 }
 
 #[test]
-fn a_connection_that_does_not_stand_within_connect_timeout_is_no_way_to_the_successor() {
+fn a_connection_later_than_connect_timeout_does_not_reach_the_successor() {
     let mut rig = Rig::new(2, ring_of_four());
     let (stream, _) = rig.successor();
     rig.run(ms(999));
@@ -90,7 +90,7 @@ fn a_connection_that_does_not_stand_within_connect_timeout_is_no_way_to_the_succ
 }
 
 #[test]
-fn a_frame_that_was_begun_must_end_within_liveness() {
+fn a_started_frame_must_end_within_liveness() {
     let mut rig = Rig::node_2();
     let token = OwnedMessage::Token(seq(4, 9)).encode(1);
     let (predecessor, (successor, _)) = (rig.predecessor(), rig.successor());

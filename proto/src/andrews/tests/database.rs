@@ -22,7 +22,7 @@ fn an_unanswered_statement_makes_the_database_slow_and_an_error_gone() {
 }
 
 #[test]
-fn after_a_failed_write_only_a_write_that_is_tried_each_poll_makes_it_up() {
+fn after_a_failed_write_only_a_successful_test_write_makes_it_up() {
     let mut rig = Rig::coordinator_5_unanswered();
     rig.receive_datagram(7, &OwnedMessage::Join);
     let job = rig.next_job();
@@ -90,7 +90,7 @@ fn missing_answers_leave_a_bounded_number_of_jobs() {
 }
 
 #[test]
-fn an_older_look_that_is_answered_late_is_not_believed() {
+fn a_late_answer_of_an_older_look_does_not_count() {
     let mut rig = Rig::node_2_after(1100);
     rig.answers = false;
     rig.run(ms(900));
@@ -132,7 +132,7 @@ fn a_write_under_a_term_that_has_changed_is_refused_and_followed_by_a_look() {
 }
 
 #[test]
-fn rows_that_are_no_cycle_do_no_harm() {
+fn rows_without_a_cycle_do_no_harm() {
     let mut database = ring_of_four();
     database.is_broken = true;
     database.ring = [(1, 2), (2, 2), (3, 1), (5, 99), (7, 3)].into();

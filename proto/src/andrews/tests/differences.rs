@@ -193,7 +193,7 @@ fn a_slow_coordinator_and_its_deposer_do_not_both_write() {
 }
 
 #[test]
-fn a_node_that_is_cut_off_but_reaches_the_database_does_not_take_the_ring_apart() {
+fn an_isolated_node_with_the_database_does_not_dissolve_the_ring() {
     for victim in [1, 3, 5] {
         let mut network = Network::with_ring(5);
         network.part[Network::index(victim)] = 1;
@@ -244,7 +244,7 @@ fn two_results_at_once_do_not_circulate() {
 }
 
 #[test]
-fn a_larger_candidacy_does_not_die_at_a_node_that_has_taken_part() {
+fn a_participant_forwards_a_larger_candidacy() {
     // Ring 3 → 5 → 8, and 3 and 8 start at once: the candidacy of 8 comes to 3, which takes part already.
     let database = FakeDatabase::ring(&[3, 5, 8], 5, 4);
     let options = Options {
@@ -386,7 +386,7 @@ fn a_claim_on_rows_that_miss_a_joined_node_keeps_it() {
 }
 
 #[test]
-fn a_token_that_was_outrun_does_not_go_round_for_ever_in_a_ring_without_work() {
+fn an_outdated_token_does_not_circulate_in_an_idle_ring() {
     let mut rig = Rig::member(3, ring_of_four());
     rig.run(ms(20));
     rig.give_token(seq(4, 9));

@@ -112,7 +112,7 @@ fn a_result_is_forwarded_once_per_id_and_t1_in_each_method() {
 }
 
 #[test]
-fn its_own_result_is_won_whenever_it_is_not_dropped() {
+fn a_node_wins_with_its_returned_result_unless_it_is_dropped() {
     let mut rig = node_2();
     assert_eq!(
         from_predecessor(&mut rig, &result(RING, 2)),
@@ -211,7 +211,7 @@ fn costs_are_those_of_the_page() {
 }
 
 #[test]
-fn a_forged_election_from_an_address_that_is_not_its_sender_s_is_dropped() {
+fn a_forged_election_from_a_wrong_address_is_dropped() {
     let mut rig = node_2();
     rig.receive_datagram_bytes(ip(3), &BULLY.encode(1));
     assert_eq!(rig.take_datagrams(), []);

@@ -27,7 +27,7 @@ fn the_topology_is_emptied_once_on_request() {
 }
 
 #[test]
-fn no_coordinator_and_no_members_it_founds() {
+fn without_coordinator_and_members_a_node_founds() {
     let database = FakeDatabase {
         sequence: seq(6, 12),
         ..FakeDatabase::default()
@@ -47,7 +47,7 @@ fn no_coordinator_and_no_members_it_founds() {
 }
 
 #[test]
-fn no_coordinator_but_members_it_claims_without_proof() {
+fn without_coordinator_but_with_members_a_node_claims_without_proof() {
     let mut database = ring_of_four();
     database.seat.id = None;
     let mut rig = Rig::new(4, database.clone());
@@ -71,7 +71,7 @@ fn no_coordinator_but_members_it_claims_without_proof() {
 }
 
 #[test]
-fn a_former_life_that_the_row_names_is_claimed_and_makes_no_token() {
+fn a_node_claims_from_its_former_process_and_makes_no_token() {
     let mut rig = Rig::new(5, ring_of_four());
     let seen = seat(5, 4);
     assert_eq!(rig.take_writes(), [Write::Claim { seen, change: None }]);
@@ -124,7 +124,7 @@ fn a_late_claim_leaves_the_node_the_role_of_the_row() {
 }
 
 #[test]
-fn a_member_of_a_former_life_sends_no_join() {
+fn a_restarted_member_sends_no_join() {
     let mut rig = Rig::new(2, ring_of_four());
     assert_eq!(rig.state(), State::Member);
     assert_eq!(rig.take_datagrams(), []);
@@ -257,7 +257,7 @@ fn a_failing_write_answers_nothing() {
 }
 
 #[test]
-fn a_coordinator_that_is_no_member_puts_itself_in_first() {
+fn a_coordinator_outside_the_ring_first_adds_itself() {
     let mut rig = Rig::coordinator_5_unanswered();
     rig.database.ring = FakeDatabase::ring(&[1, 2, 3], 5, 4).ring;
     rig.receive_datagram(7, &OwnedMessage::Successor(1));
@@ -295,7 +295,7 @@ fn without_members_it_founds() {
 }
 
 #[test]
-fn a_new_member_that_is_larger_starts_an_election_once_both_connections_are_up() {
+fn a_larger_new_member_starts_an_election_when_both_connections_are_up() {
     let mut rig = Rig::new(7, ring_of_four());
     rig.database.ring.insert(5, 7);
     rig.database.ring.insert(7, 1);

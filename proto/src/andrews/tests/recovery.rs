@@ -138,7 +138,7 @@ fn it_asks_the_coordinator_every_ack_timeout_after_a_fresh_look_and_claims_after
 }
 
 #[test]
-fn a_look_that_no_longer_says_so_ends_the_repeats() {
+fn a_look_without_the_cause_ends_the_repeats() {
     let mut rig = lost();
     rig.take_datagrams();
     rig.run(ms(400));
@@ -223,7 +223,7 @@ fn a_successor_request_removes_and_is_answered() {
 }
 
 #[test]
-fn of_a_node_that_is_no_member_it_is_a_join() {
+fn from_a_node_outside_the_ring_it_is_a_join() {
     let mut rig = Rig::coordinator_5();
     rig.receive_datagram(7, &OwnedMessage::SuccessorRequest);
     assert!(rig.database.ring.contains_key(&7));
@@ -242,7 +242,7 @@ fn a_ring_of_one_is_not_removed() {
 }
 
 #[test]
-fn requests_to_a_node_that_is_not_coordinator_make_it_look_only() {
+fn requests_to_a_non_coordinator_only_cause_a_look() {
     let mut rig = Rig::node_2_after(100);
     rig.receive_datagram(1, &OwnedMessage::SuccessorRequest);
     rig.receive_datagram(7, &OwnedMessage::Join);

@@ -84,7 +84,7 @@ fn chang_roberts_outbids_a_smaller_candidate_once() {
 }
 
 #[test]
-fn chang_roberts_its_own_candidacy_has_won() {
+fn chang_roberts_wins_with_its_returned_candidacy() {
     let mut rig = node_2();
     assert_eq!(
         from_predecessor(&mut rig, &candidate(2)),

@@ -14,7 +14,7 @@ fn a_token_is_acknowledged_at_once_and_held() {
 }
 
 #[test]
-fn one_that_is_no_newer_is_acknowledged_and_dropped() {
+fn a_token_that_is_not_newer_is_acknowledged_and_dropped() {
     let mut rig = Rig::node_2();
     rig.give_token(seq(4, 9));
     rig.run(ms(50));
@@ -27,7 +27,7 @@ fn one_that_is_no_newer_is_acknowledged_and_dropped() {
 }
 
 #[test]
-fn a_newer_one_replaces_the_one_that_is_held_or_on_the_way() {
+fn a_newer_token_replaces_the_held_or_passed_one() {
     let mut rig = Rig::node_2();
     rig.give_token(seq(4, 9));
     rig.give_token(seq(4, 30));
@@ -265,7 +265,7 @@ fn a_late_commit_of_a_new_token_makes_it() {
 }
 
 #[test]
-fn a_node_that_is_removed_discards_its_token() {
+fn a_removed_node_discards_its_token() {
     let mut rig = Rig::node_2();
     rig.give_token(seq(4, 9));
     rig.database.ring.remove(&2);

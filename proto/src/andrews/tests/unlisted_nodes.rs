@@ -51,7 +51,7 @@ fn an_unanswered_database_is_not_a_stopped_beat() {
 }
 
 #[test]
-fn a_coordinator_that_is_out_of_reach_is_asked_and_not_claimed_from() {
+fn an_unreachable_coordinator_is_asked_and_not_replaced() {
     let mut rig = Rig::member(3, ring_of_four());
     rig.run(ms(100));
     let (stream, _) = rig.successor();

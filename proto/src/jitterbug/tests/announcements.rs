@@ -21,7 +21,7 @@ fn a_leader_announces_once_per_half_renew_timeout() {
 }
 
 #[test]
-fn a_leader_that_hears_its_own_token_announced_says_nothing() {
+fn a_leader_ignores_announcements_of_its_own_token() {
     let mut rig = Rig::leader(5);
     rig.command(Command::Work(true));
     rig.run(ms(600));
@@ -103,7 +103,7 @@ fn the_strongest_announcement_of_late_is_the_rival() {
 }
 
 #[test]
-fn a_rival_counts_only_if_its_id_is_above_the_own_one() {
+fn a_rival_counts_only_with_a_larger_id() {
     let mut rig = Rig::waiter(5);
     rig.receive_tr1(2, 5);
     assert_eq!(rig.machine.stronger_leader(), None);

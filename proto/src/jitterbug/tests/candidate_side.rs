@@ -96,7 +96,7 @@ fn an_orphan_also_absorbs_and_continues_its_restore() {
 }
 
 #[test]
-fn a_token_as_strong_as_the_one_given_away_is_taken_and_that_one_counts_no_longer() {
+fn a_token_equal_to_the_one_given_away_is_taken_and_replaces_it() {
     let mut rig = gave();
     rig.receive_token(2, 5, &[1, 2].map(node), b"9");
     assert_eq!((rig.state(), rig.token()), (State::Leader, 5));
@@ -153,7 +153,7 @@ fn a_passing_leader_gives_way_to_a_larger_pair_of_id_and_address() {
 }
 
 #[test]
-fn a_leader_gives_way_as_long_as_no_byte_of_tp5_has_left() {
+fn a_leader_yields_before_the_first_byte_of_tp5() {
     let (mut rig, stream) = Rig::giver();
     rig.open_by_kernel(stream);
     // The kernel accepts no byte of TP4, which comes before TP5.

@@ -21,7 +21,7 @@ fn ring(nodes: u8) -> Rig {
 }
 
 #[test]
-fn candidates_are_tried_in_the_order_of_the_list_from_the_own_entry_on() {
+fn candidates_are_tried_in_list_order_after_this_node() {
     let mut rig = ring(4);
     assert_eq!([(); 3].map(|()| rig.refuse_next()), [2, 3, 4]);
     // The node's own entry is the third of four.
@@ -255,7 +255,7 @@ fn the_sender_of_a_weaker_announcement_waits_for_its_place() {
 }
 
 #[test]
-fn a_rival_that_no_list_has_room_for_is_tried_all_the_same() {
+fn a_rival_that_fits_no_list_is_tried() {
     let mut rig = Rig::leader_with(room_for(1), 5);
     rig.receive_datagram(2, &tr1(6, 7002));
     assert_eq!(rig.machine.counters().nodes_refused, 1);

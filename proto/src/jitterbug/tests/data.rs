@@ -47,7 +47,7 @@ fn asked() -> (Rig, u64) {
 }
 
 #[test]
-fn it_is_not_asked_if_both_are_equal_or_the_own_one_is_empty() {
+fn no_decision_runs_for_equal_data_or_without_local_data() {
     let mut rig = Rig::waiter_with(deciding());
     rig.receive_token(2, 9, &[node(2)], b"8");
     rig.receive_token(2, 8, &[1, 2].map(node), b"9");
@@ -57,7 +57,7 @@ fn it_is_not_asked_if_both_are_equal_or_the_own_one_is_empty() {
 }
 
 #[test]
-fn empty_data_that_is_received_is_asked_about() {
+fn a_decision_runs_for_empty_received_data() {
     let mut rig = Rig::waiter_with(deciding());
     rig.receive_token(2, 9, &[node(2)], b"8");
     rig.receive_token(2, 8, &[1, 2].map(node), b"");
@@ -65,7 +65,7 @@ fn empty_data_that_is_received_is_asked_about() {
 }
 
 #[test]
-fn exit_0_lets_the_received_data_continue_and_1_the_own() {
+fn exit_0_selects_the_received_data_and_1_the_local_data() {
     let (mut rig, job) = asked();
     rig.answer_job(job, Outcome::Decided { received: true });
     assert_eq!(rig.machine.data(), b"4", "3, and computed");

@@ -3,7 +3,7 @@
 use super::prelude::*;
 
 #[test]
-fn the_nodes_own_datagrams_are_ignored() {
+fn datagrams_of_this_node_are_ignored() {
     let mut rig = Rig::leader(5);
     rig.receive_datagram(1, &tr1(-1000, 7001));
     rig.receive_datagram(1, &tr1(9, 7001));

@@ -19,7 +19,7 @@ fn moved(number: u8) -> Node {
 }
 
 #[test]
-fn at_the_start_the_list_is_the_own_entry_without_a_penalty_and_there_is_no_data() {
+fn the_first_list_has_only_this_node_without_penalty_and_there_is_no_data() {
     let rig = Rig::orphan();
     assert_eq!(nodes(&rig), [node(1)]);
     let snapshot = rig.machine.snapshot();
@@ -32,7 +32,7 @@ fn at_the_start_the_list_is_the_own_entry_without_a_penalty_and_there_is_no_data
 }
 
 #[test]
-fn taken_the_list_is_the_received_one_then_the_old_one_then_the_own_entry() {
+fn a_taken_list_is_the_received_one_then_the_old_one_then_this_node() {
     let mut rig = Rig::waiter(5);
     rig.receive_token(2, 9, &[3, 2].map(node), b"1");
     assert_eq!(nodes(&rig), [3, 2, 1].map(node));
@@ -42,7 +42,7 @@ fn taken_the_list_is_the_received_one_then_the_old_one_then_the_own_entry() {
 }
 
 #[test]
-fn taken_the_own_entry_stays_where_it_is_and_its_port_is_corrected() {
+fn a_taken_list_keeps_this_nodes_entry_and_corrects_its_port() {
     let mut rig = Rig::waiter(5);
     rig.receive_token(2, 9, &[node(2), moved(1), node(3)], b"1");
     assert_eq!(nodes(&rig), [2, 1, 3].map(node));

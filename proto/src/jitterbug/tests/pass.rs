@@ -59,7 +59,7 @@ fn the_leader_sends_tp1_then_tp5_for_an_equal_list() {
 }
 
 #[test]
-fn the_end_of_file_after_the_own_half_close_is_done() {
+fn an_end_of_stream_after_the_half_close_is_done() {
     let (mut rig, stream) = given();
     rig.receive_end(stream, &[]);
     assert_eq!(counted(&rig), DONE);
@@ -221,7 +221,7 @@ fn after_unknown_the_node_looks_for_the_new_holder() {
 }
 
 #[test]
-fn a_token_that_is_read_slowly_is_given_whole() {
+fn a_slow_reader_gets_the_whole_token() {
     let (mut rig, stream) = Rig::giver();
     rig.room = 1;
     rig.open_by_kernel(stream);

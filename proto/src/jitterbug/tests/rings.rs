@@ -73,7 +73,7 @@ fn two_leaders_hear_of_each_other() {
 }
 
 #[test]
-fn two_rings_of_a_network_that_was_cut_become_one() {
+fn two_rings_of_a_repaired_network_become_one() {
     let mut segment = Segment::ring(6);
     for at in 0..3 {
         segment.part[at] = 1;

@@ -76,7 +76,7 @@ fn a_waiter_may_stand_still() {
 }
 
 #[test]
-fn a_loop_that_has_nothing_to_do_does_not_stand_still() {
+fn an_idle_loop_is_not_a_stall() {
     let mut rig = Rig::leader(5);
     rig.machine.set_work(true);
     rig.run(ms(10_000));

@@ -89,7 +89,7 @@ fn a_lease_is_the_shortest_of_the_nodes_that_are_known() {
 }
 
 #[test]
-fn a_leader_that_stalls_for_longer_than_the_shortest_lease_leads_no_more() {
+fn a_leader_that_stalls_longer_than_the_shortest_lease_stops_leading() {
     let mut rig = Rig::new(slow());
     rig.receive_datagram(2, &tr2(1));
     rig.receive_datagram(2, &tr1_with(-1, 2, terms()));
@@ -271,7 +271,7 @@ fn longer() -> Options {
 
 /// Guards against a bug: two rings with different policies merged, and their data was in no order.
 #[test]
-fn nodes_that_decide_in_another_way_form_a_ring_of_their_own() {
+fn nodes_with_another_decision_form_another_ring() {
     let mut segment = Segment::new(4, Options::default());
     for (at, options) in [Options::default(), longer()]
         .into_iter()
@@ -394,7 +394,7 @@ fn candidates_that_died_together_cost_a_turn_the_time_of_one_pass() {
 }
 
 #[test]
-fn of_a_list_no_more_than_256_unknown_nodes_are_taken_and_none_off_the_link() {
+fn a_list_adds_at_most_256_unknown_nodes_and_none_off_the_link() {
     let options = Options::default();
     let mut rig = Rig::off(1, options);
     let mut net = network(1);

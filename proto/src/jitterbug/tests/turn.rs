@@ -44,7 +44,7 @@ fn local_work_keeps_the_token_as_long_as_it_has_it() {
 }
 
 #[test]
-fn a_leader_that_is_to_yield_leaves_the_rest_of_the_hold_out() {
+fn a_leader_asked_to_yield_skips_the_rest_of_the_hold() {
     let mut rig = Rig::leader_of(2);
     rig.command(Command::Yield);
     assert!(rig.candidate().is_some());
@@ -234,7 +234,7 @@ fn an_arriving_token_starts_a_turn() {
 }
 
 #[test]
-fn each_turn_has_a_number_of_its_own() {
+fn each_turn_has_its_own_number() {
     let mut rig = Rig::leader_with(deciding(), 5);
     let turn = rig.machine.turn();
     rig.receive_token(2, 4, &[1, 2].map(node), b"41");
