@@ -8,7 +8,6 @@ use anyhow::{Context, Result};
 use ring_segment::NetNs;
 use serde_json::Value;
 
-/// The port of pages.
 pub(crate) const HTTP_PORT: u16 = 8080;
 /// A limit that no request reaches.
 const TIMEOUT: Duration = Duration::from_secs(20);
@@ -24,7 +23,6 @@ impl Client {
         Ok(Self(BufReader::new(stream)))
     }
 
-    /// Returns the node's status.
     pub(crate) fn status(&mut self) -> Result<Value> {
         let (_, body) = self.ask("GET /ring", "", "")?;
         Ok(serde_json::from_slice(&body)?)

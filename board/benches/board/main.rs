@@ -22,10 +22,8 @@ use clap::{Parser, ValueEnum};
 /// Measures the coordinated ring.
 #[derive(Debug, Parser)]
 struct Options {
-    /// The parts to measure.
     #[arg(long, value_delimiter = ',', default_value = "hop,posts,recovery")]
     only: Vec<Part>,
-    /// The database of the posts.
     #[arg(long, default_value = "sqlite")]
     database: nodes::DatabaseKind,
     /// The numbers of nodes for posts.

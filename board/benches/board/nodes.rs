@@ -23,7 +23,6 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// The interval of status requests, each of which disturbs a node.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// The kind of the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DatabaseKind {
     Sqlite,

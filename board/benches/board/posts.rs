@@ -10,7 +10,6 @@ use super::nodes::{DatabaseKind, Ring};
 use super::real::fabric::Kind as Wire;
 
 const MEASUREMENT_TIME: Duration = Duration::from_secs(2);
-/// The number of clients at a busy node.
 const CLIENTS_PER_BUSY_NODE: usize = 16;
 
 pub(crate) fn measure(kind: DatabaseKind, sizes: &[usize]) -> Result<()> {

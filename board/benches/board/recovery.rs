@@ -14,7 +14,6 @@ const LATELY_MS: u64 = 100;
 /// A node starts no second election for 2 × T1. This is a little longer.
 const ELECTION_PAUSE: Duration = Duration::from_millis(2_500);
 
-/// The node that dies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Victim {
     Member,

@@ -44,7 +44,6 @@ pub(super) fn large_number<'a>(number: u64) -> Result<Value<'a>, Fault> {
     number.map(Value::Number)
 }
 
-/// A value of a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Cell {
     Null,
@@ -97,7 +96,6 @@ impl Row {
         number.map(id).transpose()
     }
 
-    /// Returns the id of a node.
     pub(super) fn id(&self, column: usize) -> Result<u32, Fault> {
         self.id_if_any(column)?
             .ok_or_else(|| unexpected_value("no value"))

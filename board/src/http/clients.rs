@@ -12,7 +12,6 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::events::VIEWS_MAX;
 
-/// All connections.
 pub(super) const CONNECTIONS_MAX: usize = 512;
 /// Bytes of all answers that are being read, or wait to be sent.
 pub(super) const ANSWER_BYTES_MAX: usize = 128 << 20;
@@ -25,7 +24,6 @@ const BURST_TIME: Duration = Duration::from_secs(8);
 /// The shortest post counts for this many bytes, because it needs a row and an index entry.
 const POST_BYTES_MIN: usize = 256;
 
-/// The limits of all clients.
 #[derive(Debug)]
 pub(crate) struct Clients {
     by_address: Mutex<HashMap<IpAddr, Arc<ClientShares>>>,
@@ -56,7 +54,6 @@ impl ClientConnection {
     }
 }
 
-/// Bytes that are reserved for an answer.
 #[derive(Debug)]
 pub(crate) struct ReservedBytes {
     of_client: OwnedSemaphorePermit,

@@ -15,7 +15,6 @@ pub(super) const QUEUED_POSTS_MAX: usize = 64;
 /// A post with its id, as a listener gets it.
 pub(super) type PostEvent = (i64, Arc<str>);
 
-/// ListenerList listeners.
 #[derive(Debug)]
 pub(crate) struct Listeners {
     all: Mutex<ListenerList>,
@@ -37,7 +36,6 @@ struct Listener {
     posts: mpsc::Sender<PostEvent>,
 }
 
-/// The events of one listener.
 #[derive(Debug)]
 pub(crate) struct Subscription {
     /// New posts.

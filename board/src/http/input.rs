@@ -9,9 +9,7 @@ use crate::posts::NewPost;
 
 /// Characters of an author's name.
 pub(super) const AUTHOR_CHARS_MAX: usize = 64;
-/// Characters of a text.
 pub(super) const TEXT_CHARS_MAX: usize = 2_000;
-/// Characters of a key.
 const KEY_CHARS_MAX: usize = 64;
 /// Posts of a read: the maximum, and the default.
 const LIMIT: (u16, u16) = (1_000, 100);
@@ -54,7 +52,6 @@ pub(super) fn check_origin(headers: &HeaderMap) -> Result<(), Refusal> {
     ))
 }
 
-/// Parses a body as a post.
 pub(super) fn parse_post(body: &[u8], time_ms: i64) -> Result<NewPost, Refusal> {
     let post: PostJson =
         serde_json::from_slice(body).map_err(|error| Refusal::malformed(error.to_string()))?;

@@ -12,7 +12,6 @@ use tokio::sync::oneshot;
 use super::{Clients, Listeners};
 use crate::posts::{BoardRequest, PendingRequests, RequestResult};
 
-/// A call to the loop.
 #[derive(Debug)]
 pub(crate) enum LoopCall {
     /// Hands a request to the state machine.

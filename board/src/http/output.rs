@@ -18,14 +18,12 @@ use serde::Serialize;
 use super::clients::ReservedBytes;
 use crate::posts::Post;
 
-/// The body of an answer.
 pub(super) type Body = UnsyncBoxBody<Bytes, Infallible>;
 
 /// Allows scripts, styles and connections only from this node, and no frame around the page.
 const CONTENT_POLICY: &str =
     "default-src 'self'; frame-ancestors 'none'; form-action 'self'; base-uri 'none'";
 
-/// The media type of JSON_TYPE.
 pub(super) const JSON_TYPE: &str = "application/json";
 
 #[derive(Serialize)]
@@ -79,7 +77,6 @@ pub(super) fn post_json(post: &Post) -> Arc<str> {
     to_json(&PostJson::from(post)).into()
 }
 
-/// A request that is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Refusal {
     /// The status code.
@@ -143,7 +140,6 @@ impl Refusal {
     }
 }
 
-/// Returns a response with a body.
 pub(super) fn response(
     status: StatusCode,
     kind: &'static str,
@@ -185,7 +181,6 @@ impl AsRef<[u8]> for ReservedText {
     }
 }
 
-/// Returns the response to a read.
 pub(super) fn posts_response(
     found: &[Post],
     after: i64,
@@ -212,7 +207,6 @@ pub(super) fn written_response(id: i64, sequence: u64, is_old: bool) -> Response
     response(status, JSON_TYPE, to_json(&WrittenJson { id, sequence }))
 }
 
-/// Returns the response to a refused request.
 pub(super) fn refusal_response(refusal: &Refusal) -> Response<Body> {
     let error = ErrorJson {
         error: refusal.word,

@@ -18,7 +18,6 @@ use super::output::{
 use super::{LoopHandle, host, input, view};
 use crate::posts::{BoardRequest, RequestResult};
 
-/// Bytes of a body.
 pub(super) const BODY_BYTES_MAX: usize = 16_384;
 /// Bytes of a read, both as posts and as JSON_TYPE: 1 MiB of text and one more post, each character escaped, and the other
 /// fields of 1,000 posts.

@@ -8,7 +8,6 @@ use ring_runtime::driver::Observe;
 use crate::http::ReplySenders;
 use crate::observe::{Keys, Log, describe, is_routine, print};
 
-/// Distributes events to all observers.
 #[derive(Debug)]
 pub(super) struct EventObserver {
     pub log: Log,

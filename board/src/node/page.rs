@@ -63,7 +63,6 @@ impl PageCalls {
         Arc::clone(&self.listeners)
     }
 
-    /// Starts the server.
     pub(super) fn start(&mut self, waiting: &Waiting) -> Result<(), Error> {
         waiting.add(&*self.bell, SYSTEM)?;
         let Some((listener, loop_handle)) = self.server.take() else {

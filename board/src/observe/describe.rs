@@ -140,7 +140,6 @@ pub(crate) fn describe(event: &Event) -> Option<Line> {
     })
 }
 
-/// Describes an event of the token.
 fn describe_token(event: &Event) -> Option<Line> {
     use Level as L;
     Some(match *event {

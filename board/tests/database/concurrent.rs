@@ -22,7 +22,6 @@ pub(crate) fn tests() -> Vec<(&'static str, Test)> {
     ]
 }
 
-/// The number of writes of each node.
 const WRITES: u32 = 60;
 
 /// Runs something for each node, in a thread of its own, at the same time.

@@ -18,7 +18,6 @@ use libtest_mimic::{Arguments, Failed, Trial};
 
 use test_database::{CreateDatabase, POSTGRESQL, SQLITE, TestDatabase};
 
-/// A test that runs on each database.
 type Test = fn(&TestDatabase) -> anyhow::Result<()>;
 
 fn main() -> ExitCode {

@@ -25,7 +25,6 @@ pub(crate) struct Pooler {
 }
 
 impl Pooler {
-    /// Starts a pooler in front of the server of a URL.
     pub(crate) fn in_front_of(url: &str) -> Result<Self> {
         let (address, database) = url.rsplit_once('/').context("it names a database")?;
         let (user, server) = address.rsplit_once('@').context("it names a server")?;
@@ -50,7 +49,6 @@ impl Pooler {
         })
     }
 
-    /// Returns the URL of the pooler.
     pub(crate) fn url(&self) -> String {
         let folder = self.folder.path().display().to_string().replace('/', "%2F");
         let (user, database) = self.database.split_once(' ').unwrap_or_default();

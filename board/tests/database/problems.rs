@@ -323,7 +323,6 @@ fn tls_is_what_sslmode_says(database: &TestDatabase) -> Result<()> {
     Ok(())
 }
 
-/// Prepares the database for a node with a list.
 fn prepare(database: &TestDatabase, own: u32, list: &[Line]) -> Result<Result<Outcome, Fault>> {
     let mut session = database.open()?;
     let pending = PendingRequests::default();

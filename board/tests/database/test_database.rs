@@ -14,10 +14,8 @@ use ring_proto::andrews::{Outcome, Rows, Seat, Work, Write};
 use ring_segment::PostgreSql;
 use tempfile::TempDir;
 
-/// A function that creates a database.
 pub(crate) type CreateDatabase = fn() -> Result<TestDatabase>;
 
-/// Creates a file.
 pub(crate) const SQLITE: CreateDatabase = TestDatabase::sqlite;
 /// Creates a database on the server that all tests share.
 pub(crate) const POSTGRESQL: CreateDatabase = TestDatabase::postgresql;
@@ -34,7 +32,6 @@ pub(crate) struct TestDatabase {
     _folder: Option<TempDir>,
 }
 
-/// A list of listeners that is empty.
 #[derive(Debug)]
 pub(crate) struct NoListeners;
 
@@ -53,7 +50,6 @@ pub(crate) fn stop_server() {
     SERVER.lock().unwrap_or_else(PoisonError::into_inner).take();
 }
 
-/// Returns the list of the tests.
 pub(crate) fn lines() -> Vec<Line> {
     let line = |id: u32| {
         let last = u8::try_from(id).expect("there are few");
@@ -103,12 +99,10 @@ impl TestDatabase {
         &self.text
     }
 
-    /// Opens another session.
     pub(crate) fn open(&self) -> Result<Box<dyn Session>> {
         Ok(self.url.open(TIMEOUT)?)
     }
 
-    /// Opens a session after the tables were prepared.
     pub(crate) fn open_prepared(&self) -> Result<Box<dyn Session>> {
         let mut session = self.open()?;
         let done = work(session.as_mut(), 1, &Work::Prepare { drop: false })?;
@@ -150,12 +144,10 @@ pub(crate) fn run_with_requests(
     Ok(run(session, &nodes, VisitContext { pending, feed }, work)?)
 }
 
-/// Runs a write of a node.
 pub(crate) fn write(session: &mut dyn Session, own: u32, what: Write) -> Result<Outcome> {
     work(session, own, &Work::Write(what))
 }
 
-/// Runs a look, and returns its rows.
 pub(crate) fn look(session: &mut dyn Session) -> Result<Rows> {
     match work(session, 1, &Work::Look)? {
         Outcome::Rows(rows) => Ok(rows),
@@ -178,7 +170,6 @@ pub(crate) fn token(session: &mut dyn Session) -> Result<(i64, Option<i64>)> {
     Ok((row.number(0)?, row.number_if_any(1)?))
 }
 
-/// Runs a query.
 pub(crate) fn query(
     session: &mut dyn Session,
     statement: &'static str,

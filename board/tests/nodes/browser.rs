@@ -89,7 +89,6 @@ impl Browser {
         self.run_devtools("Emulation.setEmulatedMedia", &wish)
     }
 
-    /// Returns the current tab.
     pub(crate) fn current_tab(&self) -> Result<Value> {
         self.send("GET", &format!("{}/window", self.session), &Value::Null)
     }
@@ -103,13 +102,11 @@ impl Browser {
         Ok(made["handle"].clone())
     }
 
-    /// Makes a tab the current one.
     pub(crate) fn select_tab(&self, tab: &Value) -> Result<()> {
         self.send_to_session("window", &json!({"handle": tab}))
             .map(drop)
     }
 
-    /// Reloads the page.
     pub(crate) fn reload(&self) -> Result<()> {
         self.send_to_session("refresh", &json!({})).map(drop)
     }
@@ -120,7 +117,6 @@ impl Browser {
         self.send_to_session("goog/cdp/execute", &body).map(drop)
     }
 
-    /// Runs a script, and returns its value.
     pub(crate) fn run(&self, script: &str) -> Result<Value> {
         self.send_to_session("execute/sync", &json!({"script": script, "args": []}))
     }

@@ -18,7 +18,6 @@ const HTTP: u16 = 8080;
 /// The pause before a busy node is asked again.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// An answer.
 #[derive(Debug)]
 pub(crate) struct HttpAnswer {
     pub status: u16,
@@ -79,7 +78,6 @@ pub(crate) fn exchange(mut stream: TcpStream, request: &[u8]) -> Result<HttpAnsw
     })
 }
 
-/// Returns the text of a request.
 pub(crate) fn request(line: &str, headers: &str, body: &str) -> String {
     let length = body.len();
     format!(
@@ -87,7 +85,6 @@ pub(crate) fn request(line: &str, headers: &str, body: &str) -> String {
     )
 }
 
-/// Sends a request to a node.
 pub(crate) fn ask(
     ring: &TestRing,
     id: usize,

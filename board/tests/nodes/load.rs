@@ -73,7 +73,6 @@ fn a_thousand_connections_and_a_client_that_does_not_read_do_not_delay_the_token
     Ok(())
 }
 
-/// Returns the term, and each node's counters of late tokens.
 fn late_token_counters(ring: &TestRing) -> Result<Vec<Value>> {
     let mut all = Vec::new();
     for id in 1..=3 {

@@ -7,11 +7,8 @@ use serde_json::Value;
 use super::test_ring::binaries;
 
 const UNIT: &str = "ring-board@1";
-/// The document.
 const PAGE: &str = include_str!("../../../docs/board.md");
-/// The beginning of its recipe.
 const RECIPE: &str = "sudo install -m 644 systemd/ringd.sysusers";
-/// The address of the node in the recipe.
 const ADDRESS: &str = "192.0.2.1";
 
 pub(crate) fn tests() -> Vec<Test> {

@@ -34,7 +34,6 @@ impl Page {
     }
 }
 
-/// The state that all clients share.
 #[derive(Default)]
 struct Shared {
     /// Whether writers stop.
@@ -45,7 +44,6 @@ struct Shared {
     refused: AtomicUsize,
 }
 
-/// The clients of all nodes.
 pub(crate) struct TestClients {
     shared: Arc<Shared>,
     writers: Vec<JoinHandle<Vec<(String, u64)>>>,

@@ -17,7 +17,6 @@ pub(crate) fn binaries() -> Binaries {
         ringctl: program("ringctl"),
     }
 }
-/// The port of the nodes in the list.
 pub(crate) const PORT: u16 = 7400;
 
 /// Times that are short enough for tests, and longer than injected stalls.
@@ -30,7 +29,6 @@ const NODE_TIMES: [(&str, &str); 6] = [
     ("--database-timeout", "2s"),
 ];
 
-/// The kind of the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DatabaseKind {
     Sqlite,
@@ -166,7 +164,6 @@ impl TestRing {
         Ok(())
     }
 
-    /// Returns the server of the database.
     pub(crate) fn server(&mut self) -> Result<&mut PostgreSql> {
         self.server.as_mut().context("it is a file")
     }
@@ -183,7 +180,6 @@ fn as_numbers(value: &Value) -> Vec<u64> {
     values.filter_map(Value::as_u64).collect()
 }
 
-/// Returns the successor of a node in the order of the members.
 fn successor_in_members(status: &Value, id: usize) -> Result<Value> {
     let members = as_numbers(&status["members"]);
     let at = members.iter().position(|&it| it == id as u64);

@@ -33,7 +33,6 @@ pub(crate) fn seed(format: &str, name: &str) -> Vec<u8> {
     fs::read(dir(format).join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// Returns all seeds with their formats.
 pub(crate) fn all() -> Vec<(Format, Vec<u8>)> {
     let with_format = |format: Format| {
         seeds(&format)

@@ -40,7 +40,6 @@ fn chi_square(counts: &[u32]) -> f64 {
     distance.sum::<f64>() / even
 }
 
-/// Counts for each server the hashes for which it is the first server.
 fn first_counts(hashes: &[u32], servers: usize) -> Vec<u32> {
     let mut counts = vec![0; servers];
     for hash in hashes {

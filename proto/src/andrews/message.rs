@@ -17,7 +17,6 @@ pub(crate) enum OwnedMessage {
     Election(OwnedElection),
 }
 
-/// A message of an election.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum OwnedElection {
     RingBased(Vec<U32>),

@@ -22,12 +22,10 @@ pub(crate) enum DataResult {
     Decided {
         /// Whether no program has decided, so that the received data continues.
         failed: bool,
-        /// Whether the data has changed.
         changed: bool,
     },
 }
 
-/// The running job.
 #[derive(Debug)]
 struct RunningJob {
     job: u64,
@@ -36,7 +34,6 @@ struct RunningJob {
     received: Option<Box<[u8]>>,
 }
 
-/// The data of the node.
 #[derive(Debug)]
 pub(crate) struct Data {
     bytes: Vec<u8>,

@@ -208,7 +208,6 @@ fn list<'a, T>(
     (0..count).map(|_| one(u)).collect()
 }
 
-/// Makes a seq of any width.
 fn seq(u: &mut Unstructured<'_>) -> Result<i128> {
     let (configuration, round): (u64, u32) = (u.arbitrary()?, u.arbitrary()?);
     let configuration = configuration >> u.int_in_range(1..=63)?;
@@ -220,7 +219,6 @@ fn long(u: &mut Unstructured<'_>) -> Result<i64> {
     Ok(i64::from_le_bytes(u.arbitrary()?) >> u.int_in_range(0..=63)?)
 }
 
-/// Makes an int of any width.
 fn int(u: &mut Unstructured<'_>) -> Result<i32> {
     Ok(i32::from_le_bytes(u.arbitrary()?) >> u.int_in_range(0..=31)?)
 }

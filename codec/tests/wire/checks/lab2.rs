@@ -42,7 +42,6 @@ const PURPOSES: [Purpose; 5] = [
     Purpose::Differ,
 ];
 
-/// Makes any profile or none.
 fn profile(u: &mut Unstructured<'_>) -> Result<Option<Profile>> {
     let fields: Option<(u8, u16, [u64; 4], u32)> = u.arbitrary()?;
     Ok(fields.map(
@@ -205,7 +204,6 @@ fn stamp(u: &mut Unstructured<'_>) -> Result<Stamp> {
     })
 }
 
-/// Makes any address of a single station.
 fn station(u: &mut Unstructured<'_>) -> Result<MacAddr> {
     let mut bytes = <[u8; 6]>::arbitrary(u)?;
     bytes[0] &= !1;

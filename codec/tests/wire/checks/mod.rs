@@ -12,7 +12,6 @@ use ring_codec::{DecodeError, EncodeError, Problem, StreamState, Streamed};
 /// The initial byte of each output buffer, which shows the bytes that an encoder changed.
 const FILL: u8 = 0xa5;
 
-/// The checks of one format.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Format {
     /// The name of the fuzz target, the corpus and the module.
@@ -25,7 +24,6 @@ pub(crate) struct Format {
     pub value: fn(&[u8]),
 }
 
-/// The checks of all formats.
 pub(crate) const FORMATS: [Format; 4] = [
     Format {
         name: "andrews",

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use crate::time::Instant;
 
-/// A request of another node to the coordinator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MemberRequest {
     /// The node asks for a place in the ring.
@@ -18,7 +17,6 @@ pub(crate) enum MemberRequest {
 }
 
 #[derive(Debug)]
-/// The state of a node that is coordinator.
 pub(crate) struct CoordinatorDuties {
     /// When this node became coordinator.
     since: Instant,

@@ -51,7 +51,6 @@ pub(crate) struct Database {
     /// Whether the rows are too old to decide on: they were read before the database failed, or before it refused a
     /// write.
     is_stale: bool,
-    /// Whether the tables are prepared.
     is_prepared: bool,
     wants_look: bool,
     looks: Throttle,
@@ -272,7 +271,6 @@ impl Database {
     }
 }
 
-/// Whether a job writes.
 const fn is_written(work: &Work) -> bool {
     !matches!(work, Work::Look)
 }

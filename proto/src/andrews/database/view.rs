@@ -33,7 +33,6 @@ impl View {
         self.seat
     }
 
-    /// Whether the coordinator is an acting one.
     pub(crate) const fn acting(&self) -> bool {
         self.acting
     }

@@ -44,11 +44,9 @@ pub(crate) enum Action {
     Drop(Reason),
 }
 
-/// A method of election.
 pub(super) trait Handler: Debug + Send {
     fn method(&self) -> Method;
     fn start(&mut self, context: &mut Context<'_>);
-    /// Handles a message of this method from a node.
     fn on_message(&mut self, from: u32, election: OwnedElection, context: &mut Context<'_>);
     /// Handles the time that [`due`](Self::due) names.
     fn on_timeout(&mut self, context: &mut Context<'_>);

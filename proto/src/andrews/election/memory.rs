@@ -13,7 +13,6 @@ pub(super) struct Memory {
     pub(super) results: SendTimes,
     /// ELECTION of CHANG_ROBERTS, by candidate.
     pub(super) candidates: SendTimes,
-    /// Starts of BULLY.
     pub(super) bully: Throttle,
 }
 

@@ -69,7 +69,6 @@ impl Andrews {
         true
     }
 
-    /// Sends a frame to the predecessor.
     pub(super) fn send_to_predecessor(&mut self, message: &OwnedMessage) {
         let Some(predecessor) = self.inbound.predecessor_mut() else {
             return;

@@ -34,7 +34,6 @@ impl Andrews {
         read_at.is_some_and(|read_at| self.watch.is_beat_stalled(time, up_since, read_at))
     }
 
-    /// Reports a change of the database's state.
     pub(super) fn report_database_state(&mut self) {
         let state = self.database.state();
         if std::mem::replace(&mut self.reported_database, state) != state {

@@ -111,7 +111,6 @@ impl Andrews {
         }
     }
 
-    /// Handles a message of a neighbor.
     fn on_neighbor_message(
         &mut self,
         id: StreamId,

@@ -154,7 +154,6 @@ impl Andrews {
         Some(since + self.token_loss_timeout().saturating_mul(2))
     }
 
-    /// Returns the write of a coordinator that makes a token.
     fn token_write(&mut self) -> Option<Write> {
         let due = self.new_token_due().filter(|due| *due <= self.now)?;
         let view = self.view.as_ref()?;

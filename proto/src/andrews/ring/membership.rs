@@ -15,7 +15,6 @@ use crate::{Closed, StreamId};
 // The only node of a ring waits for no other node. Without a pause it would connect to itself in a loop.
 const RECONNECT_DELAY: Duration = Duration::from_millis(100);
 
-/// The state of a member.
 #[derive(Debug, Default)]
 pub(crate) struct Membership {
     link: SuccessorLink,
@@ -160,7 +159,6 @@ impl Membership {
         }
     }
 
-    /// Begins to connect to a node.
     pub(crate) fn connect(
         &mut self,
         to: u32,

@@ -10,7 +10,6 @@ use crate::StreamId;
 use crate::andrews::message::OwnedMessage;
 use crate::time::Instant;
 
-/// A node and the connection to it.
 #[derive(Debug)]
 pub(crate) struct Peer {
     id: u32,

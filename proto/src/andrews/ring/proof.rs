@@ -9,11 +9,9 @@ use crate::time::Instant;
 const PROBES_MAX: usize = 4;
 
 #[derive(Debug, Default)]
-/// The proof of the network that this node has.
 pub(crate) struct Proof {
     /// When another node was last heard, or accepted or refused a connection.
     last: Option<Instant>,
-    /// Nodes to connect to.
     targets: Vec<u32>,
     /// Open connections, and when each is given up.
     open: BTreeMap<StreamId, Instant>,

@@ -35,7 +35,6 @@ pub(crate) struct RepeatedRequest {
     request_count: u32,
     /// The next step needs a look that began at this time or later.
     due: Instant,
-    /// Whether this node is to write.
     is_ready: bool,
     /// Whether only proof of the network is missing.
     lacks_proof: bool,
@@ -43,7 +42,6 @@ pub(crate) struct RepeatedRequest {
     is_unanswered: bool,
 }
 
-/// The input of a step.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StepInput {
     pub now: Instant,
@@ -62,7 +60,6 @@ pub(crate) struct StepInput {
     pub is_beat_dead: bool,
 }
 
-/// The next step of a request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum RequestStep {
     /// Nothing, or this node writes.

@@ -73,7 +73,6 @@ impl Role {
         }
     }
 
-    /// Returns the successor that has failed.
     pub(crate) fn failed_successor(&self) -> Option<u32> {
         self.member()?.failure().map(|(id, _)| id)
     }

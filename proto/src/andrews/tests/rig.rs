@@ -30,7 +30,6 @@ pub(crate) fn address(node: u32) -> SocketAddr {
     SocketAddr::new(ip(node), 7000)
 }
 
-/// Returns the list of nodes 1 to `count`.
 pub(crate) fn list(count: u32) -> NodeList {
     NodeList::new((1..=count).map(|id| (id, address(id)))).expect("it is one")
 }
@@ -51,7 +50,6 @@ pub(crate) fn result(method: Method, id: u32) -> OwnedMessage {
 pub(crate) const BULLY: OwnedMessage = OwnedMessage::Election(OwnedElection::Bully);
 pub(crate) const OK: OwnedMessage = OwnedMessage::Election(OwnedElection::Ok);
 
-/// Returns a sequence of a term.
 pub(crate) const fn seq(term: u64, count: u64) -> u64 {
     (term << 32) + count
 }
@@ -73,7 +71,6 @@ pub(crate) struct Stream {
     pub(crate) written: Vec<u8>,
 }
 
-/// A node and its surroundings.
 pub(crate) struct Rig {
     pub(crate) machine: Andrews,
     pub(crate) id: u32,
@@ -93,7 +90,6 @@ pub(crate) struct Rig {
 }
 
 impl Rig {
-    /// Creates a node that has not begun.
     pub(crate) fn idle(options: Options, list: NodeList, database: FakeDatabase) -> Self {
         let seed = options.id.into();
         Self {
@@ -143,7 +139,6 @@ impl Rig {
         rig
     }
 
-    /// Connects a member to its neighbors.
     pub(crate) fn connect_neighbors(&mut self) {
         let own = self.id;
         let before = self.database.ring.iter().find(|&(_, &next)| next == own);
@@ -299,7 +294,6 @@ impl Rig {
         }
     }
 
-    /// Delivers a datagram of a node.
     pub(crate) fn receive_datagram(&mut self, from: u32, message: &OwnedMessage) {
         self.receive_datagram_bytes(ip(from), &message.encode(from));
     }
@@ -321,7 +315,6 @@ impl Rig {
         id
     }
 
-    /// Connects a node, which sends a hello.
     pub(crate) fn hello(&mut self, from: u32) -> StreamId {
         let id = self.accept(ip(from));
         self.receive(id, from, &OwnedMessage::Successor(self.id));
@@ -333,7 +326,6 @@ impl Rig {
         inbound.expect("there is one").stream()
     }
 
-    /// Returns the connection to the successor, and the successor.
     pub(crate) fn successor(&self) -> (StreamId, u32) {
         let member = self.machine.role().member().expect("it is a member");
         let to = member.target().expect("it has one");

@@ -26,7 +26,6 @@ impl Rig {
         rig
     }
 
-    /// Creates the coordinator of [`four`].
     pub(crate) fn coordinator_5() -> Self {
         Self::coordinator(5, &[1, 2, 3, 5])
     }
@@ -80,7 +79,6 @@ impl Rig {
         Vec::new()
     }
 
-    /// Returns the frames that were sent to the successor.
     pub(crate) fn take_successor_frames(&mut self) -> Vec<OwnedMessage> {
         let (stream, _) = self.successor();
         self.take_frames(stream)

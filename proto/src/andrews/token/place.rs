@@ -16,7 +16,6 @@ const fn add_hops(sequence: u64, hops: u64) -> Option<u64> {
     }
 }
 
-/// The place of the token.
 #[derive(Debug, Clone, Copy)]
 enum Place {
     /// The token is not here.
@@ -25,7 +24,6 @@ enum Place {
     Held(Held),
     /// The token is on its way to the successor, and must not be used.
     Passing {
-        /// The sequence that was sent.
         sequence: u64,
         /// When this node takes it back.
         until: Instant,
@@ -87,7 +85,6 @@ pub(crate) struct UseInput {
 }
 
 #[derive(Debug)]
-/// The token as this node knows it.
 pub(crate) struct Token {
     /// The largest sequence that this node has held.
     highest: u64,
@@ -119,7 +116,6 @@ impl Token {
         if self.is_away() { self.seen } else { Some(now) }
     }
 
-    /// Returns when the token was last here.
     pub(crate) const fn last_here(&self, now: Instant) -> Option<Instant> {
         if self.is_away() { self.here } else { Some(now) }
     }
@@ -128,7 +124,6 @@ impl Token {
         self.seen = Some(now);
     }
 
-    /// Returns the sequence of the token that is held.
     pub(crate) const fn held_sequence(&self) -> Option<u64> {
         match self.place {
             Place::Held(held) => Some(held.sequence),
@@ -151,7 +146,6 @@ impl Token {
         matches!(self.place, Place::Passing { .. })
     }
 
-    /// Returns the job that uses the token.
     pub(crate) const fn job(&self) -> Option<u64> {
         match self.place {
             Place::Held(Held {
@@ -214,7 +208,6 @@ impl Token {
         }
     }
 
-    /// Returns the next step.
     pub(crate) fn next_use(&self, demand: UseInput, now: Instant) -> TokenUse {
         let Place::Held(held) = self.place else {
             return TokenUse::Nothing;
@@ -317,7 +310,6 @@ impl Token {
         self.parked.map(|parked| parked.stream)
     }
 
-    /// Returns the sequence of the token that was parked before a look began.
     pub(crate) fn parked_before(&self, began: Instant) -> Option<u64> {
         let parked = self.parked.filter(|parked| parked.at <= began);
         parked.map(|parked| parked.sequence)
@@ -331,7 +323,6 @@ impl Token {
 
 #[cfg(test)]
 impl Token {
-    /// Makes the token inconsistent.
     pub(crate) const fn spoil(&mut self) {
         self.highest += 1;
     }

@@ -46,7 +46,6 @@ impl Requests {
         self.until.len()
     }
 
-    /// Whether any request waits for the token.
     pub(crate) fn has_waiting(&self) -> bool {
         !self.waiting.is_empty()
     }
@@ -59,7 +58,6 @@ impl Requests {
         requests
     }
 
-    /// Ends the visit.
     pub(crate) fn end_visit(&mut self) {
         self.until.clear();
     }

@@ -24,7 +24,6 @@ pub(crate) struct TokenOffer {
     pub(crate) len: usize,
 }
 
-/// The stage of an exchange.
 #[derive(Debug)]
 enum ExchangeStage {
     /// TP1 is not complete.
@@ -65,7 +64,6 @@ pub(crate) struct ReceivedToken {
     pub(crate) terms: Option<Terms>,
 }
 
-/// An exchange with a giver.
 #[derive(Debug)]
 pub(crate) struct Exchange {
     from: IpAddr,
@@ -113,7 +111,6 @@ impl Exchange {
         matches!(self.stage, ExchangeStage::Held)
     }
 
-    /// Whether TP1 was answered.
     pub(crate) const fn is_answered(&self) -> bool {
         matches!(
             self.stage,
@@ -252,7 +249,6 @@ impl Exchange {
         }
     }
 
-    /// Returns the token of a complete exchange.
     pub(crate) fn into_token(self) -> Option<ReceivedToken> {
         let terms = self.terms;
         match self.stage {
@@ -267,7 +263,6 @@ impl Exchange {
     }
 }
 
-/// The result of one step.
 enum ReadStep {
     /// This many bytes are consumed, and more are needed.
     Wait(usize),

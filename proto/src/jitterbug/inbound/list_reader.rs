@@ -83,7 +83,6 @@ impl ListReader {
         Ok(())
     }
 
-    /// Returns the nodes of a complete list.
     pub(crate) fn nodes(&self) -> Vec<Node> {
         match Message::decode_stream(&self.bytes, StreamState::Ended, u32::MAX) {
             Ok(Streamed::Message {

@@ -9,7 +9,6 @@ use crate::jitterbug::{Event, Failure};
 use crate::{Closed, StreamId, StreamOp};
 
 impl Jitterbug {
-    /// Begins a pass to a candidate.
     pub(super) fn begin_pass(&mut self, to: Node, is_rival: bool) {
         let deadline = self.now + self.options.token_pass_timeout;
         // Nodes of a version without terms do not understand them.

@@ -32,7 +32,6 @@ impl Jitterbug {
         }
     }
 
-    /// Broadcasts TR1.
     fn broadcast_tr1(&mut self, ticket: u64) {
         if let Some(net) = self.net {
             self.last_broadcast = Some(self.now);
@@ -45,7 +44,6 @@ impl Jitterbug {
         self.send_tr1(node, NO_TICKET, true);
     }
 
-    /// Sends TR1 to a node that has asked for one.
     pub(super) fn answer_with_tr1(&mut self, to: IpAddr) {
         self.send_tr1(to, NO_TICKET, false);
     }
@@ -92,7 +90,6 @@ impl Jitterbug {
         }
     }
 
-    /// Announces that this node leads.
     pub(super) fn announce(&mut self) {
         self.out.counters.announcements += 1;
         self.announcements.note_sent(self.now);

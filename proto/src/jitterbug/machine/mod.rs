@@ -71,7 +71,6 @@ pub struct Jitterbug {
     out: Outbox,
     /// When the node last sent a TR1 to all.
     last_broadcast: Option<Instant>,
-    /// The number of turns.
     turns: u64,
     /// Whether local work wants the token or uses it.
     has_work: bool,

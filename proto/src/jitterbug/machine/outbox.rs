@@ -88,7 +88,6 @@ impl Outbox {
         self.events.pop_front()
     }
 
-    /// Counts and reports a drop.
     pub(super) fn report_drop(&mut self, from: IpAddr, reason: Reason) {
         self.counters.note_dropped(reason);
         self.push_event(Event::Dropped { from, reason });

@@ -39,7 +39,6 @@ impl Jitterbug {
         self.become_waiter(false);
     }
 
-    /// Returns the leader of a stronger token.
     pub(crate) fn stronger_leader(&self) -> Option<Node> {
         self.stronger().map(|it| it.leader)
     }
@@ -52,7 +51,6 @@ impl Jitterbug {
         self.set_token_id(id);
     }
 
-    /// Returns the minimum duration of a restore.
     pub(crate) fn restore_min(&self) -> Duration {
         self.least_restore()
     }

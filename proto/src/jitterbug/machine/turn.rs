@@ -70,7 +70,6 @@ impl Jitterbug {
         true
     }
 
-    /// Tries the next candidate.
     fn try_next_candidate(&mut self) -> bool {
         let (now, timeout) = (self.now, self.options.token_pass_timeout);
         let is_in_the_way = self.inbound.blocks_pass();

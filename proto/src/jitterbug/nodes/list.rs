@@ -7,7 +7,6 @@ use ring_codec::jitterbug::{Message, Node, node_list_hash};
 
 use super::order::{Nodes, PutResult};
 
-/// Changes of a list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Changes {
     /// Nodes that were added, or have another port.
@@ -74,7 +73,6 @@ impl NodeList {
         self.list.contains(address) || self.to_add.contains(address)
     }
 
-    /// Returns the list as TP4, encoded.
     pub(crate) fn encoded(&self) -> Vec<u8> {
         let node_list = self.nodes().into();
         let message = Message::Tp4 { node_list };

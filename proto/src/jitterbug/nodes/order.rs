@@ -20,7 +20,6 @@ pub(crate) enum PutResult {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Nodes {
     nodes: Vec<Node>,
-    /// The index of the node with each address.
     places: BTreeMap<IpAddr, usize>,
 }
 

@@ -11,7 +11,6 @@ use crate::time::Instant;
 /// How often old terms are looked for, which needs a pass over all nodes.
 const EXPIRY_INTERVAL: Duration = Duration::from_secs(1);
 
-/// A node that was heard.
 #[derive(Debug, Clone, Copy)]
 struct Peer {
     heard_at: Instant,

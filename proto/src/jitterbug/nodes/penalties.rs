@@ -40,7 +40,6 @@ impl Penalties {
         record.is_some_and(|it| it.penalty.pass_over())
     }
 
-    /// Notes that a pass was done.
     pub(crate) fn note_done(&mut self, address: IpAddr) {
         if let Some(record) = self.records.get_mut(&address) {
             record.penalty.recover();

@@ -23,7 +23,6 @@ pub(crate) struct CandidateRound {
     has_lost_time: bool,
     /// The number of nodes that were asked for a sign of life in this turn.
     ask_count: usize,
-    /// The running pass.
     pass: Option<Box<Pass>>,
 }
 

@@ -13,7 +13,6 @@ pub(crate) use pass::{OfferedToken, Pass, PassEnd};
 pub(crate) use restore::{Restore, RestoreAction};
 pub(crate) use turn::{Turn, TurnInput, TurnStep};
 
-/// The state of a node.
 #[derive(Debug)]
 pub(crate) enum Role {
     /// The node has no ring. Without a restore it has no address either.
@@ -24,7 +23,6 @@ pub(crate) enum Role {
     Leader(Turn),
 }
 
-/// The state of a waiter.
 #[derive(Debug)]
 pub(crate) struct Waiter {
     /// When the node becomes an orphan. No event moves this time.
@@ -92,7 +90,6 @@ impl Role {
         }
     }
 
-    /// Returns the running pass.
     pub(crate) fn pass(&self) -> Option<&Pass> {
         self.turn()?.pass()
     }

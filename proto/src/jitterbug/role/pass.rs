@@ -7,7 +7,6 @@ use crate::jitterbug::Failure;
 use crate::time::Instant;
 use crate::{Closed, StreamId};
 
-/// The stage of a pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PassStage {
     /// The connection is being opened.
@@ -20,7 +19,6 @@ enum PassStage {
     Closed,
 }
 
-/// The end of a pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PassEnd {
     /// The candidate has the token.
@@ -33,7 +31,6 @@ pub(crate) enum PassEnd {
     Aborted,
 }
 
-/// A token that is offered.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OfferedToken {
     pub(crate) id: TokenId,
@@ -111,7 +108,6 @@ impl Pass {
         self.stream = Some(stream);
     }
 
-    /// Whether a byte of the token was sent.
     pub(crate) fn has_sent_token(&self) -> bool {
         self.token_at.is_some_and(|at| self.written_count > at)
     }
@@ -177,7 +173,6 @@ impl Pass {
         None
     }
 
-    /// Returns the end of a pass whose connection is closed.
     pub(crate) fn end_on_close(&self, why: Closed) -> PassEnd {
         self.end_on_failure(match why {
             Closed::Refused => Failure::Refused,

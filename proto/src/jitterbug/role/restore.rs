@@ -9,7 +9,6 @@ use ring_codec::jitterbug::TokenId;
 
 use crate::time::Instant;
 
-/// The next action of a restore.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RestoreAction {
     /// Nothing yet.
@@ -20,7 +19,6 @@ pub(crate) enum RestoreAction {
     StartSecondTry,
 }
 
-/// The stage of a restore.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RestoreStage {
     First,
@@ -29,7 +27,6 @@ enum RestoreStage {
     Granted,
 }
 
-/// A running restore.
 #[derive(Debug)]
 pub(crate) struct Restore {
     stage: RestoreStage,
@@ -95,7 +92,6 @@ impl Restore {
         RestoreAction::Wait
     }
 
-    /// Extends the restore to at least this duration.
     pub(crate) fn extend_to(&mut self, least: Duration) {
         self.earliest = self.earliest.max(self.begun + least);
     }

@@ -22,7 +22,6 @@ pub(crate) struct Turn {
     phase: Phase,
 }
 
-/// The steps of a turn.
 #[derive(Debug)]
 enum Phase {
     /// TurnStep 1.
@@ -35,7 +34,6 @@ enum Phase {
     Passing(CandidateRound),
 }
 
-/// The input of a step.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TurnInput {
     /// Whether a decision runs or waits.
@@ -46,7 +44,6 @@ pub(crate) struct TurnInput {
     pub(crate) is_kept: bool,
 }
 
-/// The result of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TurnStep {
     /// The turn waits.

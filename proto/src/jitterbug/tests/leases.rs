@@ -12,7 +12,6 @@ fn micros(time: Duration) -> u32 {
     u32::try_from(time.as_micros()).unwrap()
 }
 
-/// Returns terms with one impossible number each.
 fn impossible() -> Vec<Terms> {
     let (least, most) = (micros(LEAST_LEASE), micros(MOST_LEASE));
     let mut all = Vec::new();
@@ -36,7 +35,6 @@ fn impossible() -> Vec<Terms> {
     all
 }
 
-/// Returns terms with the shortest possible lease.
 fn shortest() -> Terms {
     Terms {
         lease_us: micros(LEAST_LEASE),

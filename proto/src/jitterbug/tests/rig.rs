@@ -12,7 +12,6 @@ use crate::jitterbug::{
 use crate::time::{Instant, Now, nanos};
 use crate::{Closed, JobOp, Machine, Sent, StreamEvent, StreamId, StreamOp};
 
-/// The number of the node under test.
 pub(crate) const OWN_NUMBER: u8 = 1;
 pub(crate) const PORT: u16 = 57_700;
 
@@ -20,7 +19,6 @@ pub(crate) const fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
-/// Returns the address of a node.
 pub(crate) fn host(host: u8) -> IpAddr {
     Ipv4Addr::new(10, 0, 0, host).into()
 }
@@ -36,7 +34,6 @@ pub(crate) fn node(number: u8) -> Node {
     }
 }
 
-/// Returns a token id from its number on the wire.
 pub(crate) fn id(wire: i32) -> TokenId {
     TokenId::from_wire(wire).expect("a legal id")
 }
@@ -89,7 +86,6 @@ pub(crate) fn hash(nodes: &[Node]) -> i32 {
     node_list_hash(&nodes.into())
 }
 
-/// A datagram that the node has sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SentDatagram {
     Tr1(IpAddr, i32),
@@ -109,18 +105,15 @@ pub(crate) enum Fate {
     Gone,
 }
 
-/// A connection of the node.
 #[derive(Debug)]
 pub(crate) struct Stream {
     pub(crate) peer: SocketAddr,
     pub(crate) fate: Fate,
-    /// Bytes that the node has written.
     pub(crate) written: Vec<u8>,
     unread: Vec<u8>,
     end: bool,
 }
 
-/// A node and its surroundings.
 pub(crate) struct Rig {
     pub(crate) machine: Jitterbug,
     pub(crate) number: u8,
@@ -283,7 +276,6 @@ impl Rig {
         self.drain();
     }
 
-    /// Returns the running job.
     pub(crate) fn running_job(&mut self) -> Job {
         match self.jobs.pop_front() {
             Some(JobOp::Start(job)) => job,
@@ -295,7 +287,6 @@ impl Rig {
         self.command(Command::Done { job, outcome });
     }
 
-    /// Delivers a datagram of a node.
     pub(crate) fn receive_datagram(&mut self, from: u8, bytes: &[u8]) {
         self.receive_datagram_from(SocketAddr::new(host(from), 40_000), bytes);
     }
@@ -510,7 +501,6 @@ impl Rig {
     }
 }
 
-/// Returns options with a computing program.
 pub(crate) fn computing() -> Options {
     Options {
         compute: Compute::Program,
@@ -518,7 +508,6 @@ pub(crate) fn computing() -> Options {
     }
 }
 
-/// Returns options with a deciding program.
 pub(crate) fn deciding() -> Options {
     Options {
         decide: Decide::Program,
@@ -526,7 +515,6 @@ pub(crate) fn deciding() -> Options {
     }
 }
 
-/// Returns options with a limit of nodes.
 pub(crate) fn room_for(max_nodes: u32) -> Options {
     Options {
         max_nodes,
@@ -534,7 +522,6 @@ pub(crate) fn room_for(max_nodes: u32) -> Options {
     }
 }
 
-/// Returns options with this hold.
 pub(crate) fn holding(hold: Duration) -> Options {
     Options {
         hold,
@@ -542,7 +529,6 @@ pub(crate) fn holding(hold: Duration) -> Options {
     }
 }
 
-/// Returns the network of a node.
 pub(crate) fn network(number: u8) -> Network {
     Network {
         address: host(number),
@@ -619,7 +605,6 @@ impl Rig {
         self.receive_end(id, &[]);
     }
 
-    /// Refuses the next candidate, and returns it.
     pub(crate) fn refuse_next(&mut self) -> u8 {
         let (stream, number) = self.next_candidate();
         self.close_by_kernel(stream, Closed::Refused);

@@ -35,7 +35,6 @@ struct Pipe {
     is_silent: bool,
 }
 
-/// Nodes on a segment.
 pub(super) struct Segment {
     pub(super) rigs: Vec<Rig>,
     pipes: Vec<Pipe>,
@@ -44,7 +43,6 @@ pub(super) struct Segment {
     /// The part of the split network that each node is in.
     pub(super) part: Vec<u8>,
     pub(super) cut: Option<Cut>,
-    /// The processes that stall.
     stalled: Vec<bool>,
     restarts: u64,
     pub(super) datagrams: u64,

@@ -34,7 +34,6 @@ fn followed() -> Terms {
     }
 }
 
-/// Returns the terms of a node with this lease.
 fn leased(lease_us: u32) -> Terms {
     Terms {
         lease_us,

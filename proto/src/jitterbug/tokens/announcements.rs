@@ -46,7 +46,6 @@ impl Announcements {
         self.own = known.map(|(_, at)| at);
     }
 
-    /// Returns when the node's token was last announced by any node.
     pub(crate) const fn last(&self) -> Option<Instant> {
         self.own
     }

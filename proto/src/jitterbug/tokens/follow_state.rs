@@ -17,9 +17,7 @@ const UNHEARD_AFTER: Duration = Duration::from_secs(10);
 pub(crate) struct FollowState {
     /// When another node last had this node's token, or reported that it follows it.
     followed: Option<Instant>,
-    /// The token that this node follows as a waiter.
     follows: Option<TokenId>,
-    /// Whether this node has ever had a token.
     had_token: bool,
     /// The lease of the giver of the last token, and when it gave the token.
     lease: Option<(Duration, Instant)>,
@@ -28,7 +26,6 @@ pub(crate) struct FollowState {
 }
 
 impl FollowState {
-    /// Notes that this node has created a token.
     pub(crate) const fn on_token_created(&mut self) {
         self.followed = None;
         self.had_token = true;
@@ -50,7 +47,6 @@ impl FollowState {
             last_broadcast.is_none_or(|last_broadcast| now.since(last_broadcast) >= UNHEARD_AFTER);
     }
 
-    /// Notes that a node follows this node's token.
     pub(crate) const fn note_follower(&mut self, now: Instant) {
         self.followed = Some(now);
     }

@@ -4,7 +4,6 @@ use ring_codec::jitterbug::TokenId;
 
 use crate::draw::Draw;
 
-/// The maximum of a first id.
 const FIRST_ID_MAX: u32 = 1 << 30;
 /// The maximum difference between a new id and the old one.
 const ID_STEP_MAX: u32 = 65_536;

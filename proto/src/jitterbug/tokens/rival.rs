@@ -7,7 +7,6 @@ use ring_codec::jitterbug::Node;
 use super::rank::Rank;
 use crate::time::Instant;
 
-/// A leader that was heard.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct HeardLeader {
     pub(crate) rank: Rank,
