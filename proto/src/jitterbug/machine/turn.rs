@@ -90,6 +90,7 @@ impl Jitterbug {
             .round_mut()
             .is_some_and(CandidateRound::begin_passing)
         {
+            // The list changes only here, before the first pass, so that one pass has the same list in TP1 and TP4 (section 10).
             let added = self.list.apply_additions();
             self.report_added(&added);
             self.forget_silent_nodes();
@@ -107,6 +108,7 @@ impl Jitterbug {
             self.finish();
             return false;
         } else {
+            // No candidate took the token. The new turn holds it for a minimum time, so that the loop does not spin.
             self.role = Role::Leader(self.next_turn(true));
         }
         true
@@ -120,6 +122,7 @@ impl Jitterbug {
             let len = self.list.len();
             let next = self.role.round_mut()?.next_place(place, len)?;
             let node = self.list.get(next)?;
+            // A node that shuts down tries every candidate, because the token would be lost with its process.
             let is_skipped = self.leave_by.is_none() && self.penalties.take_skip(node.ip);
             if node.ip == own || is_skipped || self.foreign_nodes.has(node.ip) {
                 continue;

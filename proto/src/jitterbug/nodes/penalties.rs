@@ -30,6 +30,7 @@ impl Penalties {
             return (0, 0);
         };
         let threshold = penalty.failures();
+        // Skips double with each failure, so a dead node costs the ring little, and a live one returns soon.
         let full = (1_u32 << threshold.min(THRESHOLD_MAX.into())) - 1;
         (threshold, full.saturating_sub(penalty.turns()))
     }

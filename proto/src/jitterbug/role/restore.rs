@@ -77,6 +77,7 @@ impl Restore {
         if self.is_granted() || now < self.due {
             return RestoreAction::Wait;
         }
+        // A node without a former token does not know the leases of its ring, so a leader may still be alive (section 1).
         let is_too_early = self.stage == RestoreStage::Second && now < self.earliest;
         if self.sent_count < count || is_too_early {
             self.sent_count = count.min(self.sent_count + 1);
@@ -85,6 +86,7 @@ impl Restore {
         }
         if self.stage == RestoreStage::First {
             self.stage = RestoreStage::Second;
+            // The second try asks with the new id, because another orphan can have drawn the same one (section 3).
             self.sent_count = 0;
             return RestoreAction::StartSecondTry;
         }
@@ -103,9 +105,11 @@ impl Restore {
 
     /// Whether a token_id of another node denies the restore. `own` is this node's id.
     pub(crate) fn is_denied_by(&self, heard: TokenId, own: TokenId) -> bool {
+        // A leader exists, so a second token would split the ring.
         heard.is_leader()
             || match heard.compare(own) {
                 Ordering::Greater => true,
+                // In the first try an equal id only shows that both nodes know the same token, so it does not deny.
                 Ordering::Equal => self.stage != RestoreStage::First,
                 Ordering::Less => false,
             }

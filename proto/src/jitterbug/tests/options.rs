@@ -82,19 +82,19 @@ fn a_lease_that_would_stop_the_ring_is_refused_with_the_interval_that_works() {
     assert_eq!(
         error_text(ms(1), 1),
         text(
-            "--tr-interval 1ms with --tr-count 1 makes a lease shorter than 50ms: give --tr-interval 50ms or more"
+            "--tr-interval 1ms with --tr-count 1 makes a lease shorter than 50ms: use --tr-interval 50ms or more"
         )
     );
     assert_eq!(
         error_text(ms(16), 2),
         text(
-            "--tr-interval 16ms with --tr-count 2 makes a lease shorter than 50ms: give --tr-interval 17ms or more"
+            "--tr-interval 16ms with --tr-count 2 makes a lease shorter than 50ms: use --tr-interval 17ms or more"
         )
     );
     assert_eq!(
         error_text(ms(60_000), 3),
         text(
-            "--tr-interval 60s with --tr-count 3 makes a lease longer than 10s: give --tr-interval 2s or less"
+            "--tr-interval 60s with --tr-count 3 makes a lease longer than 10s: use --tr-interval 2s or less"
         )
     );
     assert!(error_text(Duration::MAX, 100).is_some());
