@@ -20,7 +20,7 @@ pub struct Options {
     pub hold: Duration,
     /// How long the node waits for a TOKEN_ACK. It is also the interval of JOIN and SUCCESSOR_REQUEST.
     pub ack_timeout: Duration,
-    /// The fixed part of [`silence`](Self::token_loss_timeout).
+    /// The fixed part of [`silence`](Self::silence).
     pub token_timeout: Duration,
     /// How long a connection may take to open, and how long its first frame may take.
     pub connect_timeout: Duration,
@@ -107,7 +107,7 @@ impl Options {
     }
 
     /// Returns R for a ring of `members` nodes. The coordinator makes a token after R without one.
-    pub fn token_loss_timeout(&self, members: usize) -> Duration {
+    pub fn silence(&self, members: usize) -> Duration {
         let members = u32::try_from(members).unwrap_or(u32::MAX);
         let holds = self.hold.saturating_mul(members);
         self.token_timeout.saturating_add(holds)

@@ -149,9 +149,9 @@ impl Andrews {
     }
 
     /// Returns R for the members that were read last.
-    fn token_loss_timeout(&self) -> Duration {
+    fn silence(&self) -> Duration {
         let members = self.view.as_ref().map_or(0, View::len);
-        self.options.token_loss_timeout(members)
+        self.options.silence(members)
     }
 
     /// Takes the actions that may follow from any input.

@@ -127,7 +127,7 @@ impl Andrews {
         }
         // Older proof is not enough: the acknowledgement of the last token came after that token, so a node that was
         // cut off just then would have proof forever.
-        let since = now.before(self.token_loss_timeout());
+        let since = now.before(self.silence());
         let is_beat_late = self.is_beat_stalled(self.options.still_timeout());
         let is_beat_dead = self.is_beat_stalled(self.options.beat_timeout_without_proof());
         let is_proven = is_beat_late && self.proof.has_contact_since(since);
@@ -151,7 +151,7 @@ impl Andrews {
             .token
             .last_seen(self.now)
             .map_or(since, |it| it.max(since));
-        Some(since + self.token_loss_timeout().saturating_mul(2))
+        Some(since + self.silence().saturating_mul(2))
     }
 
     fn token_write(&mut self) -> Option<Write> {
@@ -174,7 +174,7 @@ impl Andrews {
             return None;
         }
         let seen = self.token.last_seen(self.now);
-        Some(duties.token_due(seen, self.token_loss_timeout()))
+        Some(duties.token_due(seen, self.silence()))
     }
 
     /// Returns the beat. A coordinator that has lost its successor and hears no node does not beat, so that it is
