@@ -1,4 +1,4 @@
-//! Why a node does not start, in words, each with an exit code.
+//! Errors at the start of a node, each with an exit code.
 
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
@@ -7,40 +7,38 @@ use std::path::{Display, Path, PathBuf};
 use ring_host::SystemError;
 use thiserror::Error;
 
-use crate::options::{DATABASE, EARLIER};
+use crate::options::{DEFAULT_DATABASE, EARLIER_DATABASE};
 
-/// Why a node does not start. The text is a sentence for the operator: what failed, on what, what to do.
+/// The reason for which a node does not start. The text is for the operator: what failed, why, and what to do.
 #[derive(Debug, Error)]
 pub(crate) enum Error {
     /// An address of this node cannot be used.
-    #[error("cannot use {address} for {what}, by the line of node {id} in {}: {}", list.display(), hint(.source))]
+    #[error("cannot use {address} for {what} (node {id} in {}): {}", list.display(), hint(.source))]
     Bind {
-        /// The address.
         address: SocketAddr,
-        /// What for.
+        /// The purpose of the address.
         what: &'static str,
-        /// The node.
+        /// The node's id.
         id: u32,
-        /// The list.
+        /// The file of the list.
         list: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
-    /// The file of the database is where earlier versions kept it.
+    /// The database is where earlier versions kept it.
     #[error(
-        "the database is still in {EARLIER}, where earlier versions kept it: stop all nodes of this machine, then move it \
-         and the files beside it: mv {EARLIER}* {}",
+        "the database is still in {EARLIER_DATABASE}, where earlier versions kept it: stop all nodes of this machine, then move it \
+                 and its -wal and -shm files: mv {EARLIER_DATABASE}* {}",
         folder()
     )]
     Moved,
-    /// The file of the database cannot be used.
     #[error(
         "cannot use the database {url}: {why}; give another: --database sqlite:///ABSOLUTE/PATH or postgres://USER@HOST/DATABASE"
     )]
     Database {
-        /// Where it is.
+        /// The URL.
         url: String,
-        /// What is said there.
+        /// The cause.
         why: String,
     },
 }
@@ -55,23 +53,23 @@ impl SystemError for Error {
 }
 
 fn folder() -> Display<'static> {
-    Path::new(DATABASE)
+    Path::new(DEFAULT_DATABASE)
         .parent()
         .unwrap_or(Path::new("/"))
         .display()
 }
 
-/// What is wrong with an address, and what to do.
+/// Returns the cause of an unusable address, and what to do.
 fn hint(source: &io::Error) -> String {
     let advice = match source.kind() {
         ErrorKind::AddrNotAvailable => {
             "it is not this machine's: give the id of a line that names this machine, --id ID"
         }
         ErrorKind::PermissionDenied => {
-            "ports below 1024 need a right: give the node another in the list, or CAP_NET_BIND_SERVICE"
+            "ports below 1024 need CAP_NET_BIND_SERVICE: give the node another port in the list, or grant the capability"
         }
         ErrorKind::AddrInUse => {
-            "another process has it, maybe this node already: ss -ulpnt names it"
+            "another process uses it, perhaps this node itself: ss -ulpnt shows it"
         }
         _ => return source.to_string(),
     };
@@ -88,7 +86,7 @@ mod tests {
     use super::Error;
 
     #[test]
-    fn each_says_what_to_do_and_has_its_code() {
+    fn each_problem_has_an_action_and_a_code() {
         let bind = |kind| Error::Bind {
             address: ([192, 0, 2, 1], 7400).into(),
             what: "UDP",

@@ -1,6 +1,7 @@
 //! `ring-board`: a board of posts that the nodes of a coordinated ring keep together (`docs/board.md`).
 //!
-//! A crate of its own, since it links an HTTP server and clients of databases: a daemon with the right to send raw frames must not.
+//! This is a crate of its own because it links an HTTP server and database clients. `ringd` may send raw frames, and
+//! must not contain that much code. Start with `node/start.rs`.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! The list of nodes, from a file of comma-separated values (`docs/board.md`, section 1).
+//! The list of nodes, read from a file of comma-separated values (`docs/board.md`, section 1).
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -8,17 +8,17 @@ use csv::{ReaderBuilder, StringRecord, Trim};
 use ring_proto::andrews::{ListError, NodeList};
 use thiserror::Error;
 
-/// The columns, in their order. The first line of a file may say so.
+/// The columns in their order. The first line of a file may name them.
 const COLUMNS: [&str; 4] = ["id", "address", "port", "http_port"];
 
 /// A line of the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Line {
-    /// The node's number, from 1.
+    /// The node's id, from 1.
     pub id: u32,
-    /// Where it listens to other nodes, by TCP and UDP.
+    /// The address for other nodes, by TCP and UDP.
     pub ring: SocketAddr,
-    /// Where it answers to browsers.
+    /// The address for browsers.
     pub http: SocketAddr,
 }
 
@@ -29,18 +29,18 @@ pub struct List {
     nodes: NodeList,
 }
 
-/// Why a file is no list. The text is a sentence for the operator.
+/// The reason for which a file is refused. The text is for the operator.
 #[derive(Debug, Error)]
 pub enum Error {
     /// The file cannot be read.
-    #[error("cannot read the list of nodes {}: {source}; give a file: --nodes FILE", path.display())]
+    #[error("cannot read the list of nodes {}: {source}; name a file: --nodes FILE", path.display())]
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
-    /// A line is none of a list.
+    /// A line is invalid.
     #[error("{}, line {line}: {why}; a line is id,address,port,http_port, as in 1,192.0.2.1,7400,8080",
         path.display())]
     Line {
@@ -48,18 +48,18 @@ pub enum Error {
         path: PathBuf,
         /// The number of the line, from 1.
         line: u32,
-        /// What is wrong with it.
+        /// The cause.
         why: String,
     },
-    /// The lines are no list together.
+    /// The lines contradict each other.
     #[error("{}: {why}", path.display())]
     List {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The cause.
         why: ListError,
     },
-    /// There is nothing in it.
+    /// The file has no nodes.
     #[error("{} has no nodes; a line is id,address,port,http_port, as in 1,192.0.2.1,7400,8080", path.display())]
     Empty {
         /// The file.
@@ -68,10 +68,10 @@ pub enum Error {
 }
 
 impl List {
-    /// Reads a file.
+    /// Reads a list from a file.
     ///
     /// # Errors
-    /// It cannot be read, or is no list: which line, and why.
+    /// Returns an error that names the first invalid line, or the file if it cannot be read.
     pub fn read(path: &Path) -> Result<Self, Error> {
         let unreadable = |source| Error::Read {
             path: path.to_owned(),
@@ -83,7 +83,8 @@ impl List {
 
     fn parse(path: &Path, text: &[u8]) -> Result<Self, Error> {
         let mut lines = Vec::new();
-        // A line each, so that an error has its number: a reader of the whole counts blank lines to the next one.
+        // Lines are parsed one by one so that an error has its number: the reader of a whole file does not count blank
+        // lines.
         for (number, line) in (1..).zip(text.split(|&byte| byte == b'\n')) {
             let wrong = |why| Error::Line {
                 path: path.to_owned(),
@@ -109,30 +110,30 @@ impl List {
         Ok(Self { lines, nodes })
     }
 
-    /// The lines, in their order.
+    /// Returns the lines, in their order.
     pub fn lines(&self) -> &[Line] {
         &self.lines
     }
 
-    /// The line of a node.
+    /// Returns the line of a node.
     pub fn line(&self, id: u32) -> Option<&Line> {
         self.lines.iter().find(|line| line.id == id)
     }
 
-    /// As the machine knows it.
+    /// Returns the list for the state machine.
     pub const fn nodes(&self) -> &NodeList {
         &self.nodes
     }
 }
 
-/// The fields of a line.
+/// Splits a line into fields.
 fn fields(line: &[u8]) -> Result<StringRecord, String> {
     let mut reader = ReaderBuilder::new()
         .has_headers(false)
         .trim(Trim::All)
         .from_reader(line);
     let record = reader.records().next().transpose();
-    let record = record.map_err(|_| "it is no UTF-8".to_owned())?;
+    let record = record.map_err(|_| "it is not UTF-8".to_owned())?;
     Ok(record.unwrap_or_default())
 }
 
@@ -147,10 +148,10 @@ fn parse(record: &StringRecord) -> Result<Line, String> {
         return Err(format!("it has {} fields, not 4", fields.len()));
     };
     let id = id.parse().ok().filter(|&id| id > 0);
-    let id = id.ok_or("the id is no number from 1 to 4294967295")?;
+    let id = id.ok_or("the id is not a number from 1 to 4294967295")?;
     let address: IpAddr = address
         .parse()
-        .map_err(|_| format!("'{address}' is no IP address (names are not resolved)"))?;
+        .map_err(|_| format!("'{address}' is not an IP address (names are not resolved)"))?;
     if address.is_unspecified() || address.is_multicast() {
         return Err(format!("no node can be at {address}"));
     }
@@ -163,7 +164,7 @@ fn parse(record: &StringRecord) -> Result<Line, String> {
 
 fn parse_port(name: &str, text: &str) -> Result<u16, String> {
     let port = text.parse().ok().filter(|&port| port > 0);
-    port.ok_or_else(|| format!("the {name} '{text}' is no number from 1 to 65535"))
+    port.ok_or_else(|| format!("the {name} '{text}' is not a number from 1 to 65535"))
 }
 
 #[cfg(test)]
@@ -194,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_line_is_named_with_what_is_wrong_with_it() {
+    fn an_error_names_the_wrong_line_and_the_cause() {
         for (text, line, why) in [
             ("1,192.0.2.1,7400", 1, "3 fields, not 4"),
             ("\n1,192.0.2.1,7400,8080,x", 2, "5 fields, not 4"),
@@ -242,6 +243,6 @@ mod tests {
         assert!(parse("1,192.0.2.1,7400,8080\n\u{fffd}").is_err());
         let bytes: &[u8] = b"1,192.0.2.1,7400,8080\n2,\xff,1,1";
         let error = List::parse(Path::new("nodes.csv"), bytes).unwrap_err();
-        assert!(error.to_string().contains("no UTF-8"), "{error}");
+        assert!(error.to_string().contains("not UTF-8"), "{error}");
     }
 }

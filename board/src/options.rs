@@ -15,10 +15,10 @@ use ring_text::{parse_bytes, parse_duration};
 use crate::database::Url;
 use crate::http::parse_name;
 
-/// The file of the database, unless the options name another.
-pub const DATABASE: &str = "/var/lib/ringd-board/board.db";
-/// Where earlier versions kept it.
-pub const EARLIER: &str = "/var/lib/ringd/board.db";
+/// The default file of the database.
+pub const DEFAULT_DATABASE: &str = "/var/lib/ringd-board/board.db";
+/// The file in earlier versions.
+pub const EARLIER_DATABASE: &str = "/var/lib/ringd/board.db";
 
 /// The system's name, in a status and in the name of a node.
 pub const SYSTEM: &str = "board";
@@ -31,74 +31,74 @@ columns:
   1,192.0.2.1,7400,8080
   2,192.0.2.2,7400,8080
 
-Nodes talk to one another at address and port, by UDP and TCP; browsers see the board at address and http_port. Names are \
-not resolved. The page asks for no password: everybody who can reach it can read and post. It is reached by an address, or \
-by a name that --http-name has. Any other name is that of another site, whose pages are kept out. The database says which \
-nodes are in the ring, and in which order; give all nodes the same one:
+Nodes talk to each other at address and port, by UDP and TCP. Browsers use address and http_port. Host names are not \
+resolved. The page asks for no password: everyone who can reach it can read and post. Browsers reach it by an address, or \
+by a name of --http-name. Requests under any other name are refused, because another site may use it to reach the node. The \
+database contains the members of the ring and their order. Give all nodes the same database:
 
   sqlite:///PATH                 a file, for nodes of one machine
   postgres://USER@HOST/DATABASE  a server, for nodes of several machines
 
-A file needs no installation. A server is given its tables at the first start. Its URL may end with ?sslmode= and disable, \
-prefer (default: TLS if the server has it), require, verify-ca or verify-full; &sslrootcert=PATH names the authorities \
-[default: those of the machine].
+A file needs no installation. On a server the first node creates the tables. Its URL may end with ?sslmode= and disable, \
+prefer (default: TLS if the server has it), require, verify-ca or verify-full. &sslrootcert=PATH names a file of trusted \
+authorities [default: those of the machine].
 
-The password of a server is not taken from the command line, which ps shows. It comes from PGPASSWORD, from the systemd \
-credential database-password, or from the file of PGPASSFILE or ~/.pgpass. That has one line \
-host:port:database:user:password per server, and only its owner may read it.
+The password of a server must not be on the command line, which ps shows. It comes from PGPASSWORD, from the systemd \
+credential database-password, or from a file: PGPASSFILE or ~/.pgpass. The file has one line \
+host:port:database:user:password per server, and only its owner may be able to read it.
 
-One database serves one ring. A node refuses a database whose rows give other addresses to the nodes of its list, or have \
-none of them. Nodes whose lists differ otherwise report each other, and join when the lists agree.
+One database serves one ring. A node refuses a database that has other addresses for the nodes of its list, or none of \
+them. If lists differ otherwise, the nodes report each other, and join when the lists agree.
 
 Give all nodes the same --hold, --ack-timeout, --token-timeout, --liveness, --election-timeout, --poll and \
---alone-timeout. The token makes a round in N times --hold. A coordinator that has seen no token for --token-timeout + N \
-times --hold makes a new one. --election-timeout must be longer than a round. --alone-timeout should be longer than \
---liveness + 3 times --ack-timeout: a coordinator that is cut off is then replaced before it removes others.
+--alone-timeout. In a ring of N nodes a rotation of the token takes N times --hold. A coordinator that has seen no token for \
+--token-timeout + N times --hold makes a new one. --election-timeout must be longer than a rotation. --alone-timeout \
+should be longer than --liveness + 3 times --ack-timeout: a coordinator that is cut off is then replaced before it removes \
+other nodes.
 
-A node that hangs while it writes keeps all others from writing: with SQLite for as long as it hangs, with PostgreSQL \
+A node that hangs while it writes blocks the writes of all others: with SQLite as long as it hangs, with PostgreSQL \
 for 4 times --database-timeout.
 
 Examples:
   ring-board -i 1 -f nodes.csv         the node with id 1, with the database
                                        /var/lib/ringd-board/board.db
-  ring-board -i 1 -f nodes.csv --drop  empty the ring first; for a start while
-                                       no other node runs
+  ring-board -i 1 -f nodes.csv --drop  empty the ring first, while no other node
+                                       runs
   ring-board -i 2 -f nodes.csv --database postgres://board@db/board
-  ringctl -i board-1 status            what the node is, and who is in the ring
-  ringctl -i board-1 watch             and each event
+  ringctl -i board-1 status            show the node and the ring
+  ringctl -i board-1 watch             show each event too
 
 Signals:
-  SIGTERM, SIGINT  pass a token on, then exit; the predecessor has the node
-                   removed
+  SIGTERM, SIGINT  pass on a token, then exit; the coordinator removes the node
   SIGUSR1          log the status
 
 Exit codes:
   0  shut down cleanly
   1  unexpected error, an address that cannot be used, or a second signal
-  2  wrong usage, a list that is none, options that cannot work, or a password
-     in --database
+  2  wrong usage, an invalid list, options that cannot work, or a password in
+     --database
   7  the file of the database cannot be used
   8  the control socket cannot be made";
 
 /// Run a node of a coordinated ring.
 ///
-/// The nodes of a list form a ring, whose order a database has. A coordinator puts nodes in and takes failed ones out; if it
-/// is lost another is elected. A token goes round, and whoever has it may use the table of posts,
-/// which a web page shows.
+/// The nodes of a list form a ring, whose order is in a database. A coordinator inserts nodes and removes failed ones. If it
+/// is lost, the nodes elect another. A token goes round, and the node that holds it may use the table of posts. A web page
+/// shows the posts.
 #[derive(Debug, Clone, Parser)]
 #[command(
     name = "ring-board",
     version,
     args_override_self = true,
     after_long_help = EXAMPLES,
-    after_help = "--help says more."
+    after_help = "See --help for more."
 )]
 pub struct Options {
     /// This node's id: the first column of its line in the list.
     #[arg(short, long, value_name = "ID", allow_negative_numbers = true, value_parser = parse_id)]
     pub id: u32,
 
-    /// The list of nodes: id,address,port,http_port a line.
+    /// The list of nodes: lines of id,address,port,http_port.
     #[arg(short = 'f', long, value_name = "FILE")]
     pub nodes: PathBuf,
 
@@ -106,11 +106,11 @@ pub struct Options {
     #[arg(short, long, value_name = "METHOD", value_enum, default_value = "ring")]
     pub election: Election,
 
-    /// Empty the ring first: no members, no coordinator, no nodes but those of the list. Posts stay.
+    /// Empty the ring first: no members, no coordinator, only the nodes of the list. Posts stay.
     #[arg(short, long)]
     pub drop: bool,
 
-    /// Where the database is.
+    /// The database.
     #[arg(
         long,
         value_name = "URL",
@@ -118,19 +118,19 @@ pub struct Options {
     )]
     pub database: Url,
 
-    /// How long this node keeps the token without work for it.
+    /// How long this node keeps a token without work.
     #[arg(long, value_name = "DURATION", default_value = "50ms", allow_hyphen_values = true, value_parser = parse_duration)]
     pub hold: Duration,
 
-    /// How long to wait for the token's acknowledgement, and between two requests to the coordinator.
+    /// How long to wait for the acknowledgement of the token, and between two requests to the coordinator.
     #[arg(long, value_name = "DURATION", default_value = "500ms", allow_hyphen_values = true, value_parser = parse_duration)]
     pub ack_timeout: Duration,
 
-    /// How long the coordinator waits for a missing token before it makes a new one; one round of --hold is added.
+    /// How long the coordinator waits for a missing token before it makes a new one; a rotation is added.
     #[arg(long, value_name = "DURATION", default_value = "5s", allow_hyphen_values = true, value_parser = parse_duration)]
     pub token_timeout: Duration,
 
-    /// Time limit for a connection to a node, and for the first message on one that another node has made.
+    /// Time limit for a connection to a node, and for the first message on an accepted connection.
     #[arg(long, value_name = "DURATION", default_value = "1s", allow_hyphen_values = true, value_parser = parse_duration)]
     pub connect_timeout: Duration,
 
@@ -139,19 +139,19 @@ pub struct Options {
     #[arg(long, value_name = "DURATION", default_value = "3s", allow_hyphen_values = true, value_parser = parse_duration)]
     pub liveness: Duration,
 
-    /// How long an election may take; longer than a round of the ring.
+    /// How long an election may take. It must be longer than a rotation of the token.
     #[arg(long, value_name = "DURATION", default_value = "1s", allow_hyphen_values = true, value_parser = parse_duration)]
     pub election_timeout: Duration,
 
-    /// How often the database is read.
+    /// The interval at which this node reads the database.
     #[arg(long, value_name = "DURATION", default_value = "1s", allow_hyphen_values = true, value_parser = parse_duration)]
     pub poll: Duration,
 
-    /// How long the database may take to answer before it counts as slow: the token then goes on without it.
+    /// How long the database may take to answer before it counts as slow. The token then goes on without it.
     #[arg(long, value_name = "DURATION", default_value = "1s", allow_hyphen_values = true, value_parser = parse_duration)]
     pub database_timeout: Duration,
 
-    /// How long a coordinator may give no sign in the database before a node that hears nobody takes it for dead.
+    /// How long a coordinator may write nothing to the database before a node that hears no other node replaces it.
     #[arg(long, value_name = "DURATION", default_value = "5s", allow_hyphen_values = true, value_parser = parse_duration)]
     pub alone_timeout: Duration,
 
@@ -159,11 +159,11 @@ pub struct Options {
     #[arg(long, value_name = "DURATION", default_value = "10s", allow_hyphen_values = true, value_parser = parse_duration)]
     pub request_timeout: Duration,
 
-    /// Where the page is [default: the address and http_port of this node's line]
+    /// The address of the page [default: the address and http_port of this node's line]
     #[arg(long, value_name = "ADDR:PORT")]
     pub http: Option<SocketAddr>,
 
-    /// A name that browsers may ask for this node by, beside its addresses and localhost. May be given several times.
+    /// A name for browsers, in addition to the addresses and localhost. May be given several times.
     #[arg(long = "http-name", value_name = "NAME", value_parser = parse_name)]
     pub http_names: Vec<String>,
 
@@ -179,19 +179,19 @@ pub struct Options {
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = LogFormat::Text)]
     pub log_format: LogFormat,
 
-    /// Log every turn of the token too, and why messages are dropped.
+    /// Log each hop of the token and each dropped message too.
     #[arg(short, long)]
     pub verbose: bool,
 }
 
-/// How a coordinator is elected.
+/// The method of an election.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Election {
-    /// Round the ring, collecting the numbers of all.
+    /// Round the ring; the message collects all ids
     Ring,
-    /// Round the ring, the largest number on the way alone (Chang and Roberts).
+    /// Round the ring; the message keeps only the largest id (Chang and Roberts)
     ChangRoberts,
-    /// By datagrams to larger numbers (bully).
+    /// By datagrams to nodes with larger ids (bully)
     Bully,
 }
 
@@ -206,8 +206,8 @@ impl From<Election> for Method {
 }
 
 impl Options {
-    /// What the machine is told.
-    pub fn of_machine(&self) -> andrews::Options {
+    /// Returns the options of the state machine.
+    pub fn node_options(&self) -> andrews::Options {
         andrews::Options {
             id: self.id,
             election: self.election.into(),
@@ -225,7 +225,7 @@ impl Options {
         }
     }
 
-    /// The control socket's path.
+    /// Returns the path of the control socket.
     pub fn control_path(&self) -> PathBuf {
         match &self.control {
             Some(path) => path.clone(),
@@ -262,9 +262,9 @@ mod tests {
     }
 
     #[test]
-    fn an_id_and_a_list_alone_get_the_defaults_of_the_machine() {
+    fn an_id_and_a_list_get_the_defaults_of_the_machine() {
         let options = parse(&[]).unwrap();
-        assert_eq!(options.of_machine(), andrews::Options::new(7));
+        assert_eq!(options.node_options(), andrews::Options::new(7));
         assert_eq!(
             options.control_path(),
             Path::new("/run/ringd-board/board-7.sock")
@@ -292,14 +292,14 @@ mod tests {
             ("bully", Method::Bully),
         ] {
             let options = parse(&["-e", name, "-d", "--hold", "0ms"]).unwrap();
-            let machine = options.of_machine();
+            let machine = options.node_options();
             assert!(machine.election == method && machine.drop && machine.hold.is_zero());
         }
     }
 
     #[test]
-    fn a_wrong_value_is_told_of_in_plain_words() {
-        for (option, value, said) in [
+    fn error_texts_for_wrong_values() {
+        for (option, value, words) in [
             ("--id", "0", "from 1 to 4294967295"),
             ("--id", "-1", "from 1 to 4294967295"),
             ("--hold", "5", "no unit"),
@@ -307,16 +307,16 @@ mod tests {
             ("--election", "lots", "chang-roberts"),
             ("--http", "8080", "invalid"),
             ("--http-name", "board:8080", "without a port"),
-            ("--database", "mysql://x", "give sqlite:///"),
+            ("--database", "mysql://x", "use sqlite:///"),
             ("--database", "sqlite://board.db", "three slashes"),
         ] {
             let error = parse(&[option, value]).unwrap_err();
-            assert!(error.contains(said), "{option} {value}: {error}");
+            assert!(error.contains(words), "{option} {value}: {error}");
         }
     }
 
     #[test]
-    fn help_names_every_default_and_what_the_list_and_the_database_are() {
+    fn help_has_every_default_the_list_and_the_database() {
         let help = Options::command()
             .term_width(200)
             .render_long_help()

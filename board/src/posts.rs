@@ -1,19 +1,19 @@
-//! What clients want of the table of posts, and what they get (`docs/board.md`, section 10).
+//! Requests of clients on the table of posts, and their results (`docs/board.md`, section 10).
 
 use std::collections::HashMap;
 use std::fmt::Debug;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What a client wants written or read.
+/// A request of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Wanted {
-    /// A new post.
+pub enum BoardRequest {
+    /// Writes a post.
     Post(NewPost),
-    /// Posts with larger ids.
+    /// Reads posts, in the order of their ids.
     Read {
-        /// Than this.
+        /// The id above which the posts start.
         after: i64,
-        /// At most so many.
+        /// The maximum number of posts.
         limit: u16,
     },
 }
@@ -21,96 +21,96 @@ pub enum Wanted {
 /// A post that is to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewPost {
-    /// Who says so.
+    /// The author.
     pub author: String,
-    /// What is said.
+    /// The text.
     pub text: String,
-    /// Who repeats a request gives the same: it is written once.
+    /// A key that the client repeats with the request, so that the post is written only once.
     pub key: Option<String>,
-    /// When it came, in milliseconds since 1970.
+    /// When the request arrived, in milliseconds since 1970.
     pub time_ms: i64,
 }
 
 /// A post of the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Post {
-    /// Its place in the order of all.
+    /// The id, which gives the order of all posts.
     pub id: i64,
-    /// Who says so.
+    /// The author.
     pub author: String,
-    /// What is said.
+    /// The text.
     pub text: String,
     /// The node that has written it.
     pub node: u32,
     /// The token's sequence under which it was written.
     pub sequence: u64,
-    /// When it came, in milliseconds since 1970.
+    /// When the request arrived, in milliseconds since 1970.
     pub time_ms: i64,
 }
 
-/// What has come of a request whose transaction was committed.
+/// The result of a committed request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Found {
+pub enum RequestResult {
     /// The post is in the table.
     Written {
-        /// Its id.
+        /// The id of the post.
         id: i64,
         /// The sequence under which it was written.
         sequence: u64,
-        /// An earlier request has written it, with the same key.
+        /// Whether an earlier request with the same key wrote the post.
         is_old: bool,
     },
-    /// Posts, in order of their ids.
+    /// The posts, in the order of their ids.
     Posts(Vec<Post>),
 }
 
-/// What waits for the token, by the requests' ids. The machine knows the ids alone; the worker at the database looks here
-/// for what they stand for, and leaves here what has come of them.
+/// The requests that wait for the token, by id. The state machine knows only the ids: the worker reads the content
+/// here, and stores the results here.
 #[derive(Debug, Default)]
-pub struct Desk {
+pub struct PendingRequests {
     entries: Mutex<HashMap<u64, Entry>>,
 }
 
 #[derive(Debug)]
 struct Entry {
-    wanted: Wanted,
-    found: Option<Found>,
+    request: BoardRequest,
+    result: Option<RequestResult>,
 }
 
-impl Desk {
+impl PendingRequests {
     fn entries(&self) -> MutexGuard<'_, HashMap<u64, Entry>> {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Leaves a request.
-    pub fn leave(&self, id: u64, wanted: Wanted) {
-        let found = None;
-        self.entries().insert(id, Entry { wanted, found });
+    /// Adds a request.
+    pub fn add(&self, id: u64, request: BoardRequest) {
+        let result = None;
+        self.entries().insert(id, Entry { request, result });
     }
 
-    /// What a request stands for; `None`: nobody waits for it any longer.
-    pub fn wanted(&self, id: u64) -> Option<Wanted> {
-        self.entries().get(&id).map(|entry| entry.wanted.clone())
+    /// Returns a request; `None`: no client waits for it any more.
+    pub fn get(&self, id: u64) -> Option<BoardRequest> {
+        self.entries().get(&id).map(|entry| entry.request.clone())
     }
 
-    /// Leaves what has come of a request, if anybody waits for it.
-    pub fn answer(&self, id: u64, found: Found) {
+    /// Stores the result of a request, if a client waits for it.
+    pub fn set_result(&self, id: u64, result: RequestResult) {
         if let Some(entry) = self.entries().get_mut(&id) {
-            entry.found = Some(found);
+            entry.result = Some(result);
         }
     }
 
-    /// Takes a request away, with what has come of it.
-    pub fn take(&self, id: u64) -> Option<Found> {
-        self.entries().remove(&id)?.found
+    /// Removes a request, and returns its result.
+    pub fn take(&self, id: u64) -> Option<RequestResult> {
+        self.entries().remove(&id)?.result
     }
 }
 
-/// Those who listen to new posts. The worker at the database feeds them, once a visit of the token.
-pub trait Feed: Debug + Send + Sync {
-    /// After which id the next visit is to read; `None`: nobody listens, or none of them reads.
-    fn after(&self) -> Option<i64>;
+/// The clients that listen for new posts. The worker reads posts for them once per visit of the token.
+pub trait PostFeed: Debug + Send + Sync {
+    /// Returns the id after which the next visit reads; `None`: no listener can take posts.
+    fn next_start(&self) -> Option<i64>;
 
-    /// Gives them the posts that come right after `after`, in order of their ids.
-    fn feed(&self, after: i64, posts: &[Post]);
+    /// Sends the posts that follow `after`, in the order of their ids, to the listeners.
+    fn publish(&self, after: i64, posts: &[Post]);
 }

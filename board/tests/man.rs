@@ -1,4 +1,4 @@
-//! The manual page says what `--help` says: both are made from the same declarations.
+//! The manual page, which must agree with `--help`: both come from the same declarations.
 
 #[path = "../../tests/man/pages.rs"]
 mod pages;
@@ -9,7 +9,7 @@ use ring_board::options::Options;
 use pages::{check, check_lines, pages};
 
 #[test]
-fn the_manual_page_says_what_help_says() {
+fn the_manual_page_matches_the_help() {
     let made = pages(Options::command());
     let is_own = |name: &str| name.starts_with("ring-board");
     check(&made, is_own, "cargo test -p ring-board --test man");

@@ -1,4 +1,4 @@
-//! A client of a node's page, which asks again and again on one connection.
+//! A client of a node's page, which sends requests on one connection.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
@@ -8,30 +8,27 @@ use anyhow::{Context, Result};
 use ring_segment::NetNs;
 use serde_json::Value;
 
-/// Where pages are.
-pub(crate) const HTTP: u16 = 8080;
-/// Nothing takes longer.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const HTTP_PORT: u16 = 8080;
+/// A limit that no request reaches.
+const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// A connection.
 pub(crate) struct Client(BufReader<TcpStream>);
 
 impl Client {
-    /// To a node's page, from its own machine.
+    /// Connects to a node's page, from the node's machine.
     pub(crate) fn connect(ns: &NetNs, to: Ipv4Addr) -> Result<Self> {
-        let stream = ns.run(|| TcpStream::connect((to, HTTP)))??;
+        let stream = ns.run(|| TcpStream::connect((to, HTTP_PORT)))??;
         stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(TIMEOUT))?;
         Ok(Self(BufReader::new(stream)))
     }
 
-    /// The node's status.
     pub(crate) fn status(&mut self) -> Result<Value> {
         let (_, body) = self.ask("GET /ring", "", "")?;
         Ok(serde_json::from_slice(&body)?)
     }
 
-    /// Writes a post; whether it is there.
+    /// Writes a post. Returns whether it was written.
     pub(crate) fn post(&mut self, text: &str) -> Result<bool> {
         let body = serde_json::json!({"author": "bench", "text": text}).to_string();
         let kind = "Content-Type: application/json\r\n";

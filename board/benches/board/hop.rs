@@ -1,4 +1,4 @@
-//! A hop of the token, beside a bare echo: there and back, as TOKEN and TOKEN_ACK go.
+//! A hop of the token, compared with a bare echo of the same number of bytes.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -9,20 +9,20 @@ use anyhow::{Context, Result};
 use ring_codec::andrews::{Frame, Message};
 use ring_runtime::nice;
 
-use super::nodes::{Kind, Ring, address, tokens};
+use super::nodes::{DatabaseKind, Ring, address, tokens_received};
 use super::real::fabric::{Fabric, Kind as Wire};
 
 /// How often both are measured, in turn.
-const TURNS: usize = 7;
+const REPETITIONS: usize = 7;
 const ECHOES: usize = 5_000;
-const TIME: Duration = Duration::from_millis(500);
+const MEASUREMENT_TIME: Duration = Duration::from_millis(500);
 
 pub(crate) fn measure() -> Result<()> {
     let mut echoes = Vec::new();
     let mut hops = Vec::new();
-    for _ in 0..TURNS {
-        // The nodes would take the echo's processors, and it theirs.
-        let ring = Ring::new(Wire::Pair, 2, Kind::Sqlite, &["--hold", "0s"])?;
+    for _ in 0..REPETITIONS {
+        // The echo runs without the nodes, so that they do not compete for the processors.
+        let ring = Ring::new(Wire::Pair, 2, DatabaseKind::Sqlite, &["--hold", "0s"])?;
         hops.push(hop(&ring)?);
         drop(ring);
         echoes.push(echo()?);
@@ -30,28 +30,28 @@ pub(crate) fn measure() -> Result<()> {
     let (hop, echo) = (median(hops), median(echoes));
     let over = hop.as_secs_f64() / echo.as_secs_f64();
     println!(
-        "A hop takes {hop:.1?}, a bare echo of as many bytes {echo:.1?}: {over:.2} times as long; medians of {TURNS}."
+        "A hop takes {hop:.1?}, a bare echo of as many bytes {echo:.1?}: {over:.2} times as long; medians of {REPETITIONS}."
     );
     Ok(())
 }
 
-/// The time from one arrival of the token to the next, in the mean.
+/// Returns the mean time from one arrival of the token to the next.
 fn hop(ring: &Ring) -> Result<Duration> {
     let mut clients = [ring.client(0)?, ring.client(1)?];
     let mut count = || -> Result<u64> {
         let counts = clients
             .each_mut()
-            .map(|client| client.status().map(|status| tokens(&status)));
+            .map(|client| client.status().map(|status| tokens_received(&status)));
         counts.into_iter().sum()
     };
     let (before, start) = (count()?, Instant::now());
-    thread::sleep(TIME);
+    thread::sleep(MEASUREMENT_TIME);
     let (after, took) = (count()?, start.elapsed());
     let hops = u32::try_from(after - before)?;
     took.checked_div(hops).context("the token stands still")
 }
 
-/// A frame as long as the token there, and back.
+/// Returns the mean time of a frame to the other namespace and back.
 fn echo() -> Result<Duration> {
     let fabric = Fabric::new(Wire::Pair, 2)?;
     for (at, place) in fabric.places.iter().enumerate() {
@@ -69,7 +69,7 @@ fn echo() -> Result<Duration> {
         .ns()
         .run(|| TcpListener::bind((address(1), 0)))??;
     let to = listener.local_addr()?;
-    // As urgent as nodes: on a busy machine the floor would else be what others leave.
+    // The threads get the priority of nodes. Otherwise a busy machine would slow down only the echo.
     let answers = thread::spawn(move || -> std::io::Result<()> {
         nice::at_most(nice::URGENT)?;
         let (mut stream, _) = listener.accept()?;

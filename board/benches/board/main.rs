@@ -1,9 +1,8 @@
-//! What the coordinated ring costs, with nodes as they ship, each in a network namespace of its own.
+//! The cost of the coordinated ring, with real nodes, each in its own network namespace.
 //!
-//! - **A hop** of the token between two nodes that keep it for no time, beside a bare echo of the same bytes over TCP
-//!   between the same namespaces, in turn.
-//! - **Posts a second** against hold and the number of nodes, by clients that wait for each answer.
-//! - **Recovery**: from a node's death, and from the coordinator's, by the method of election.
+//! - **A hop** of the token between two nodes with `--hold 0s`, compared with a bare echo of the same bytes over TCP.
+//! - **Posts per second** by hold and number of nodes, of clients that wait for each answer.
+//! - **Recovery** after the death of a node and of the coordinator, by method of election.
 //!
 //! ```text
 //! cargo bench -p ring-board --bench board
@@ -23,19 +22,17 @@ use clap::{Parser, ValueEnum};
 /// Measures the coordinated ring.
 #[derive(Debug, Parser)]
 struct Options {
-    /// Some of it.
     #[arg(long, value_delimiter = ',', default_value = "hop,posts,recovery")]
     only: Vec<Part>,
-    /// Where the posts are.
     #[arg(long, default_value = "sqlite")]
-    database: nodes::Kind,
-    /// How many nodes the rings have that posts are written to.
+    database: nodes::DatabaseKind,
+    /// The numbers of nodes for posts.
     #[arg(long, value_delimiter = ',', default_value = "1,3,8")]
     sizes: Vec<usize>,
-    /// How many nodes die in each way.
+    /// The number of deaths of each kind.
     #[arg(long, default_value_t = 5)]
     deaths: usize,
-    /// Cargo says that this is a benchmark.
+    /// Set by cargo for a benchmark.
     #[arg(long, hide = true)]
     bench: bool,
 }
@@ -50,10 +47,10 @@ enum Part {
 fn main() -> Result<()> {
     let options = Options::parse();
     if !options.bench {
-        // Under `cargo test`: all of it needs a network and takes time.
+        // `cargo test` starts this program too, without a network.
         return Ok(());
     }
-    // First: it starts this program anew, in namespaces of its own.
+    // This comes first: it starts the program again, in namespaces.
     ring_segment::enter()?;
     for part in options.only {
         match part {

@@ -1,4 +1,4 @@
-//! Nodes as they ship.
+//! ListedNodes as processes.
 
 use std::fs;
 use std::io::Write;
@@ -14,23 +14,22 @@ use ring_segment::PostgreSql;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::client::{Client, HTTP};
+use super::client::{Client, HTTP_PORT};
 use super::real::fabric::{Fabric, Kind as Wire};
 use super::real::start::Start;
 
 pub(crate) const PORT: u16 = 7400;
-const PATIENCE: Duration = Duration::from_secs(30);
-/// Between two looks at a status, each of which is a disturbance.
-const POLL: Duration = Duration::from_millis(5);
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// The interval of status requests, each of which disturbs a node.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// Which database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Kind {
+pub(crate) enum DatabaseKind {
     Sqlite,
     Postgresql,
 }
 
-/// A ring of nodes, numbered from 0; the node at 0 has id 1.
+/// A ring of nodes, numbered from 0. The node at index 0 has id 1.
 pub(crate) struct Ring {
     pub fabric: Fabric,
     nodes: Vec<Node>,
@@ -56,21 +55,26 @@ pub(crate) fn address(at: usize) -> Ipv4Addr {
 }
 
 impl Ring {
-    /// Nodes that are one ring.
-    pub(crate) fn new(wire: Wire, count: usize, kind: Kind, options: &[&str]) -> Result<Self> {
-        // A pair's ends are two; a bridge has as many as are wanted.
+    /// Starts nodes, and waits until they form one ring.
+    pub(crate) fn new(
+        wire: Wire,
+        count: usize,
+        kind: DatabaseKind,
+        options: &[&str],
+    ) -> Result<Self> {
+        // A pair has two ends. A bridge has as many as needed.
         let fabric = Fabric::new(wire, count)?;
-        // Where files are synchronised: not in memory.
+        // The files must be on a disk, where they are really synchronized.
         let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
         let mut list = fs::File::create(folder.path().join("nodes.csv"))?;
         for (at, place) in fabric.places.iter().enumerate() {
             let (id, ip) = (at + 1, address(at));
-            writeln!(list, "{id},{ip},{PORT},{HTTP}")?;
+            writeln!(list, "{id},{ip},{PORT},{HTTP_PORT}")?;
             place.ns().ip(&format!(
                 "addr add {ip}/24 brd + dev eth0\nlink set lo up\n"
             ))?;
         }
-        let server = (kind == Kind::Postgresql)
+        let server = (kind == DatabaseKind::Postgresql)
             .then(|| PostgreSql::start(tempfile::tempdir()?))
             .transpose()?;
         let database = server.as_ref().map_or_else(
@@ -119,20 +123,19 @@ impl Ring {
         Client::connect(self.fabric.places[at].ns(), address(at))
     }
 
-    /// Kills a node.
     pub(crate) fn kill(&mut self, at: usize) -> Result<()> {
         self.nodes[at].0.kill()?;
         self.nodes[at].0.wait()?;
         Ok(())
     }
 
-    /// Starts one that is dead, and waits until it is in the ring.
+    /// Starts a dead node again, and waits until it is in the ring.
     pub(crate) fn start(&mut self, at: usize) -> Result<()> {
         self.nodes[at] = self.spawn(at)?;
         self.wait_until_whole()
     }
 
-    /// Waits until all are one ring, the last of them its coordinator.
+    /// Waits until all nodes form one ring, with the last one as coordinator.
     fn wait_until_whole(&self) -> Result<()> {
         let count = self.nodes.len();
         let is_whole = |status: &Value| {
@@ -146,7 +149,7 @@ impl Ring {
 
     /// Waits for a status of a node.
     pub(crate) fn wait(&self, at: usize, is_so: impl Fn(&Value) -> bool) -> Result<Value> {
-        let give_up = Instant::now() + PATIENCE;
+        let give_up = Instant::now() + TIMEOUT;
         loop {
             let status = self.client(at).and_then(|mut client| client.status());
             if let Ok(status) = status
@@ -155,13 +158,13 @@ impl Ring {
                 return Ok(status);
             }
             ensure!(Instant::now() < give_up, "node {at} does not come to that");
-            thread::sleep(POLL);
+            thread::sleep(POLL_INTERVAL);
         }
     }
 }
 
-/// Tokens that have come.
-pub(crate) fn tokens(status: &Value) -> u64 {
+/// Returns how many tokens a node has received.
+pub(crate) fn tokens_received(status: &Value) -> u64 {
     status["counters"]["received"]["TOKEN"]
         .as_u64()
         .unwrap_or(0)
@@ -172,7 +175,7 @@ pub(crate) fn has_members(status: &Value, count: usize) -> bool {
     members.is_some_and(|members| members.len() == count)
 }
 
-/// Whether the coordinator is elected, and this one.
+/// Whether this node is coordinator, and not an acting one.
 pub(crate) fn is_led_by(status: &Value, id: usize) -> bool {
     status["coordinator"] == id && status["acting"] == false
 }

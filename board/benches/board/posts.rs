@@ -1,4 +1,4 @@
-//! Posts a second.
+//! Posts per second.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -6,15 +6,16 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
-use super::nodes::{Kind, Ring};
+use super::nodes::{DatabaseKind, Ring};
 use super::real::fabric::Kind as Wire;
 
-const TIME: Duration = Duration::from_secs(2);
-/// How many clients write at a node that is busy.
-const CROWD: usize = 16;
+const MEASUREMENT_TIME: Duration = Duration::from_secs(2);
+const CLIENTS_PER_BUSY_NODE: usize = 16;
 
-pub(crate) fn measure(kind: Kind, sizes: &[usize]) -> Result<()> {
-    println!("| nodes | hold | one client | one at each node | {CROWD} at each node |");
+pub(crate) fn measure(kind: DatabaseKind, sizes: &[usize]) -> Result<()> {
+    println!(
+        "| nodes | hold | one client | one at each node | {CLIENTS_PER_BUSY_NODE} at each node |"
+    );
     println!("|---:|---:|---:|---:|---:|");
     for &nodes in sizes {
         for hold in ["0s", "10ms", "50ms"] {
@@ -22,15 +23,15 @@ pub(crate) fn measure(kind: Kind, sizes: &[usize]) -> Result<()> {
             let ring = Ring::new(Wire::Bridge, nodes, kind, &options)?;
             let one = rate(&ring, &[0])?;
             let each: Vec<usize> = (0..ring.len()).collect();
-            let crowd: Vec<usize> = each.repeat(CROWD);
-            let (each, crowd) = (rate(&ring, &each)?, rate(&ring, &crowd)?);
-            println!("| {nodes} | {hold} | {one:.0} | {each:.0} | {crowd:.0} |");
+            let many: Vec<usize> = each.repeat(CLIENTS_PER_BUSY_NODE);
+            let (each, many) = (rate(&ring, &each)?, rate(&ring, &many)?);
+            println!("| {nodes} | {hold} | {one:.0} | {each:.0} | {many:.0} |");
         }
     }
     Ok(())
 }
 
-/// Posts a second of clients at these nodes.
+/// Returns the posts per second of one client at each of these nodes.
 #[expect(clippy::cast_precision_loss, reason = "far fewer than 2^52")]
 fn rate(ring: &Ring, places: &[usize]) -> Result<f64> {
     let clients: Result<Vec<_>> = places.iter().map(|&at| ring.client(at)).collect();
@@ -43,14 +44,14 @@ fn rate(ring: &Ring, places: &[usize]) -> Result<f64> {
                 scope.spawn(move || -> Result<u64> {
                     let mut count = 0;
                     while !is_over.load(Ordering::Relaxed) {
-                        // A busy machine may be late: who hears 503 asks again.
+                        // A busy machine may be late, so a client asks again after a 503.
                         count += u64::from(client.post("a post of this bench")?);
                     }
                     Ok(count)
                 })
             })
             .collect();
-        thread::sleep(TIME);
+        thread::sleep(MEASUREMENT_TIME);
         is_over.store(true, Ordering::Relaxed);
         let counts = writers.into_iter().map(thread::ScopedJoinHandle::join);
         counts

@@ -1,4 +1,4 @@
-//! The segment and the start of processes, as `ringd`'s benches have them.
+//! The segment and the start of processes, shared with the benches of `ringd`.
 
 #[path = "../../../benches/real/fabric.rs"]
 pub(crate) mod fabric;

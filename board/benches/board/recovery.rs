@@ -1,25 +1,24 @@
-//! From a death until the ring is whole again.
+//! The time from a death until the ring works again.
 
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
-use super::nodes::{Kind, Ring, is_led_by, tokens};
+use super::nodes::{DatabaseKind, Ring, is_led_by, tokens_received};
 use super::real::fabric::Kind as Wire;
 
 const NODES: usize = 5;
-/// Who has seen the token so lately has not got it again: a round takes five times 50 ms.
+/// A node that has seen the token this recently cannot get it again at once, because a rotation takes 5 × 50 ms.
 const LATELY_MS: u64 = 100;
-/// For so long after its last election a node starts none of itself: twice T1 with the default times, and a little.
-const REST: Duration = Duration::from_millis(2_500);
+/// A node starts no second election for 2 × T1. This is a little longer.
+const ELECTION_PAUSE: Duration = Duration::from_millis(2_500);
 
-/// Who dies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Victim {
     Member,
     Coordinator,
-    /// A member, with the token.
+    /// A member that holds the token.
     Holder,
 }
 
@@ -29,7 +28,12 @@ pub(crate) fn measure(deaths: usize) -> Result<()> {
     );
     println!("|---|---|---:|---:|");
     for method in ["ring", "chang-roberts", "bully"] {
-        let mut ring = Ring::new(Wire::Bridge, NODES, Kind::Sqlite, &["--election", method])?;
+        let mut ring = Ring::new(
+            Wire::Bridge,
+            NODES,
+            DatabaseKind::Sqlite,
+            &["--election", method],
+        )?;
         for victim in [Victim::Member, Victim::Coordinator, Victim::Holder] {
             let (mut goes_on, mut led) = (Vec::new(), Vec::new());
             for _ in 0..deaths {
@@ -43,18 +47,21 @@ pub(crate) fn measure(deaths: usize) -> Result<()> {
                 Victim::Holder => "a member with the token",
             };
             let led = if victim == Victim::Coordinator {
-                spread(led)
+                median_and_range(led)
             } else {
                 String::new()
             };
-            println!("| {method} | {who} | {} | {led} |", spread(goes_on));
+            println!(
+                "| {method} | {who} | {} | {led} |",
+                median_and_range(goes_on)
+            );
         }
     }
     Ok(())
 }
 
-/// A node dies, and is started again. From its death: until each of the others has had the token again, and until the largest is
-/// coordinator.
+/// Kills a node and starts it again. Returns the times from its death until each other node has held the token again,
+/// and until the largest is coordinator.
 fn die(ring: &mut Ring, victim: Victim) -> Result<(Duration, Duration)> {
     let at = match victim {
         Victim::Coordinator => NODES - 1,
@@ -63,7 +70,7 @@ fn die(ring: &mut Ring, victim: Victim) -> Result<(Duration, Duration)> {
     let others: Vec<usize> = (0..NODES).filter(|&other| other != at).collect();
     if victim == Victim::Coordinator {
         ring.wait(at, |status| is_led_by(status, NODES))?;
-        thread::sleep(REST);
+        thread::sleep(ELECTION_PAUSE);
     }
     ring.wait(at, |status| {
         let token = &status["token"];
@@ -74,22 +81,22 @@ fn die(ring: &mut Ring, victim: Victim) -> Result<(Duration, Duration)> {
     let start = Instant::now();
     let counts = others.iter().map(|&other| ring.wait(other, |_| true));
     let before: Vec<u64> = counts
-        .map(|status| Ok(tokens(&status?)))
+        .map(|status| Ok(tokens_received(&status?)))
         .collect::<Result<_>>()?;
     for (&other, before) in others.iter().zip(before) {
-        ring.wait(other, |status| tokens(status) > before)?;
+        ring.wait(other, |status| tokens_received(status) > before)?;
     }
     let goes_on = start.elapsed();
     let largest = if at == NODES - 1 { NODES - 1 } else { NODES };
-    // The winner itself: others may read the row a poll later.
+    // This asks the winner itself, because others may read the row a poll later.
     ring.wait(largest - 1, |status| is_led_by(status, largest))?;
     let led = start.elapsed();
     ring.start(at)?;
     Ok((goes_on, led))
 }
 
-/// The least, the middle and the most.
-fn spread(mut times: Vec<Duration>) -> String {
+/// Returns the median, with the minimum and the maximum.
+fn median_and_range(mut times: Vec<Duration>) -> String {
     times.sort_unstable();
     let (Some(least), Some(most)) = (times.first(), times.last()) else {
         return String::new();

@@ -1,30 +1,30 @@
-//! Which file a path names: nodes that have one open do not see that another has come into its place.
+//! The file that a path names. A node that has a file open does not notice that another file takes its name.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// A file, whatever its name.
+/// A file, independent of its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Identity {
     device: u64,
     inode: u64,
 }
 
-/// The file that was opened first. In this life of a node no other is the database.
+/// The file that was opened first. Until the process ends, no other file may be the database.
 #[derive(Debug, Default)]
-pub(super) struct Anchor(Option<Identity>);
+pub(super) struct OpenedFile(Option<Identity>);
 
-impl Anchor {
-    /// Keeps the file that a path names now, if none was kept.
-    pub(super) fn keep(&mut self, path: &Path) {
+impl OpenedFile {
+    /// Remembers the file that the path names now, unless one is remembered.
+    pub(super) fn remember(&mut self, path: &Path) {
         self.0 = self.0.or_else(|| identity(path));
     }
 
-    /// Looks whether the path still names it.
+    /// Checks that the path still names the remembered file.
     ///
     /// # Errors
-    /// It does not: a sentence.
+    /// Returns a sentence if the path names another file, or none.
     pub(super) fn check(&self, path: &Path) -> Result<(), String> {
         let Some(kept) = self.0 else {
             return Ok(());
@@ -32,13 +32,13 @@ impl Anchor {
         match identity(path) {
             Some(found) if found == kept => Ok(()),
             Some(_) => Err(
-                "another file is in the place of the one that this node uses: move that one back, or stop all nodes and start \
-                 them with the file that is there"
+                 "another file has taken the name of the file that this node uses: move that file back, or stop all nodes and start \
+                                 them with the new file"
                     .to_owned(),
             ),
             None => Err(
-                "the file was moved or removed while this node uses it: move it back, or stop all nodes and start them with \
-                 another"
+                 "the file was moved or removed while this node uses it: move it back, or stop all nodes and start them with \
+                                 another file"
                     .to_owned(),
             ),
         }

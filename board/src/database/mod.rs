@@ -1,61 +1,63 @@
-//! The database: the transactions of `docs/board.md`, section 7, each with its guard, on SQLite or PostgreSQL.
+//! The database: the transactions of `docs/board.md`, section 7, each with its guard, on SQLite or PostgreSQL. Start
+//! with `worker.rs`. This module decides nothing: it carries out the jobs of the state machine.
 //!
-//! | files | what |
+//! | files | contents |
 //! |---|---|
-//! | `url`, `session`, `sqlite`, `postgresql`, `value` | where it is, and how statements are run there |
-//! | `password`, `tls` | who a node is to a server, and a server to a node |
-//! | `schema` | the tables, their versions, and what a node does with them at its start |
-//! | `topology`, `serving` | the transactions |
-//! | `worker`, `complaint`, `file` | does the machine's jobs, says what is wrong, and looks whether the file is still in its place |
+//! | `url`, `session`, `sqlite`, `postgresql`, `value` | the place of the database, and statements there |
+//! | `password`, `tls` | the node's password, and the server's certificate |
+//! | `schema` | the tables and their versions, and their preparation at the start |
+//! | `topology`, `visit` | the transactions |
+//! | `worker`, `current_fault`, `file` | the thread for jobs, its fault, and the check that the file is still the same |
 
-mod complaint;
+mod current_fault;
 mod file;
 mod password;
 mod postgresql;
 mod schema;
-mod serving;
 mod session;
 mod sqlite;
 mod tls;
 mod topology;
 mod url;
 mod value;
+mod visit;
 mod worker;
 
-pub use complaint::Complaint;
-pub use schema::{Nodes, VERSION};
-pub use session::{Fault, Kind, Session, transaction};
+pub use current_fault::CurrentFault;
+pub use schema::{ListedNodes, VERSION};
+pub use session::{Fault, Session, TransactionKind, transaction};
 pub use url::{Url, UrlError};
 pub use value::{Row, Value};
-pub use worker::{Setting, Worker};
+pub use worker::{Worker, WorkerOptions};
 
 use ring_proto::andrews::{Outcome, Work};
 
-use crate::posts::{Desk, Feed};
-use serving::Visit;
+use crate::posts::{PendingRequests, PostFeed};
+use visit::Visit;
 
-/// Where requests come from, and who is told of posts.
+/// The parts of a node that a transaction on posts uses.
 #[derive(Debug, Clone, Copy)]
-pub struct Around<'a> {
-    /// What requests stand for, and what has come of them.
-    pub desk: &'a Desk,
-    /// Those who listen to new posts.
-    pub feed: &'a dyn Feed,
+pub struct VisitContext<'a> {
+    /// The requests of clients, by the ids that the state machine knows.
+    pub pending: &'a PendingRequests,
+    /// The clients that listen for new posts.
+    pub feed: &'a dyn PostFeed,
 }
 
-/// Runs a job's transaction for a node.
+/// Carries out a job's transaction for a node.
 ///
 /// # Errors
-/// Something failed, or nobody knows what became of the commit; the session is of no use any longer.
+/// Returns an error if the transaction failed, or if it is unknown whether it was committed. The session is then
+/// useless.
 pub fn run(
     session: &mut dyn Session,
-    nodes: &Nodes<'_>,
-    around: Around<'_>,
+    nodes: &ListedNodes<'_>,
+    context: VisitContext<'_>,
     work: &Work,
 ) -> Result<Outcome, Fault> {
     match work {
         Work::Prepare { drop } => schema::prepare(session, nodes, *drop).map(|()| Outcome::Done),
-        Work::Look => topology::look(session).map(Outcome::Rows),
+        Work::Look => topology::read_rows(session).map(Outcome::Rows),
         Work::Write(write) => topology::write(session, nodes.own, *write),
         Work::Serve {
             sequence,
@@ -65,9 +67,9 @@ pub fn run(
             let visit = Visit {
                 sequence: *sequence,
                 requests,
-                feeds: *feed,
+                reads_for_listeners: *feed,
             };
-            serving::serve(session, nodes.own, visit, around)
+            visit::serve(session, nodes.own, visit, context)
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Where the password for a server comes from: never from the command line, which `ps` shows to everybody.
+//! The password for a server. It never comes from the command line, which `ps` shows to every user.
 
 use std::ffi::OsString;
 use std::fs;
@@ -8,24 +8,21 @@ use std::path::{Path, PathBuf};
 /// The name of the systemd credential.
 pub(super) const CREDENTIAL: &str = "database-password";
 
-/// The parts of a server's address by which a line of a password file is chosen.
+/// A login, by which a line of a password file is chosen.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Login<'a> {
-    /// The server: a name, an address, or the folder of its socket.
+    /// The server's name or address, or `localhost` for a socket.
     pub host: &'a str,
-    /// Its port.
     pub port: u16,
-    /// The database.
     pub database: &'a str,
-    /// The user.
     pub user: &'a str,
 }
 
-/// Looks for a password: in `PGPASSWORD`, in the systemd credential, and in the password file, which `PGPASSFILE` names or
-/// which is `~/.pgpass`.
+/// Finds the password: in `PGPASSWORD`, in the systemd credential, or in the password file, which is `PGPASSFILE` or
+/// `~/.pgpass`.
 ///
 /// # Errors
-/// The credential or the file cannot be used: a sentence.
+/// Returns a sentence if the credential or the file cannot be used.
 pub(super) fn find(
     login: Login<'_>,
     variable: impl Fn(&str) -> Option<OsString>,
@@ -34,7 +31,7 @@ pub(super) fn find(
         let password = password.into_string();
         return password
             .map(Some)
-            .map_err(|_| "PGPASSWORD is no text in UTF-8".to_owned());
+            .map_err(|_| "PGPASSWORD is not UTF-8: set it to the password as text".to_owned());
     }
     if let Some(folder) = variable("CREDENTIALS_DIRECTORY") {
         let path = Path::new(&folder).join(CREDENTIAL);
@@ -44,11 +41,11 @@ pub(super) fn find(
         }
     }
     if let Some(path) = variable("PGPASSFILE") {
-        return in_file(Path::new(&path), login);
+        return find_in_file(Path::new(&path), login);
     }
     let home = variable("HOME").map(PathBuf::from);
     match home.map(|home| home.join(".pgpass")) {
-        Some(path) if path.exists() => in_file(&path, login),
+        Some(path) if path.exists() => find_in_file(&path, login),
         _ => Ok(None),
     }
 }
@@ -57,51 +54,51 @@ fn read(path: &Path) -> Result<String, String> {
     fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))
 }
 
-fn in_file(path: &Path, login: Login<'_>) -> Result<Option<String>, String> {
+fn find_in_file(path: &Path, login: Login<'_>) -> Result<Option<String>, String> {
     let text = read(path)?;
     let mode = fs::metadata(path).map_or(0, |it| it.permissions().mode());
     if mode & 0o077 != 0 {
         let path = path.display();
         return Err(format!(
-            "the password file {path} is not used: others can read it; chmod 600 {path}"
+            "cannot use the password file {path}: others can read it; chmod 600 {path}"
         ));
     }
-    Ok(text.lines().find_map(|line| of_line(line, login)))
+    Ok(text.lines().find_map(|line| password_of_line(line, login)))
 }
 
-/// The password of a line, if the line is for this login: `host:port:database:user:password`. Each of the first four may be
-/// `*`, and a backslash takes the meaning from the character after it.
-fn of_line(line: &str, login: Login<'_>) -> Option<String> {
+/// Returns the password of a line `host:port:database:user:password`, if the line is for this login. Each of the first
+/// four fields may be `*`. A backslash makes the next character an ordinary one.
+fn password_of_line(line: &str, login: Login<'_>) -> Option<String> {
     if line.starts_with('#') {
         return None;
     }
     let port = login.port.to_string();
     let mut rest = line;
     for wanted in [login.host, &port, login.database, login.user] {
-        let (field, after) = field(rest)?;
+        let (field, after) = split_field(rest)?;
         let is_any = rest.starts_with("*:");
         if !is_any && field != wanted {
             return None;
         }
         rest = after;
     }
-    let (password, _) = field(rest).unwrap_or((unescaped(rest), ""));
+    let (password, _) = split_field(rest).unwrap_or((unescape(rest), ""));
     Some(password)
 }
 
-/// The text before the first colon, and what follows that.
-fn field(text: &str) -> Option<(String, &str)> {
+/// Splits at the first colon. Returns the text before it without escapes, and the text after it.
+fn split_field(text: &str) -> Option<(String, &str)> {
     let mut is_escaped = false;
     for (at, character) in text.char_indices() {
         if character == ':' && !is_escaped {
-            return Some((unescaped(&text[..at]), &text[at + 1..]));
+            return Some((unescape(&text[..at]), &text[at + 1..]));
         }
         is_escaped = character == '\\' && !is_escaped;
     }
     None
 }
 
-fn unescaped(text: &str) -> String {
+fn unescape(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut characters = text.chars();
     while let Some(character) = characters.next() {
@@ -122,7 +119,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
     use std::path::Path;
 
-    use super::{CREDENTIAL, Login, find, of_line};
+    use super::{CREDENTIAL, Login, find, password_of_line};
 
     const LOGIN: Login<'_> = Login {
         host: "db.example",
@@ -145,11 +142,11 @@ mod tests {
             ("*:*:*", None),
             ("", None),
         ] {
-            assert_eq!(of_line(line, LOGIN).as_deref(), password, "{line}");
+            assert_eq!(password_of_line(line, LOGIN).as_deref(), password, "{line}");
         }
     }
 
-    fn with<'a>(
+    fn variables_of<'a>(
         variables: &'a [(&'a str, &'a Path)],
     ) -> impl Fn(&str) -> Option<OsString> + use<'a> {
         move |name| {
@@ -158,18 +155,18 @@ mod tests {
         }
     }
 
-    fn private(path: &Path, text: &str) {
+    fn write_private(path: &Path, text: &str) {
         fs::write(path, text).expect("it can be written");
         let mode = fs::Permissions::from_mode(0o600);
         fs::set_permissions(path, mode).expect("it is ours");
     }
 
     #[test]
-    fn the_variable_comes_before_the_credential_and_that_before_a_file() {
+    fn the_variable_precedes_the_credential_which_precedes_a_file() {
         let folder = tempfile::tempdir().expect("a folder");
         let (file, home) = (folder.path().join("file"), folder.path().join(".pgpass"));
-        private(&file, "*:*:*:*:of the file\n");
-        private(&home, "# mine\n*:*:*:anna:of home\n");
+        write_private(&file, "*:*:*:*:of the file\n");
+        write_private(&home, "# mine\n*:*:*:anna:of home\n");
         fs::write(folder.path().join(CREDENTIAL), "of systemd\n").expect("it can be written");
         let all = [
             ("PGPASSWORD", Path::new("of the variable")),
@@ -181,22 +178,26 @@ mod tests {
             .into_iter()
             .enumerate()
         {
-            let found = find(LOGIN, with(&all[from..])).expect("it can be used");
+            let found = find(LOGIN, variables_of(&all[from..])).expect("it can be used");
             assert_eq!(found.as_deref(), Some(password));
         }
-        assert_eq!(find(LOGIN, with(&[])), Ok(None));
+        assert_eq!(find(LOGIN, variables_of(&[])), Ok(None));
     }
 
     #[test]
     fn a_file_that_others_can_read_is_not_used() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("file");
-        private(&file, "*:*:*:*:geheim\n");
+        write_private(&file, "*:*:*:*:geheim\n");
         let mode = fs::Permissions::from_mode(0o640);
         fs::set_permissions(&file, mode).expect("it is ours");
-        let error = find(LOGIN, with(&[("PGPASSFILE", &file)])).unwrap_err();
+        let error = find(LOGIN, variables_of(&[("PGPASSFILE", &file)])).unwrap_err();
         assert!(error.contains("chmod 600"), "{error}");
-        let error = find(LOGIN, with(&[("PGPASSFILE", Path::new("/nowhere"))])).unwrap_err();
+        let error = find(
+            LOGIN,
+            variables_of(&[("PGPASSFILE", Path::new("/nowhere"))]),
+        )
+        .unwrap_err();
         assert!(error.contains("/nowhere"), "{error}");
     }
 }

@@ -1,6 +1,7 @@
 //! PostgreSQL: a server, for nodes on several machines.
 //!
-//! No statement has a name and no setting outlives its transaction, so a pooler may give each transaction another session.
+//! A pooler may give each transaction another session. Therefore no statement has a name, and every setting ends with
+//! its transaction.
 
 use std::env;
 use std::error::Error;
@@ -17,49 +18,48 @@ use tokio_postgres::{Client, Config};
 use super::password::{self, Login};
 use super::tls::Tls;
 use super::value::Cell;
-use super::{Fault, Kind, Row, Session, Value};
+use super::{Fault, Row, Session, TransactionKind, Value};
 
-/// How many times longer than the machine's own patience a statement may take, and a transaction rest in which this
-/// process was stopped: the server ends it then, and others go on.
-const PATIENCE: u32 = 4;
-/// The number of the lock that one takes who may change the tables: "ringboard" in a number.
+/// How many times --database-timeout a statement may take, and a transaction may wait for a process that is stopped.
+/// Then the server ends the session, so that other nodes can write.
+const SESSION_TIMEOUT_FACTOR: u32 = 4;
+/// The number of the advisory lock for changes of the tables: "ringboard" in ASCII.
 const SCHEMA_LOCK: i64 = 0x7269_6e67_626f_6172;
-/// Probes without an answer after which the kernel gives up a connection.
-const PROBES: u32 = 3;
-/// The port of a server whose URL names none.
-const PORT: u16 = 5432;
+/// After this many probes without an answer the kernel gives up a connection.
+const KEEPALIVE_PROBES_MAX: u32 = 3;
+/// The port of a server whose URL has none.
+const DEFAULT_PORT: u16 = 5432;
 
-/// A server, and how it is connected to.
+/// A server, and the protection of connections to it.
 #[derive(Clone)]
 pub struct Server {
-    /// What the URL says.
+    /// The address and the login of the URL.
     pub config: Config,
-    /// How the connection is protected.
+    /// The protection of the connection.
     pub tls: Tls,
 }
 
-/// A connection to a server.
 pub(super) struct PostgreSql {
     runtime: Runtime,
     client: Client,
-    patience: Duration,
+    session_timeout: Duration,
 }
 
-/// Why a statement has no result.
-enum Trouble {
-    Said(tokio_postgres::Error),
-    Silent(Duration),
+/// The reason for which a statement has no result.
+enum StatementError {
+    Server(tokio_postgres::Error),
+    TimedOut(Duration),
 }
 
-/// All that an error says: its own words are few.
-impl fmt::Display for Trouble {
+/// Shows the error with all its causes: the library's own text names only the outermost.
+impl fmt::Display for StatementError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let error = match self {
-            Self::Said(error) => error,
-            Self::Silent(patience) => {
+            Self::Server(error) => error,
+            Self::TimedOut(session_timeout) => {
                 return write!(
                     f,
-                    "no answer for {patience:?}, 4 times --database-timeout: the session is given up"
+                    "no answer for {session_timeout:?}, 4 times --database-timeout: gave up the session"
                 );
             }
         };
@@ -73,9 +73,9 @@ impl fmt::Display for Trouble {
     }
 }
 
-impl From<Trouble> for Fault {
-    fn from(trouble: Trouble) -> Self {
-        Self::Failed(trouble.to_string())
+impl From<StatementError> for Fault {
+    fn from(error: StatementError) -> Self {
+        Self::Failed(error.to_string())
     }
 }
 
@@ -85,23 +85,24 @@ impl Server {
         let user = config.get_user().unwrap_or_default();
         let host = match config.get_hosts().first()? {
             Host::Tcp(name) => name,
-            // A password file names the machine itself so.
+            // A password file uses this name for the machine itself.
             Host::Unix(_) => "localhost",
         };
         Some(Login {
             host,
-            port: config.get_ports().first().copied().unwrap_or(PORT),
+            port: config.get_ports().first().copied().unwrap_or(DEFAULT_PORT),
             database: config.get_dbname().unwrap_or(user),
             user,
         })
     }
 
-    /// The library's settings. A server's kernel that is silent is given up as soon as a server that is.
+    /// Returns the library's settings. A connection to a silent kernel is given up no later than one to a silent
+    /// server.
     fn config(&self, timeout: Duration) -> Config {
-        let patience = timeout.saturating_mul(PATIENCE);
+        let session_timeout = timeout.saturating_mul(SESSION_TIMEOUT_FACTOR);
         let probe = timeout.max(Duration::from_secs(1));
         let mut hosts = self.config.get_hosts().iter();
-        // What passes through a socket of this machine leaves it nowhere.
+        // Data on a socket of this machine do not leave it.
         let ssl_mode = if hosts.all(|host| matches!(host, Host::Unix(_))) {
             SslMode::Disable
         } else {
@@ -110,10 +111,10 @@ impl Server {
         let mut config = self.config.clone();
         config
             .connect_timeout(timeout)
-            .tcp_user_timeout(patience)
+            .tcp_user_timeout(session_timeout)
             .keepalives_idle(probe)
             .keepalives_interval(probe)
-            .keepalives_retries(PROBES)
+            .keepalives_retries(KEEPALIVE_PROBES_MAX)
             .ssl_mode(ssl_mode);
         if config.get_application_name().is_none() {
             config.application_name("ring-board");
@@ -123,32 +124,32 @@ impl Server {
 }
 
 impl PostgreSql {
-    /// Connects to a server.
-    ///
-    /// # Errors
-    /// It is not there, or lets nobody in.
+    /// Connects to a server. Returns a fault if it cannot be reached or refuses the login.
     pub(super) fn connect(server: &Server, timeout: Duration) -> Result<Self, Fault> {
         let mut config = server.config(timeout);
         let found = server.login().map_or(Ok(None), |login| {
             password::find(login, |name| env::var_os(name))
         });
-        let mut note = String::new();
+        let mut hint = String::new();
         match found {
             Ok(Some(password)) => {
                 config.password(password);
             }
             Ok(None) => {}
-            // A server may want none.
-            Err(why) => note = format!("; {why}"),
+            // The server may need no password, so this is only a hint for the case that the login fails.
+            Err(why) => hint = format!("; {why}"),
         }
         let tls = server.tls.connector().map_err(Fault::Failed)?;
         let runtime = Builder::new_current_thread().enable_all().build();
-        let runtime = runtime
-            .map_err(|error| Fault::Failed(format!("cannot wait for the server: {error}")))?;
-        let patience = timeout.saturating_mul(PATIENCE);
-        let connected = wait(&runtime, patience, async {
+        let runtime = runtime.map_err(|error| {
+            Fault::Failed(format!(
+                "cannot start a runtime for the connection: {error}"
+            ))
+        })?;
+        let session_timeout = timeout.saturating_mul(SESSION_TIMEOUT_FACTOR);
+        let connected = wait_for_server(&runtime, session_timeout, async {
             let (client, connection) = config.connect(tls).await?;
-            // Its end is told with each statement from then on.
+            // If the connection ends, each later statement reports that.
             tokio::spawn(connection);
             Ok(client)
         });
@@ -156,35 +157,35 @@ impl PostgreSql {
             Ok(client) => Ok(Self {
                 runtime,
                 client,
-                patience,
+                session_timeout,
             }),
-            Err(trouble) => {
-                // A name that is looked up may take longer.
+            Err(error) => {
+                // The lookup of a name may take longer than the timeout. It ends in the background.
                 runtime.shutdown_background();
-                Err(Fault::Failed(format!("{trouble}{note}")))
+                Err(Fault::Failed(format!("{error}{hint}")))
             }
         }
     }
 
-    fn batch(&self, statements: &str) -> Result<(), Trouble> {
+    fn batch(&self, statements: &str) -> Result<(), StatementError> {
         let Self {
             runtime,
             client,
-            patience,
+            session_timeout,
         } = self;
-        wait(runtime, *patience, client.batch_execute(statements))
+        wait_for_server(runtime, *session_timeout, client.batch_execute(statements))
     }
 }
 
-/// Waits for the server, and no longer than `patience`.
-fn wait<T>(
+/// Waits for the server, for at most `patience`.
+fn wait_for_server<T>(
     runtime: &Runtime,
-    patience: Duration,
+    session_timeout: Duration,
     work: impl Future<Output = Result<T, tokio_postgres::Error>>,
-) -> Result<T, Trouble> {
-    let done = runtime.block_on(async { time::timeout(patience, work).await });
-    done.map_err(|_| Trouble::Silent(patience))?
-        .map_err(Trouble::Said)
+) -> Result<T, StatementError> {
+    let done = runtime.block_on(async { time::timeout(session_timeout, work).await });
+    done.map_err(|_| StatementError::TimedOut(session_timeout))?
+        .map_err(StatementError::Server)
 }
 
 impl ToSql for Value<'_> {
@@ -208,11 +209,11 @@ impl ToSql for Value<'_> {
     to_sql_checked!();
 }
 
-/// Values with their types, so that the server is asked once a statement.
+/// Returns the values with their types, so that each statement needs only one round trip.
 fn parameters<'a>(values: &'a [Value<'a>]) -> Vec<(&'a (dyn ToSql + Sync), Type)> {
     let typed = values.iter().map(|value| {
         let of = match value {
-            // The server takes it for what belongs in its place.
+            // The server infers the type.
             Value::Null => Type::UNKNOWN,
             Value::Number(_) => Type::INT8,
             Value::Truth(_) => Type::BOOL,
@@ -237,19 +238,19 @@ fn cell(row: &tokio_postgres::Row, column: usize) -> Result<Cell, tokio_postgres
 }
 
 impl Session for PostgreSql {
-    fn begin(&mut self, kind: Kind) -> Result<(), Fault> {
+    fn begin(&mut self, kind: TransactionKind) -> Result<(), Fault> {
         let how = match kind {
-            // Two selects of READ COMMITTED are no snapshot.
-            Kind::Look => "REPEATABLE READ, READ ONLY",
-            Kind::Write | Kind::Schema => "READ COMMITTED",
+            // Two selects of READ COMMITTED may see different states.
+            TransactionKind::Read => "REPEATABLE READ, READ ONLY",
+            TransactionKind::Write | TransactionKind::Schema => "READ COMMITTED",
         };
-        // None is 0, which would be for ever.
-        let millis = self.patience.as_millis().clamp(1, i32::MAX as u128);
+        // The value 0 would mean no limit.
+        let millis = self.session_timeout.as_millis().clamp(1, i32::MAX as u128);
         let mut statements = format!(
             "BEGIN ISOLATION LEVEL {how}; SET LOCAL statement_timeout = {millis}; \
              SET LOCAL idle_in_transaction_session_timeout = {millis}"
         );
-        if kind == Kind::Schema {
+        if kind == TransactionKind::Schema {
             let _ = write!(statements, "; SELECT pg_advisory_xact_lock({SCHEMA_LOCK})");
         }
         self.define(&statements)
@@ -258,16 +259,16 @@ impl Session for PostgreSql {
     fn execute(&mut self, statement: &'static str, values: &[Value<'_>]) -> Result<u64, Fault> {
         let parameters = parameters(values);
         let work = self.client.execute_typed(statement, &parameters);
-        Ok(wait(&self.runtime, self.patience, work)?)
+        Ok(wait_for_server(&self.runtime, self.session_timeout, work)?)
     }
 
     fn query(&mut self, statement: &'static str, values: &[Value<'_>]) -> Result<Vec<Row>, Fault> {
         let parameters = parameters(values);
         let work = self.client.query_typed(statement, &parameters);
-        let found = wait(&self.runtime, self.patience, work)?;
+        let found = wait_for_server(&self.runtime, self.session_timeout, work)?;
         let row = |row: &tokio_postgres::Row| (0..row.len()).map(|it| cell(row, it)).collect();
         let rows: Result<Vec<_>, _> = found.iter().map(row).collect();
-        let rows = rows.map_err(Trouble::Said)?;
+        let rows = rows.map_err(StatementError::Server)?;
         Ok(rows.into_iter().map(Row).collect())
     }
 
@@ -276,16 +277,16 @@ impl Session for PostgreSql {
     }
 
     fn commit(&mut self) -> Result<(), Fault> {
-        self.batch("COMMIT").map_err(|trouble| {
-            // Broken rules and conflicts are found before anything is committed.
-            let class = match &trouble {
-                Trouble::Said(error) => error.code().map(|code| &code.code()[..2]),
-                Trouble::Silent(_) => None,
+        self.batch("COMMIT").map_err(|error| {
+            // Violated constraints and conflicts are found before anything is committed.
+            let class = match &error {
+                StatementError::Server(error) => error.code().map(|code| &code.code()[..2]),
+                StatementError::TimedOut(_) => None,
             };
             if matches!(class, Some("23" | "40")) {
-                trouble.into()
+                error.into()
             } else {
-                Fault::Unknown(trouble.to_string())
+                Fault::Unknown(error.to_string())
             }
         })
     }
@@ -294,7 +295,7 @@ impl Session for PostgreSql {
         self.define("ROLLBACK")
     }
 
-    fn ascending(&self) -> &'static str {
+    fn ascending_id_column(&self) -> &'static str {
         "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY"
     }
 }

@@ -1,16 +1,16 @@
-//! The tables, their versions, and what a node does with them at its start.
+//! The tables, their versions, and their preparation at a node's start.
 
 use std::collections::BTreeSet;
 
-use super::value::large;
-use super::{Fault, Kind, Session, Value, transaction};
+use super::value::large_number;
+use super::{Fault, Session, TransactionKind, Value, transaction};
 use crate::list::Line;
 
-/// The version of the tables that this program knows.
+/// The version of the tables that this program uses.
 pub const VERSION: usize = MIGRATIONS.len();
 
-/// What leads from each version to the next, from none at all. `ASCENDING` stands for how the database declares a number
-/// that it gives out itself. What is there already, of the same name, stays.
+/// The steps from each version to the next. `ASCENDING` stands for the declaration of a generated id, which differs
+/// between databases. Existing tables of the same name stay.
 const MIGRATIONS: [&str; 1] = ["
 CREATE TABLE IF NOT EXISTS nodes (
     id BIGINT PRIMARY KEY, address TEXT NOT NULL, port INT NOT NULL, http_port INT NOT NULL,
@@ -27,32 +27,32 @@ INSERT INTO coordinator VALUES (TRUE, NULL, 0, FALSE, 0) ON CONFLICT DO NOTHING;
 INSERT INTO token VALUES (TRUE, 0, NULL) ON CONFLICT DO NOTHING;
 "];
 
-const VERSIONS: &str = "
+const VERSION_TABLE: &str = "
 CREATE TABLE IF NOT EXISTS board_schema (
     single_row_lock BOOLEAN PRIMARY KEY CHECK (single_row_lock), version BIGINT NOT NULL);
 INSERT INTO board_schema VALUES (TRUE, 0) ON CONFLICT DO NOTHING;
 ";
 
-/// The nodes, as the tables are to have them.
+/// The nodes of the list, whose rows the tables must have.
 #[derive(Debug, Clone, Copy)]
-pub struct Nodes<'a> {
-    /// The node that asks.
+pub struct ListedNodes<'a> {
+    /// The node that prepares the tables.
     pub own: u32,
-    /// The list.
+    /// The lines of the list.
     pub lines: &'a [Line],
 }
 
-/// Creates what is absent, inserts the list's absent rows and brings the own row up to date. If asked to `drop` the topology it
-/// is emptied first, and the rows become those of the list.
+/// Creates missing tables, inserts missing rows of the list, and updates this node's row. With `drop` it first empties
+/// the topology, and the rows become those of the list.
 ///
 /// # Errors
-/// The database is gone or refuses, is a newer program's, or has the nodes of another ring.
+/// Returns a fault if the database cannot be used, has tables of a newer program, or has the nodes of another ring.
 pub(super) fn prepare(
     session: &mut dyn Session,
-    nodes: &Nodes<'_>,
+    nodes: &ListedNodes<'_>,
     drop: bool,
 ) -> Result<(), Fault> {
-    let done = transaction(session, Kind::Schema, |session| {
+    let done = transaction(session, TransactionKind::Schema, |session| {
         migrate(session)?;
         if drop {
             session.execute(
@@ -64,40 +64,40 @@ pub(super) fn prepare(
         } else {
             check_ring(session, nodes)?;
         }
-        insert_absent(session, nodes.lines)?;
-        bring_up_to_date(session, nodes)?;
+        insert_missing_rows(session, nodes.lines)?;
+        update_own_row(session, nodes)?;
         Ok(Some(()))
     });
     done.map(|_| ())
 }
 
 fn migrate(session: &mut dyn Session) -> Result<(), Fault> {
-    session.define(VERSIONS)?;
+    session.define(VERSION_TABLE)?;
     let rows = session.query("SELECT version FROM board_schema", &[])?;
     let version = rows.first().map_or(Ok(0), |row| row.count(0))?;
     let version = usize::try_from(version).unwrap_or(usize::MAX);
     if version > VERSION {
         return Err(Fault::Failed(format!(
-            "the tables are of version {version}, and this ring-board knows up to {VERSION}: run a newer one, or use another \
-             database"
+            "the tables have version {version}, and this ring-board knows up to {VERSION}: start a newer ring-board, or use another \
+                         database"
         )));
     }
-    let ascending = session.ascending();
+    let ascending_id_column = session.ascending_id_column();
     for migration in &MIGRATIONS[version..] {
-        session.define(&migration.replace("ASCENDING", ascending))?;
+        session.define(&migration.replace("ASCENDING", ascending_id_column))?;
     }
     if version < VERSION {
         session.execute(
             "UPDATE board_schema SET version = $1",
-            &[large(VERSION as u64)?],
+            &[large_number(VERSION as u64)?],
         )?;
     }
     Ok(())
 }
 
-/// Refuses a database whose rows are another ring's. Lists of one ring have nodes in common while one of them grows or shrinks,
-/// and each node has one place in all of them, but for this one, which may have moved.
-fn check_ring(session: &mut dyn Session, nodes: &Nodes<'_>) -> Result<(), Fault> {
+/// Refuses a database whose rows belong to another ring. Lists of one ring have nodes in common while it grows or
+/// shrinks, and each node has the same place in all of them. Only this node may have moved.
+fn check_ring(session: &mut dyn Session, nodes: &ListedNodes<'_>) -> Result<(), Fault> {
     let rows = session.query("SELECT id, address, port FROM nodes ORDER BY id", &[])?;
     let mut is_shared = rows.is_empty();
     for row in &rows {
@@ -110,15 +110,15 @@ fn check_ring(session: &mut dyn Session, nodes: &Nodes<'_>) -> Result<(), Fault>
         is_shared |= line.is_some_and(is_at);
         if let Some(line) = line.filter(|line| !is_at(line) && id != nodes.own) {
             let listed = line.ring;
-            return Err(other_ring(&format!(
-                "it has node {id} at {place}, and the list has it at {listed}"
+            return Err(other_ring_fault(&format!(
+                "the database has node {id} at {place}, and the list has it at {listed}"
             )));
         }
         let other = nodes.lines.iter().find(|line| line.id != id && is_at(line));
         if let Some(other) = other {
             let listed = other.id;
-            return Err(other_ring(&format!(
-                "{place} is node {id} there, and node {listed} in the list"
+            return Err(other_ring_fault(&format!(
+                "the database has node {id} at {place}, and the list has node {listed} there"
             )));
         }
     }
@@ -127,19 +127,19 @@ fn check_ring(session: &mut dyn Session, nodes: &Nodes<'_>) -> Result<(), Fault>
     }
     let ids = rows.iter().map(|row| row.id(0).map(|id| id.to_string()));
     let ids = ids.collect::<Result<Vec<_>, _>>()?.join(", ");
-    Err(other_ring(&format!(
-        "it has the nodes {ids}, and the list has none of them at the same place"
+    Err(other_ring_fault(&format!(
+        "the database has the nodes {ids}, and the list has none of them at the same place"
     )))
 }
 
-fn other_ring(difference: &str) -> Fault {
+fn other_ring_fault(difference: &str) -> Fault {
     Fault::Failed(format!(
-        "the database belongs to a ring with another list: {difference}; give this ring a database of its own, or all nodes one \
-         list. A node that has moved starts first. If no other node runs, start one with --drop: the list is then the database's"
+        "the database belongs to a ring with another list: {difference}; give each ring its own database, and all nodes of a ring \
+                 the same list. A node that has moved starts first. If no other node runs, start one with --drop to take over its list"
     ))
 }
 
-fn insert_absent(session: &mut dyn Session, lines: &[Line]) -> Result<(), Fault> {
+fn insert_missing_rows(session: &mut dyn Session, lines: &[Line]) -> Result<(), Fault> {
     let known = session.query("SELECT id FROM nodes", &[])?;
     let known: BTreeSet<u32> = known
         .iter()
@@ -155,7 +155,7 @@ fn insert_absent(session: &mut dyn Session, lines: &[Line]) -> Result<(), Fault>
     Ok(())
 }
 
-fn bring_up_to_date(session: &mut dyn Session, nodes: &Nodes<'_>) -> Result<(), Fault> {
+fn update_own_row(session: &mut dyn Session, nodes: &ListedNodes<'_>) -> Result<(), Fault> {
     for line in nodes.lines.iter().filter(|line| line.id == nodes.own) {
         let address = line.ring.ip().to_string();
         session.execute(

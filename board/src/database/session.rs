@@ -1,83 +1,83 @@
-//! A connection to a database, and transactions on it.
+//! A connection to a database, and its transactions.
 
 use thiserror::Error;
 
 use super::{Row, Value};
 
-/// Why a transaction has no outcome.
+/// The reason for which a transaction has no outcome.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Fault {
-    /// Nothing was written.
+    /// The transaction failed: nothing was written.
     #[error("{0}")]
     Failed(String),
-    /// Whether it was committed does not follow from this.
-    #[error("{0}; nobody knows whether the last transaction was committed")]
+    /// The transaction failed, and it is unknown whether it was committed.
+    #[error("{0}; it is unknown whether the last transaction was committed")]
     Unknown(String),
 }
 
-/// What a transaction is for.
+/// The purpose of a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// It reads several tables in one snapshot.
-    Look,
-    /// It writes. In SQLite nobody else does from its beginning on; in PostgreSQL its first statement takes the row that
-    /// guards it.
+pub enum TransactionKind {
+    /// Reads several tables in one snapshot.
+    Read,
+    /// Writes. In SQLite it excludes other writers from its beginning. In PostgreSQL its first statement takes the row
+    /// that guards it.
     Write,
-    /// It may change the tables themselves: no other of this kind goes on beside it.
+    /// Changes the tables. No other transaction of this kind runs at the same time.
     Schema,
 }
 
-/// A connection. Statements number their values from `$1`; the text of one never changes, so that it can be prepared
-/// once.
+/// A connection. Statements number their values from `$1`. The text of a statement never changes, so that it can be
+/// prepared once.
 pub trait Session: Send {
     /// Begins a transaction.
     ///
     /// # Errors
-    /// The database is gone, or others keep it too long.
-    fn begin(&mut self, kind: Kind) -> Result<(), Fault>;
+    /// Returns a fault if the database cannot be used, or if other writers keep it for too long.
+    fn begin(&mut self, kind: TransactionKind) -> Result<(), Fault>;
 
-    /// Runs a statement. Returns how many rows it has changed.
+    /// Runs a statement. Returns how many rows it changed.
     ///
     /// # Errors
-    /// The database is gone or refuses.
+    /// Returns a fault if the statement failed.
     fn execute(&mut self, statement: &'static str, values: &[Value<'_>]) -> Result<u64, Fault>;
 
     /// Runs a statement that returns rows.
     ///
     /// # Errors
-    /// The database is gone or refuses.
+    /// Returns a fault if the statement failed.
     fn query(&mut self, statement: &'static str, values: &[Value<'_>]) -> Result<Vec<Row>, Fault>;
 
-    /// Runs statements that are the same for all nodes and take no values.
+    /// Runs statements without values.
     ///
     /// # Errors
-    /// The database is gone or refuses.
+    /// Returns a fault if a statement failed.
     fn define(&mut self, statements: &str) -> Result<(), Fault>;
 
     /// Commits the transaction.
     ///
     /// # Errors
-    /// It was not committed, or nobody knows.
+    /// Returns a fault if the transaction was not committed, or if that is unknown.
     fn commit(&mut self) -> Result<(), Fault>;
 
     /// Rolls the transaction back.
     ///
     /// # Errors
-    /// The database is gone.
+    /// Returns a fault if the database cannot be used.
     fn rollback(&mut self) -> Result<(), Fault>;
 
-    /// How the column of a number is declared that the database gives out in ascending order.
-    fn ascending(&self) -> &'static str;
+    /// Returns the declaration of an id column whose values the database generates in ascending order.
+    fn ascending_id_column(&self) -> &'static str;
 }
 
-/// Runs `work` as one transaction. If that returns `None` a guard has hit no row, and nothing is written. After a fault the
-/// session is to be dropped: the database rolls back.
+/// Runs `work` as one transaction. If `work` returns `None`, a guard matched no row and the transaction is rolled back.
+/// After a fault the caller must drop the session, so that the database rolls back.
 ///
 /// # Errors
-/// What `work` or the database says.
+/// Returns the fault of `work` or of the database.
 pub fn transaction<T>(
     session: &mut dyn Session,
-    kind: Kind,
+    kind: TransactionKind,
     work: impl FnOnce(&mut dyn Session) -> Result<Option<T>, Fault>,
 ) -> Result<Option<T>, Fault> {
     session.begin(kind)?;

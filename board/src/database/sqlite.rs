@@ -1,4 +1,4 @@
-//! SQLite: a file of this machine, in this process.
+//! SQLite: a file of this machine, used within this process.
 
 use std::path::Path;
 use std::thread;
@@ -8,54 +8,57 @@ use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ErrorCode, Params, Statement, ToSql, params_from_iter};
 
 use super::value::Cell;
-use super::{Fault, Kind, Row, Session, Value};
+use super::{Fault, Row, Session, TransactionKind, Value};
 
-/// How many times longer than the machine's own patience a writer waits for the others.
-const BUSY: u32 = 2;
-/// Between two tries of what SQLite does not wait for itself.
-const AGAIN: Duration = Duration::from_millis(5);
-/// Statements that stay prepared: more than there are.
-const PREPARED: usize = 64;
+/// How many times --database-timeout a writer waits for other writers.
+const BUSY_TIMEOUT_FACTOR: u32 = 2;
+/// The pause between two attempts at a change for which SQLite does not wait.
+const RETRY_INTERVAL: Duration = Duration::from_millis(5);
+/// The number of statements that stay prepared. It is larger than the number that exist.
+const PREPARED_STATEMENTS_MAX: usize = 64;
 
-/// A connection to a file.
 #[derive(Debug)]
 pub(super) struct Sqlite(Connection);
 
 impl Sqlite {
-    /// Opens a file, and makes it if there is none.
+    /// Opens a file, and creates it if it does not exist.
     pub(super) fn open(path: &Path, timeout: Duration) -> Result<Self, Fault> {
-        let connection = Connection::open(path).map_err(|error| failed(&error))?;
+        let connection = Connection::open(path).map_err(|error| as_fault(&error))?;
         connection
-            .busy_timeout(timeout.saturating_mul(BUSY))
-            .and_then(|()| log_ahead(&connection, timeout.saturating_mul(BUSY)))
-            // What was acknowledged is there after a loss of power, too.
+            .busy_timeout(timeout.saturating_mul(BUSY_TIMEOUT_FACTOR))
+            .and_then(|()| {
+                enable_write_ahead_log(&connection, timeout.saturating_mul(BUSY_TIMEOUT_FACTOR))
+            })
+            // A post that was acknowledged must survive a loss of power.
             .and_then(|()| connection.pragma_update(None, "synchronous", "FULL"))
             .and_then(|()| connection.pragma_update(None, "foreign_keys", true))
-            .map_err(|error| failed(&error))?;
-        connection.set_prepared_statement_cache_capacity(PREPARED);
+            .map_err(|error| as_fault(&error))?;
+        connection.set_prepared_statement_cache_capacity(PREPARED_STATEMENTS_MAX);
         Ok(Self(connection))
     }
 
-    fn prepared<T>(
+    fn run_prepared<T>(
         &mut self,
         statement: &str,
         run: impl FnOnce(&mut Statement<'_>) -> rusqlite::Result<T>,
     ) -> Result<T, Fault> {
-        // SQLite takes `$1` for a name, and `?1` for a number.
+        // SQLite treats `$1` as a name, and `?1` as a number.
         let statement = statement.replace('$', "?");
         let prepared = self.0.prepare_cached(&statement);
         let done = prepared.and_then(|mut prepared| run(&mut prepared));
-        done.map_err(|error| failed(&error))
+        done.map_err(|error| as_fault(&error))
     }
 }
 
-/// Has the file written ahead. Of several that do so at the same time to a new file SQLite refuses all but one at
-/// once, however long they would wait for a lock: each would wait for the others.
-fn log_ahead(connection: &Connection, patience: Duration) -> rusqlite::Result<()> {
-    let give_up = Instant::now() + patience;
+/// Switches the file to write-ahead logging. If several processes do that to a new file at the same time, SQLite
+/// refuses all but one at once, because they would wait for each other. So the others try again.
+fn enable_write_ahead_log(connection: &Connection, timeout: Duration) -> rusqlite::Result<()> {
+    let give_up = Instant::now() + timeout;
     loop {
         match connection.pragma_update(None, "journal_mode", "WAL") {
-            Err(error) if is_busy(&error) && Instant::now() < give_up => thread::sleep(AGAIN),
+            Err(error) if is_busy(&error) && Instant::now() < give_up => {
+                thread::sleep(RETRY_INTERVAL)
+            }
             done => return done,
         }
     }
@@ -65,7 +68,7 @@ fn is_busy(error: &rusqlite::Error) -> bool {
     error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
 }
 
-fn failed(error: &rusqlite::Error) -> Fault {
+fn as_fault(error: &rusqlite::Error) -> Fault {
     Fault::Failed(error.to_string())
 }
 
@@ -98,35 +101,35 @@ fn cell(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<Cell> {
 }
 
 impl Session for Sqlite {
-    fn begin(&mut self, kind: Kind) -> Result<(), Fault> {
+    fn begin(&mut self, kind: TransactionKind) -> Result<(), Fault> {
         self.define(match kind {
-            Kind::Look => "BEGIN",
-            Kind::Write | Kind::Schema => "BEGIN IMMEDIATE",
+            TransactionKind::Read => "BEGIN",
+            TransactionKind::Write | TransactionKind::Schema => "BEGIN IMMEDIATE",
         })
     }
 
     fn execute(&mut self, statement: &'static str, values: &[Value<'_>]) -> Result<u64, Fault> {
-        let changed = self.prepared(statement, |it| it.execute(params_from_iter(values)))?;
+        let changed = self.run_prepared(statement, |it| it.execute(params_from_iter(values)))?;
         Ok(changed as u64)
     }
 
     fn query(&mut self, statement: &'static str, values: &[Value<'_>]) -> Result<Vec<Row>, Fault> {
-        self.prepared(statement, |it| rows(it, params_from_iter(values)))
+        self.run_prepared(statement, |it| rows(it, params_from_iter(values)))
     }
 
     fn define(&mut self, statements: &str) -> Result<(), Fault> {
         let done = self.0.execute_batch(statements);
-        done.map_err(|error| failed(&error))
+        done.map_err(|error| as_fault(&error))
     }
 
     fn commit(&mut self) -> Result<(), Fault> {
         let done = self.0.execute_batch("COMMIT");
         done.map_err(|error| {
-            // Still in its transaction: that ends with the connection.
+            // If SQLite is still in the transaction, the transaction ends with the connection.
             if self.0.is_autocommit() {
                 Fault::Unknown(error.to_string())
             } else {
-                failed(&error)
+                as_fault(&error)
             }
         })
     }
@@ -135,7 +138,7 @@ impl Session for Sqlite {
         self.define("ROLLBACK")
     }
 
-    fn ascending(&self) -> &'static str {
+    fn ascending_id_column(&self) -> &'static str {
         "INTEGER PRIMARY KEY AUTOINCREMENT"
     }
 }
@@ -149,7 +152,7 @@ mod tests {
     use super::Sqlite;
 
     #[test]
-    fn a_new_file_is_opened_by_many_at_once() {
+    fn many_processes_can_open_a_new_file_at_once() {
         let folder = tempfile::tempdir().expect("a folder");
         for round in 0..20 {
             let path = folder.path().join(format!("board-{round}.db"));

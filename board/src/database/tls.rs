@@ -1,4 +1,4 @@
-//! TLS to a server, by `sslmode` as libpq has it.
+//! TLS to a server. The values of `sslmode` have the meaning that they have in libpq.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -16,32 +16,32 @@ use rustls::{
 use tokio_postgres::config::SslMode;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-/// How much a connection is protected.
+/// The protection of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Mode {
-    /// Not at all.
+pub enum TlsMode {
+    /// No TLS.
     Disable,
-    /// By TLS if the server speaks it.
+    /// TLS if the server supports it.
     #[default]
     Prefer,
-    /// By TLS, whoever the server is.
+    /// TLS with any server.
     Require,
-    /// The server's certificate is of a known authority.
+    /// TLS with a server whose certificate a trusted authority has signed.
     VerifyCa,
-    /// It is also that of the host.
+    /// The same, and the certificate names the host.
     VerifyFull,
 }
 
-/// Mode and trust, as a URL has them.
+/// The options of a URL for TLS.
 #[derive(Debug, Clone, Default)]
 pub struct Tls {
-    /// `sslmode`
-    pub mode: Mode,
-    /// `sslrootcert`: the authorities that are trusted; `None`: those of the machine.
+    /// The value of `sslmode`.
+    pub mode: TlsMode,
+    /// The value of `sslrootcert`: a file of trusted authorities. `None`: those of the machine.
     pub roots: Option<PathBuf>,
 }
 
-impl FromStr for Mode {
+impl FromStr for TlsMode {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -53,7 +53,7 @@ impl FromStr for Mode {
             "verify-full" => Self::VerifyFull,
             _ => {
                 return Err(format!(
-                    "sslmode {text:?} is none: give disable, prefer, require, verify-ca or verify-full"
+                    "sslmode {text:?} does not exist: use disable, prefer, require, verify-ca or verify-full"
                 ));
             }
         })
@@ -61,34 +61,34 @@ impl FromStr for Mode {
 }
 
 impl Tls {
-    /// How much of it the client library is to see to.
+    /// Returns the mode for the client library, which knows three.
     pub const fn library_mode(&self) -> SslMode {
         match self.mode {
-            Mode::Disable => SslMode::Disable,
-            Mode::Prefer => SslMode::Prefer,
-            Mode::Require | Mode::VerifyCa | Mode::VerifyFull => SslMode::Require,
+            TlsMode::Disable => SslMode::Disable,
+            TlsMode::Prefer => SslMode::Prefer,
+            TlsMode::Require | TlsMode::VerifyCa | TlsMode::VerifyFull => SslMode::Require,
         }
     }
 
-    /// What makes TLS of a connection.
+    /// Returns a connector that checks certificates according to the mode.
     ///
     /// # Errors
-    /// There are no authorities to trust: a sentence.
+    /// Returns a sentence if there are no authorities to trust.
     pub fn connector(&self) -> Result<MakeRustlsConnect, String> {
         let provider = Arc::new(ring::default_provider());
-        let (is_checked, is_named) = match self.mode {
-            Mode::Disable | Mode::Prefer => (false, false),
-            // As libpq has it: a file of authorities is there to be used.
-            Mode::Require => (self.roots.is_some(), false),
-            Mode::VerifyCa => (true, false),
-            Mode::VerifyFull => (true, true),
+        let (checks_authority, checks_name) = match self.mode {
+            TlsMode::Disable | TlsMode::Prefer => (false, false),
+            // libpq does the same: a file of authorities is meant to be used.
+            TlsMode::Require => (self.roots.is_some(), false),
+            TlsMode::VerifyCa => (true, false),
+            TlsMode::VerifyFull => (true, true),
         };
-        let trust = is_checked
-            .then(|| Trust::of(self.roots.as_deref(), is_named, &provider))
+        let trust = checks_authority
+            .then(|| TrustedAuthorities::of(self.roots.as_deref(), checks_name, &provider))
             .transpose()?;
         let config = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
-            .map_err(|error| format!("cannot speak TLS: {error}"))?
+            .map_err(|error| format!("cannot set up TLS: {error}"))?
             .dangerous()
             .with_custom_certificate_verifier(Arc::new(Verifier { provider, trust }))
             .with_no_client_auth();
@@ -96,19 +96,19 @@ impl Tls {
     }
 }
 
-/// Whose certificates are believed.
+/// The authorities whose certificates are accepted.
 #[derive(Debug)]
-struct Trust {
+struct TrustedAuthorities {
     chain: Arc<WebPkiServerVerifier>,
     roots: Vec<CertificateDer<'static>>,
-    /// Whether a certificate has to be the host's.
-    is_named: bool,
+    /// Whether a certificate must name the host.
+    checks_name: bool,
 }
 
-impl Trust {
+impl TrustedAuthorities {
     fn of(
         file: Option<&Path>,
-        is_named: bool,
+        checks_name: bool,
         provider: &Arc<CryptoProvider>,
     ) -> Result<Self, String> {
         let roots = file.map_or_else(|| Ok(machine_roots()), file_roots)?;
@@ -117,12 +117,12 @@ impl Trust {
         let chain = WebPkiServerVerifier::builder_with_provider(store.into(), Arc::clone(provider));
         let chain = chain.build().map_err(|_| {
             let of = file.map_or_else(|| "this machine".to_owned(), |it| it.display().to_string());
-            format!("{of} has no certificates of authorities: give their file, sslrootcert=PATH")
+            format!("{of} has no certificates of authorities: name their file by sslrootcert=PATH")
         })?;
         Ok(Self {
             chain,
             roots,
-            is_named,
+            checks_name,
         })
     }
 }
@@ -136,12 +136,12 @@ fn file_roots(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     read.map_err(|error| format!("cannot use sslrootcert {}: {error}", path.display()))
 }
 
-/// Looks at a server's certificate as far as `sslmode` asks for.
+/// Checks a server's certificate as far as `sslmode` requires.
 #[derive(Debug)]
 struct Verifier {
     provider: Arc<CryptoProvider>,
-    /// `None`: any is believed.
-    trust: Option<Trust>,
+    /// `None`: any certificate is accepted.
+    trust: Option<TrustedAuthorities>,
 }
 
 impl ServerCertVerifier for Verifier {
@@ -156,9 +156,9 @@ impl ServerCertVerifier for Verifier {
         let Some(trust) = &self.trust else {
             return Ok(ServerCertVerified::assertion());
         };
-        // A certificate that has signed itself is its own authority, which web servers may not be.
+        // The webpki library refuses a self-signed certificate, because it is its own authority.
         if trust.roots.contains(end_entity) {
-            if trust.is_named {
+            if trust.checks_name {
                 verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
             }
             return Ok(ServerCertVerified::assertion());
@@ -167,7 +167,7 @@ impl ServerCertVerifier for Verifier {
         match chain.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
             Err(Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
-            )) if !trust.is_named => Ok(ServerCertVerified::assertion()),
+            )) if !trust.checks_name => Ok(ServerCertVerified::assertion()),
             verified => verified,
         }
     }

@@ -1,19 +1,19 @@
-//! The transactions on the ring: what a look reads, and each write with its guard.
+//! The transactions on the topology: the look, and each write with its guard.
 
 use ring_proto::andrews::{Change, Outcome, Rows, Seat, Write};
 
-use super::value::large;
-use super::{Fault, Kind, Session, transaction};
+use super::value::large_number;
+use super::{Fault, Session, TransactionKind, transaction};
 
-/// Whether a statement has hit the row that it is about.
-type Hit = Option<()>;
+/// `Some` if a statement has matched the row that it needs.
+type GuardResult = Option<()>;
 
-/// Reads the members, the coordinator's row and the token's, in one snapshot.
+/// Reads the members, the coordinator's row and the token's row in one snapshot.
 ///
 /// # Errors
-/// The database is gone, or its rows are none of this program's.
-pub(super) fn look(session: &mut dyn Session) -> Result<Rows, Fault> {
-    let rows = transaction(session, Kind::Look, |session| {
+/// Returns a fault if the database cannot be used, or if another program has changed its rows.
+pub(super) fn read_rows(session: &mut dyn Session) -> Result<Rows, Fault> {
+    let rows = transaction(session, TransactionKind::Read, |session| {
         let rows = session.query("SELECT id, successor FROM nodes ORDER BY id", &[])?;
         let (mut nodes, mut members) = (Vec::with_capacity(rows.len()), Vec::new());
         for row in &rows {
@@ -22,9 +22,9 @@ pub(super) fn look(session: &mut dyn Session) -> Result<Rows, Fault> {
             members.extend(successor.map(|successor| (id, successor)));
         }
         let seat = session.query("SELECT id, term, acting, beat FROM coordinator", &[])?;
-        let seat = seat.first().ok_or_else(|| absent("coordinator"))?;
+        let seat = seat.first().ok_or_else(|| empty_table("coordinator"))?;
         let token = session.query("SELECT sequence FROM token", &[])?;
-        let token = token.first().ok_or_else(|| absent("token"))?;
+        let token = token.first().ok_or_else(|| empty_table("token"))?;
         Ok(Some(Rows {
             nodes,
             members,
@@ -37,78 +37,78 @@ pub(super) fn look(session: &mut dyn Session) -> Result<Rows, Fault> {
             sequence: token.count(0)?,
         }))
     })?;
-    rows.ok_or_else(|| absent("coordinator"))
+    rows.ok_or_else(|| empty_table("coordinator"))
 }
 
-fn absent(table: &str) -> Fault {
+fn empty_table(table: &str) -> Fault {
     Fault::Failed(format!(
-        "the table '{table}' is empty, where no ring-board leaves it so: another program has changed it"
+        "the table '{table}' is empty, which no ring-board does: another program has changed it; restore it, or use another database"
     ))
 }
 
-/// Changes the topology, if the guard and what the change depends on hold.
+/// Changes the topology, if the guard and the rows that the change depends on match.
 ///
 /// # Errors
-/// The database is gone or refuses, or nobody knows whether it was committed.
+/// Returns a fault if the transaction failed, or if it is unknown whether it was committed.
 pub(super) fn write(session: &mut dyn Session, own: u32, write: Write) -> Result<Outcome, Fault> {
-    let done = transaction(session, Kind::Write, |session| match write {
-        Write::Found { seen, term, acting } => found(session, own, seen, term, acting),
-        Write::Claim { seen, change } => claim(session, own, seen, change),
-        Write::Elected { seen } => swap(session, own, seen, next(seen)?, false),
+    let done = transaction(session, TransactionKind::Write, |session| match write {
+        Write::Found { seen, term, acting } => write_founding(session, own, seen, term, acting),
+        Write::Claim { seen, change } => write_claim(session, own, seen, change),
+        Write::Elected { seen } => replace_coordinator(session, own, seen, next_term(seen)?, false),
         Write::Change { term, change: what } => {
-            if beat(session, own, term)?.is_none() {
+            if increment_beat(session, own, term)?.is_none() {
                 return Ok(None);
             }
-            change(session, what)
+            apply_change(session, what)
         }
-        Write::Beat { term } => beat(session, own, term),
-        Write::Try => rewrite(session, own),
-        Write::Token { term, new } => token(session, own, term, new),
+        Write::Beat { term } => increment_beat(session, own, term),
+        Write::Try => rewrite_own_row(session, own),
+        Write::Token { term, new } => write_token(session, own, term, new),
     })?;
     Ok(done.map_or(Outcome::Refused, |()| Outcome::Done))
 }
 
-fn next(seen: Seat) -> Result<u64, Fault> {
+fn next_term(seen: Seat) -> Result<u64, Fault> {
     let next = seen.term.checked_add(1);
-    next.ok_or_else(|| Fault::Failed("there is no larger term".to_owned()))
+    next.ok_or_else(|| Fault::Failed("the term has reached its limit".to_owned()))
 }
 
-const fn one(rows: u64) -> Hit {
+const fn require_one_row(rows: u64) -> GuardResult {
     if rows == 1 { Some(()) } else { None }
 }
 
-/// The compare-and-swap of the coordinator's row.
-fn swap(
+/// Replaces the coordinator's row, if it is still the one that was read.
+fn replace_coordinator(
     session: &mut dyn Session,
     own: u32,
     seen: Seat,
     term: u64,
     acting: bool,
-) -> Result<Hit, Fault> {
+) -> Result<GuardResult, Fault> {
     let changed = session.execute(
         "UPDATE coordinator SET id = $1, term = $2, acting = $3 WHERE id IS NOT DISTINCT FROM $4 AND term = $5",
         &[
             own.into(),
-            large(term)?,
+            large_number(term)?,
             super::Value::Truth(acting),
             seen.id.into(),
-            large(seen.term)?,
+            large_number(seen.term)?,
         ],
     )?;
-    Ok(one(changed))
+    Ok(require_one_row(changed))
 }
 
-fn found(
+fn write_founding(
     session: &mut dyn Session,
     own: u32,
     seen: Seat,
     term: u64,
     acting: bool,
-) -> Result<Hit, Fault> {
-    if swap(session, own, seen, term, acting)?.is_none() {
+) -> Result<GuardResult, Fault> {
+    if replace_coordinator(session, own, seen, term, acting)?.is_none() {
         return Ok(None);
     }
-    // A statement of its own: it sees what was committed before the guard was taken.
+    // This must be a separate statement: it then sees everything that was committed before the guard was taken.
     let members = session.query(
         "SELECT id FROM nodes WHERE successor IS NOT NULL LIMIT 1",
         &[],
@@ -123,75 +123,80 @@ fn found(
     begin_term(session, own, term)
 }
 
-/// The first token of a term is this node's.
-fn begin_term(session: &mut dyn Session, own: u32, term: u64) -> Result<Hit, Fault> {
+/// Writes the first token of a term, which this node holds.
+fn begin_term(session: &mut dyn Session, own: u32, term: u64) -> Result<GuardResult, Fault> {
     let sequence = term.saturating_mul(1 << 32);
     let changed = session.execute(
         "UPDATE token SET sequence = $1, holder = $2",
-        &[large(sequence)?, own.into()],
+        &[large_number(sequence)?, own.into()],
     )?;
-    Ok(one(changed))
+    Ok(require_one_row(changed))
 }
 
-fn claim(
+fn write_claim(
     session: &mut dyn Session,
     own: u32,
     seen: Seat,
     what: Option<Change>,
-) -> Result<Hit, Fault> {
-    if swap(session, own, seen, next(seen)?, true)?.is_none() {
+) -> Result<GuardResult, Fault> {
+    if replace_coordinator(session, own, seen, next_term(seen)?, true)?.is_none() {
         return Ok(None);
     }
-    what.map_or(Ok(Some(())), |what| change(session, what))
+    what.map_or(Ok(Some(())), |what| apply_change(session, what))
 }
 
-/// Writes what is there already: a database that can only be read, or is full, refuses that too.
-fn rewrite(session: &mut dyn Session, own: u32) -> Result<Hit, Fault> {
+/// Writes this node's row unchanged. A database that is read-only or full refuses that too.
+fn rewrite_own_row(session: &mut dyn Session, own: u32) -> Result<GuardResult, Fault> {
     let changed = session.execute("UPDATE nodes SET port = port WHERE id = $1", &[own.into()])?;
-    Ok(one(changed))
+    Ok(require_one_row(changed))
 }
 
-/// The coordinator's guard, which is also what shows that it lives.
-fn beat(session: &mut dyn Session, own: u32, term: u64) -> Result<Hit, Fault> {
+/// Checks the coordinator's guard by increasing its beat, which also shows that it is alive.
+fn increment_beat(session: &mut dyn Session, own: u32, term: u64) -> Result<GuardResult, Fault> {
     let changed = session.execute(
         "UPDATE coordinator SET beat = beat + 1 WHERE id = $1 AND term = $2",
-        &[own.into(), large(term)?],
+        &[own.into(), large_number(term)?],
     )?;
-    Ok(one(changed))
+    Ok(require_one_row(changed))
 }
 
-fn token(session: &mut dyn Session, own: u32, term: u64, new: u64) -> Result<Hit, Fault> {
+fn write_token(
+    session: &mut dyn Session,
+    own: u32,
+    term: u64,
+    new: u64,
+) -> Result<GuardResult, Fault> {
     let changed = session.execute(
         "UPDATE coordinator SET term = $1 WHERE id = $2 AND term = $3",
-        &[large(new)?, own.into(), large(term)?],
+        &[large_number(new)?, own.into(), large_number(term)?],
     )?;
-    if one(changed).is_none() {
+    if require_one_row(changed).is_none() {
         return Ok(None);
     }
     begin_term(session, own, new)
 }
 
-/// Successors are unique: none is written first, then the rest.
-fn change(session: &mut dyn Session, what: Change) -> Result<Hit, Fault> {
+/// Changes the ring. Successors are unique, so a successor is removed before another row may name it.
+fn apply_change(session: &mut dyn Session, what: Change) -> Result<GuardResult, Fault> {
     match what {
         Change::Insert {
             node,
             after,
             before,
-        } => steps(
+        } => update_successors(
             session,
             &[
-                Step {
+                SuccessorUpdate {
                     node: after,
                     from: Some(before),
                     to: None,
                 },
-                Step {
+                SuccessorUpdate {
                     node,
                     from: None,
                     to: Some(before),
                 },
-                Step {
+                SuccessorUpdate {
                     node: after,
                     from: None,
                     to: Some(node),
@@ -205,15 +210,15 @@ fn change(session: &mut dyn Session, what: Change) -> Result<Hit, Fault> {
             let Some(next) = next else {
                 return Ok(None);
             };
-            steps(
+            update_successors(
                 session,
                 &[
-                    Step {
+                    SuccessorUpdate {
                         node,
                         from: Some(next),
                         to: None,
                     },
-                    Step {
+                    SuccessorUpdate {
                         node: after,
                         from: Some(node),
                         to: Some(next),
@@ -224,21 +229,24 @@ fn change(session: &mut dyn Session, what: Change) -> Result<Hit, Fault> {
     }
 }
 
-/// A node's successor becomes another, if it is still the one that it was.
-struct Step {
+/// The change of a node's successor, which applies only if `from` is still its successor.
+struct SuccessorUpdate {
     node: u32,
     from: Option<u32>,
     to: Option<u32>,
 }
 
-/// All of them in their order, or none.
-fn steps(session: &mut dyn Session, steps: &[Step]) -> Result<Hit, Fault> {
+/// Makes all changes in their order, or none.
+fn update_successors(
+    session: &mut dyn Session,
+    steps: &[SuccessorUpdate],
+) -> Result<GuardResult, Fault> {
     for step in steps {
         let changed = session.execute(
             "UPDATE nodes SET successor = $1 WHERE id = $2 AND successor IS NOT DISTINCT FROM $3",
             &[step.to.into(), step.node.into(), step.from.into()],
         )?;
-        // What comes after it would break what is unique.
+        // The next update would violate the unique constraint.
         if changed != 1 {
             return Ok(None);
         }

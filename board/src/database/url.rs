@@ -1,4 +1,4 @@
-//! Where the database is.
+//! The place of the database.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use super::sqlite::Sqlite;
 use super::tls::Tls;
 use super::{Fault, Session};
 
-/// Where the database is.
+/// The place of the database.
 #[derive(Clone)]
 pub enum Url {
     /// A file of this machine.
@@ -22,17 +22,19 @@ pub enum Url {
     PostgreSql(Box<Server>),
 }
 
-/// Why a text is no such place.
+/// The reason for which a URL is refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum UrlError {
-    /// It begins with something else.
-    #[error("no database: give sqlite:///ABSOLUTE/PATH or postgres://USER@HOST/DATABASE")]
+    /// The URL begins with another scheme.
+    #[error(
+        "no such kind of database: use sqlite:///ABSOLUTE/PATH or postgres://USER@HOST/DATABASE"
+    )]
     Scheme,
-    /// The file has no absolute path.
-    #[error("an absolute path is needed: sqlite:///ABSOLUTE/PATH, with three slashes")]
+    /// The path of the file is not absolute.
+    #[error("the path is not absolute: use sqlite:///ABSOLUTE/PATH, with three slashes")]
     Path,
-    /// The server's address cannot be read.
-    #[error("no address of a PostgreSQL server ({0}): give postgres://USER@HOST/DATABASE")]
+    /// The server's address is invalid.
+    #[error("invalid address of a PostgreSQL server ({0}): use postgres://USER@HOST/DATABASE")]
     Server(String),
 }
 
@@ -50,7 +52,7 @@ impl FromStr for Url {
         if !text.starts_with("postgres://") && !text.starts_with("postgresql://") {
             return Err(UrlError::Scheme);
         }
-        let (text, tls) = without_tls(text).map_err(UrlError::Server)?;
+        let (text, tls) = split_tls_options(text).map_err(UrlError::Server)?;
         let config: tokio_postgres::Config = text
             .parse()
             .map_err(|error: tokio_postgres::Error| UrlError::Server(error.to_string()))?;
@@ -61,8 +63,8 @@ impl FromStr for Url {
     }
 }
 
-/// Takes out of a URL what is said of TLS: the library knows half of the modes.
-fn without_tls(text: &str) -> Result<(String, Tls), String> {
+/// Splits the options for TLS off a URL. The client library knows only three of the modes.
+fn split_tls_options(text: &str) -> Result<(String, Tls), String> {
     let (mut tls, mut others) = (Tls::default(), Vec::new());
     let Some((place, query)) = text.split_once('?') else {
         return Ok((text.to_owned(), tls));
@@ -71,7 +73,7 @@ fn without_tls(text: &str) -> Result<(String, Tls), String> {
         match parse(pair.as_bytes()).next() {
             Some((name, mode)) if name == "sslmode" => tls.mode = mode.parse()?,
             Some((name, path)) if name == "sslrootcert" => {
-                // It is what there is without it.
+                // "system" is libpq's name for the machine's authorities, which are the default.
                 tls.roots = (path != "system").then(|| PathBuf::from(&*path));
             }
             _ => others.push(pair),
@@ -80,7 +82,7 @@ fn without_tls(text: &str) -> Result<(String, Tls), String> {
     Ok((format!("{place}?{}", others.join("&")), tls))
 }
 
-/// Without a password.
+/// Shows the URL without its password.
 impl fmt::Display for Url {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         use tokio_postgres::config::Host;
@@ -108,15 +110,15 @@ impl fmt::Debug for Url {
 }
 
 impl Url {
-    /// Whether it has a password, which everybody sees who sees the URL.
+    /// Whether the URL contains a password. Everyone who sees the URL would see it.
     pub fn has_password(&self) -> bool {
         matches!(self, Self::PostgreSql(server) if server.config.get_password().is_some())
     }
 
-    /// Connects. What waits for others in there gives up after some times `timeout`.
+    /// Opens a session. A session that waits for other nodes gives up after a few times `timeout`.
     ///
     /// # Errors
-    /// The file cannot be used, or the server is not there.
+    /// Returns a fault if the file cannot be used, or if the server cannot be reached.
     pub fn open(&self, timeout: Duration) -> Result<Box<dyn Session>, Fault> {
         Ok(match self {
             Self::Sqlite(path) => Box::new(Sqlite::open(path, timeout)?),
@@ -130,7 +132,7 @@ mod tests {
     use std::path::Path;
 
     use super::super::postgresql::Server;
-    use super::super::tls::Mode;
+    use super::super::tls::TlsMode;
     use super::{Url, UrlError};
 
     fn server(text: &str) -> Box<Server> {
@@ -142,11 +144,11 @@ mod tests {
 
     #[test]
     fn a_url_says_how_the_connection_is_protected() {
-        assert_eq!(server("postgres://h/d").tls.mode, Mode::Prefer);
+        assert_eq!(server("postgres://h/d").tls.mode, TlsMode::Prefer);
         let verified = server(
             "postgres://h/d?sslmode=verify-full&connect_timeout=3&sslrootcert=/etc/my%20ca.pem",
         );
-        assert_eq!(verified.tls.mode, Mode::VerifyFull);
+        assert_eq!(verified.tls.mode, TlsMode::VerifyFull);
         assert_eq!(
             verified.tls.roots.as_deref(),
             Some(Path::new("/etc/my ca.pem"))

@@ -1,11 +1,11 @@
-//! Values of statements and rows, the same in both databases.
+//! Values of statements and rows, independent of the database.
 
 use super::Fault;
 
-/// A value that a statement is given.
+/// A value of a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Value<'a> {
-    /// None.
+    /// SQL's NULL.
     Null,
     /// A number.
     Number(i64),
@@ -33,8 +33,8 @@ impl<'a> From<&'a str> for Value<'a> {
     }
 }
 
-/// A term or a sequence, as the tables hold it.
-pub(super) fn large<'a>(number: u64) -> Result<Value<'a>, Fault> {
+/// Converts a term or a sequence to a value. The tables hold signed numbers.
+pub(super) fn large_number<'a>(number: u64) -> Result<Value<'a>, Fault> {
     let number = i64::try_from(number);
     let number = number.map_err(|_| {
         let why = "a term or a sequence is larger than the tables hold: start with --drop when no node runs, or with an empty \
@@ -44,18 +44,15 @@ pub(super) fn large<'a>(number: u64) -> Result<Value<'a>, Fault> {
     number.map(Value::Number)
 }
 
-/// A value of a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Cell {
-    /// None.
     Null,
-    /// A number, or a truth value as 1 or 0.
+    /// A number; a truth value is 1 or 0.
     Number(i64),
-    /// Text.
     Text(String),
 }
 
-/// A row that was read.
+/// A row of a result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row(pub(super) Vec<Cell>);
 
@@ -64,59 +61,61 @@ impl Row {
         self.0.get(column).unwrap_or(&Cell::Null)
     }
 
-    /// A number, if there is one.
+    /// Returns a number, or `None` for NULL.
     ///
     /// # Errors
-    /// It is something else.
+    /// Returns a fault if the value is no number.
     pub fn number_if_any(&self, column: usize) -> Result<Option<i64>, Fault> {
         match self.cell(column) {
             Cell::Null => Ok(None),
             Cell::Number(number) => Ok(Some(*number)),
-            Cell::Text(text) => Err(odd(text)),
+            Cell::Text(text) => Err(unexpected_value(text)),
         }
     }
 
-    /// A number.
+    /// Returns a number.
     ///
     /// # Errors
-    /// It is something else.
+    /// Returns a fault if the value is no number.
     pub fn number(&self, column: usize) -> Result<i64, Fault> {
-        self.number_if_any(column)?.ok_or_else(|| odd("no value"))
+        self.number_if_any(column)?
+            .ok_or_else(|| unexpected_value("no value"))
     }
 
-    /// A number that is not negative.
+    /// Returns a number that is not negative.
     pub(super) fn count(&self, column: usize) -> Result<u64, Fault> {
         let number = self.number(column)?;
-        u64::try_from(number).map_err(|_| odd(&number.to_string()))
+        u64::try_from(number).map_err(|_| unexpected_value(&number.to_string()))
     }
 
-    /// A node's id, if there is one.
+    /// Returns the id of a node, or `None` for NULL.
     pub(super) fn id_if_any(&self, column: usize) -> Result<Option<u32>, Fault> {
         let number = self.number_if_any(column)?;
-        let id = |number: i64| u32::try_from(number).map_err(|_| odd(&number.to_string()));
+        let id =
+            |number: i64| u32::try_from(number).map_err(|_| unexpected_value(&number.to_string()));
         number.map(id).transpose()
     }
 
-    /// A node's id.
     pub(super) fn id(&self, column: usize) -> Result<u32, Fault> {
-        self.id_if_any(column)?.ok_or_else(|| odd("no value"))
+        self.id_if_any(column)?
+            .ok_or_else(|| unexpected_value("no value"))
     }
 
-    /// Text.
+    /// Returns a text.
     ///
     /// # Errors
-    /// It is something else.
+    /// Returns a fault if the value is no text.
     pub fn text(&self, column: usize) -> Result<String, Fault> {
         match self.cell(column) {
             Cell::Text(text) => Ok(text.clone()),
-            Cell::Number(number) => Err(odd(&number.to_string())),
-            Cell::Null => Err(odd("no value")),
+            Cell::Number(number) => Err(unexpected_value(&number.to_string())),
+            Cell::Null => Err(unexpected_value("no value")),
         }
     }
 }
 
-fn odd(found: &str) -> Fault {
+fn unexpected_value(found: &str) -> Fault {
     Fault::Failed(format!(
-        "the tables have {found} where no ring-board writes that: another program has changed them"
+        "the tables have the unexpected value {found}: another program has changed them; restore them, or use another database"
     ))
 }

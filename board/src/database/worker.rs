@@ -1,4 +1,4 @@
-//! Does the machine's jobs, one at a time, in a thread of its own.
+//! The thread that carries out the state machine's jobs, one at a time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,53 +8,53 @@ use ring_proto::andrews::{Command, Job, Outcome, Work};
 use ring_runtime::worker::Bell;
 use tracing::{info, warn};
 
-use super::file::Anchor;
-use super::{Around, Complaint, Fault, Nodes, Session, Url, run};
+use super::file::OpenedFile;
+use super::{CurrentFault, Fault, ListedNodes, Session, Url, VisitContext, run};
 use crate::list::Line;
-use crate::posts::{Desk, Feed};
+use crate::posts::{PendingRequests, PostFeed};
 
-/// What a worker is told once.
+/// The options of a worker.
 #[derive(Debug)]
-pub struct Setting {
-    /// Where the database is.
+pub struct WorkerOptions {
+    /// The place of the database.
     pub url: Url,
-    /// The machine's patience with it.
+    /// --database-timeout.
     pub timeout: Duration,
     /// This node.
     pub own: u32,
-    /// The list.
+    /// The lines of the list.
     pub lines: Vec<Line>,
-    /// What requests stand for.
-    pub desk: Arc<Desk>,
-    /// Those who listen.
-    pub feed: Arc<dyn Feed>,
-    /// What is wrong, for the node's status.
-    pub complaint: Arc<Complaint>,
+    /// The requests of clients.
+    pub pending: Arc<PendingRequests>,
+    /// The clients that listen for new posts.
+    pub feed: Arc<dyn PostFeed>,
+    /// The current fault, which the status shows.
+    pub current_fault: Arc<CurrentFault>,
 }
 
-/// The database, as one node uses it. It connects when there is something to do, and again after a fault.
+/// The worker of one node. It connects when a job needs it, and again after a fault.
 pub struct Worker {
-    setting: Setting,
+    options: WorkerOptions,
     session: Option<Box<dyn Session>>,
-    file: Anchor,
+    file: OpenedFile,
 }
 
 impl Worker {
-    /// A worker that has not connected yet.
-    pub fn new(setting: Setting) -> Self {
+    /// Creates a worker without a connection.
+    pub fn new(options: WorkerOptions) -> Self {
         Self {
-            setting,
+            options,
             session: None,
-            file: Anchor::default(),
+            file: OpenedFile::default(),
         }
     }
 
-    fn attempt(&mut self, work: &Work) -> Result<Outcome, Fault> {
-        // The session stays: to end it would end what another file has beside it under the same name.
+    fn run_checked(&mut self, work: &Work) -> Result<Outcome, Fault> {
+        // The session stays open: closing it would remove the WAL files that another file of this name may use.
         self.check_file().map_err(Fault::Failed)?;
-        let done = self.carry_on(work);
+        let done = self.run_on_session(work);
         if let Err(fault) = &done {
-            // What it was about ends with the connection.
+            // The database rolls the transaction back when the connection ends.
             self.session = None;
             return Err(fault.clone());
         }
@@ -62,42 +62,49 @@ impl Worker {
         done
     }
 
-    /// Looks whether the file that is open is the one that nodes which start now open.
+    /// Checks that the open file is still the one that a new node would open.
     fn check_file(&self) -> Result<(), String> {
-        match &self.setting.url {
+        match &self.options.url {
             Url::Sqlite(path) => self.file.check(path),
             Url::PostgreSql(_) => Ok(()),
         }
     }
 
-    fn carry_on(&mut self, work: &Work) -> Result<Outcome, Fault> {
-        let Setting {
+    fn run_on_session(&mut self, work: &Work) -> Result<Outcome, Fault> {
+        let WorkerOptions {
             url,
             timeout,
             own,
             lines,
-            desk,
+            pending,
             feed,
-            complaint: _,
-        } = &self.setting;
+            current_fault: _,
+        } = &self.options;
         let session = match &mut self.session {
             Some(session) => session,
             none => {
                 let session = none.insert(url.open(*timeout)?);
                 if let Url::Sqlite(path) = url {
-                    self.file.keep(path);
+                    self.file.remember(path);
                 }
                 session
             }
         };
-        let (nodes, feed) = (Nodes { own: *own, lines }, &**feed);
-        run(session.as_mut(), &nodes, Around { desk, feed }, work)
+        let (nodes, feed) = (ListedNodes { own: *own, lines }, &**feed);
+        run(
+            session.as_mut(),
+            &nodes,
+            VisitContext { pending, feed },
+            work,
+        )
     }
 
-    /// A fault that goes on is logged once.
-    fn complain(&self, text: &str, is_of_write: bool) {
-        let Setting { url, complaint, .. } = &self.setting;
-        if complaint.raise(text, is_of_write) {
+    /// Logs a fault, once while it lasts.
+    fn report_fault(&self, text: &str, is_of_write: bool) {
+        let WorkerOptions {
+            url, current_fault, ..
+        } = &self.options;
+        if current_fault.note_failure(text, is_of_write) {
             warn!(
                 event = "database_failed",
                 "{url}: {text}; trying again every --poll"
@@ -112,19 +119,19 @@ impl Task for Worker {
 
     fn carry_out(&mut self, job: Job, _: &Bell) -> Command {
         let is_of_write = !matches!(job.work, Work::Look);
-        let outcome = match self.attempt(&job.work) {
+        let outcome = match self.run_checked(&job.work) {
             Ok(outcome) => {
                 let has_done = outcome != Outcome::Refused;
-                if has_done && self.setting.complaint.settle(is_of_write) {
+                if has_done && self.options.current_fault.note_success(is_of_write) {
                     info!(
                         event = "database_back",
-                        "{} answers again", self.setting.url
+                        "{} answers again", self.options.url
                     );
                 }
                 outcome
             }
             Err(fault) => {
-                self.complain(&fault.to_string(), is_of_write);
+                self.report_fault(&fault.to_string(), is_of_write);
                 match fault {
                     Fault::Failed(_) => Outcome::Failed,
                     Fault::Unknown(_) => Outcome::Unknown,

@@ -1,6 +1,7 @@
-//! Shares of the page that one client may take: connections, live views, bytes of answers, and bytes of posts per second.
+//! Limits per client: connections, live views, bytes of answers, and bytes of posts per second.
 //!
-//! A client is an IPv4 address, or the first 64 bits of an IPv6 address, of which one machine may use all.
+//! A client is an IPv4 address, or the first 64 bits of an IPv6 address: one machine may use all addresses of such a
+//! network.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -9,61 +10,58 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::events::MOST as VIEWS;
+use super::events::VIEWS_MAX;
 
-/// Maximum connections of all clients.
-pub(super) const CONNECTIONS: usize = 512;
-/// Maximum bytes of all answers that are read, or wait to be sent.
-pub(super) const ANSWERS: usize = 128 << 20;
-/// One client takes at most this fraction of connections, live views, answers and posts.
-const PART: usize = 4;
+pub(super) const CONNECTIONS_MAX: usize = 512;
+/// Bytes of all answers that are being read, or wait to be sent.
+pub(super) const ANSWER_BYTES_MAX: usize = 128 << 20;
+/// One client may take this fraction of each limit: a quarter.
+const CLIENT_FRACTION: usize = 4;
 /// Clients that are remembered for their posts after they have gone.
-const REMEMBERED: usize = 4_096;
-/// Posts of this time may come at once.
-const BURST: Duration = Duration::from_secs(8);
-/// Bytes that the shortest post counts for, as it takes a row and an index entry.
-const SMALLEST: usize = 256;
+const REMEMBERED_CLIENTS_MAX: usize = 4_096;
+/// A client may send the posts of this time at once.
+const BURST_TIME: Duration = Duration::from_secs(8);
+/// The shortest post counts for this many bytes, because it needs a row and an index entry.
+const POST_BYTES_MIN: usize = 256;
 
-/// All clients.
 #[derive(Debug)]
 pub(crate) struct Clients {
-    known: Mutex<HashMap<IpAddr, Arc<Client>>>,
+    by_address: Mutex<HashMap<IpAddr, Arc<ClientShares>>>,
     answers: Arc<Semaphore>,
-    posts: Pace,
+    posts: RateLimit,
     rate: usize,
 }
 
 #[derive(Debug)]
-struct Client {
+struct ClientShares {
     connections: Arc<Semaphore>,
     views: Arc<Semaphore>,
     answers: Arc<Semaphore>,
-    posts: Pace,
+    posts: RateLimit,
 }
 
-/// One connection of a client.
+/// One connection of a client. It counts until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Visit {
-    client: Arc<Client>,
+pub(crate) struct ClientConnection {
+    shares: Arc<ClientShares>,
     _connection: OwnedSemaphorePermit,
 }
 
-impl Visit {
-    /// Takes the place of one live view; `None`: the client has too many.
-    pub(crate) fn watch(&self) -> Option<OwnedSemaphorePermit> {
-        Arc::clone(&self.client.views).try_acquire_owned().ok()
+impl ClientConnection {
+    /// Reserves a live view. `None`: the client has too many.
+    pub(crate) fn reserve_view(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.shares.views).try_acquire_owned().ok()
     }
 }
 
-/// Bytes of answers that are set aside.
 #[derive(Debug)]
-pub(crate) struct Share {
+pub(crate) struct ReservedBytes {
     of_client: OwnedSemaphorePermit,
     of_all: OwnedSemaphorePermit,
 }
 
-impl Share {
-    /// Gives the rest back, once the answer's length is known.
+impl ReservedBytes {
+    /// Releases the bytes that the answer does not need.
     pub(crate) fn shrink(&mut self, bytes: usize) {
         for permit in [&mut self.of_client, &mut self.of_all] {
             drop(permit.split(permit.num_permits().saturating_sub(bytes)));
@@ -72,44 +70,54 @@ impl Share {
 }
 
 impl Clients {
-    /// No clients yet. Each may post this many bytes per second.
+    /// Creates the limits. Each client may post `rate` bytes per second.
     pub(crate) fn new(rate: usize) -> Self {
         Self {
-            known: Mutex::default(),
-            answers: Arc::new(Semaphore::new(ANSWERS)),
-            posts: Pace::new(rate.saturating_mul(PART)),
+            by_address: Mutex::default(),
+            answers: Arc::new(Semaphore::new(ANSWER_BYTES_MAX)),
+            posts: RateLimit::new(rate.saturating_mul(CLIENT_FRACTION)),
             rate,
         }
     }
 
-    /// Admits one connection more; `None`: its client has too many.
-    pub(crate) fn admit(&self, address: IpAddr, now: Instant) -> Option<Visit> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= REMEMBERED {
-            known.retain(|_, client| Arc::strong_count(client) > 1 || !client.posts.is_paid(now));
+    /// Admits a connection. `None`: its client has too many.
+    pub(crate) fn admit(&self, address: IpAddr, now: Instant) -> Option<ClientConnection> {
+        let mut by_address = self
+            .by_address
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if by_address.len() >= REMEMBERED_CLIENTS_MAX {
+            by_address
+                .retain(|_, shares| Arc::strong_count(shares) > 1 || !shares.posts.is_idle(now));
         }
-        let client = known.entry(network(address)).or_insert_with(|| {
-            let part = |all| Arc::new(Semaphore::new(all / PART));
-            Arc::new(Client {
-                connections: part(CONNECTIONS),
-                views: part(VIEWS),
-                answers: part(ANSWERS),
-                posts: Pace::new(self.rate),
-            })
-        });
-        let place = Arc::clone(&client.connections).try_acquire_owned();
-        place.ok().map(|connection| Visit {
-            client: Arc::clone(client),
+        let shares = by_address
+            .entry(client_network(address))
+            .or_insert_with(|| {
+                let part = |all| Arc::new(Semaphore::new(all / CLIENT_FRACTION));
+                Arc::new(ClientShares {
+                    connections: part(CONNECTIONS_MAX),
+                    views: part(VIEWS_MAX),
+                    answers: part(ANSWER_BYTES_MAX),
+                    posts: RateLimit::new(self.rate),
+                })
+            });
+        let place = Arc::clone(&shares.connections).try_acquire_owned();
+        place.ok().map(|connection| ClientConnection {
+            shares: Arc::clone(shares),
             _connection: connection,
         })
     }
 
-    /// Sets bytes of answers aside, as soon as there are as many. `None`: the page ends.
-    pub(crate) async fn reserve(&self, visit: &Visit, bytes: u32) -> Option<Share> {
-        let of_client = Arc::clone(&visit.client.answers).acquire_many_owned(bytes);
+    /// Reserves bytes for an answer, as soon as they are available. `None`: the server ends.
+    pub(crate) async fn reserve(
+        &self,
+        client: &ClientConnection,
+        bytes: u32,
+    ) -> Option<ReservedBytes> {
+        let of_client = Arc::clone(&client.shares.answers).acquire_many_owned(bytes);
         let of_client = of_client.await.ok()?;
         let of_all = Arc::clone(&self.answers).acquire_many_owned(bytes);
-        Some(Share {
+        Some(ReservedBytes {
             of_client,
             of_all: of_all.await.ok()?,
         })
@@ -118,62 +126,69 @@ impl Clients {
     /// Counts a post of this length.
     ///
     /// # Errors
-    /// It comes too soon: how long to wait.
-    pub(crate) fn pay(&self, visit: &Visit, bytes: usize, now: Instant) -> Result<(), Duration> {
-        let paces = [&visit.client.posts, &self.posts];
-        let wait = paces.map(|pace| pace.wait(now)).into_iter().max();
+    /// Returns how long the client must wait, if it posts too fast.
+    pub(crate) fn count_post(
+        &self,
+        client: &ClientConnection,
+        bytes: usize,
+        now: Instant,
+    ) -> Result<(), Duration> {
+        let limits = [&client.shares.posts, &self.posts];
+        let wait = limits.map(|limit| limit.wait_time(now)).into_iter().max();
         if let Some(wait) = wait.filter(|wait| !wait.is_zero()) {
             return Err(wait);
         }
-        for pace in paces {
-            pace.pay(bytes.max(SMALLEST), now);
+        for limit in limits {
+            limit.count_post(bytes.max(POST_BYTES_MIN), now);
         }
         Ok(())
     }
 }
 
-fn network(address: IpAddr) -> IpAddr {
+fn client_network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
         address @ IpAddr::V4(_) => address,
     }
 }
 
-/// A number of bytes per second.
+/// A limit in bytes per second.
 #[derive(Debug)]
-struct Pace {
+struct RateLimit {
     rate: usize,
-    /// When all bytes so far have had their time; `None`: there were none.
-    paid: Mutex<Option<Instant>>,
+    /// When the backlog of counted bytes is worked off at this rate; `None`: no bytes were counted.
+    idle_at: Mutex<Option<Instant>>,
 }
 
-impl Pace {
+impl RateLimit {
     fn new(rate: usize) -> Self {
         Self {
             rate: rate.max(1),
-            paid: Mutex::default(),
+            idle_at: Mutex::default(),
         }
     }
 
-    fn debt(&self, now: Instant) -> Duration {
-        let paid = *self.paid.lock().unwrap_or_else(PoisonError::into_inner);
-        paid.map_or(Duration::ZERO, |paid| paid.saturating_duration_since(now))
+    fn backlog(&self, now: Instant) -> Duration {
+        let idle_at = *self.idle_at.lock().unwrap_or_else(PoisonError::into_inner);
+        idle_at.map_or(Duration::ZERO, |idle_at| {
+            idle_at.saturating_duration_since(now)
+        })
     }
 
-    fn is_paid(&self, now: Instant) -> bool {
-        self.debt(now).is_zero()
+    fn is_idle(&self, now: Instant) -> bool {
+        self.backlog(now).is_zero()
     }
 
-    fn wait(&self, now: Instant) -> Duration {
-        self.debt(now).saturating_sub(BURST)
+    fn wait_time(&self, now: Instant) -> Duration {
+        self.backlog(now).saturating_sub(BURST_TIME)
     }
 
-    fn pay(&self, bytes: usize, now: Instant) {
+    fn count_post(&self, bytes: usize, now: Instant) {
         let time = Duration::from_secs(1).saturating_mul(u32::try_from(bytes).unwrap_or(u32::MAX))
             / u32::try_from(self.rate).unwrap_or(u32::MAX);
-        let debt = self.debt(now);
-        let mut paid = self.paid.lock().unwrap_or_else(PoisonError::into_inner);
-        *paid = now.checked_add(debt + time);
+        let backlog = self.backlog(now);
+        let mut idle_at = self.idle_at.lock().unwrap_or_else(PoisonError::into_inner);
+        *idle_at = now.checked_add(backlog + time);
     }
 }
 
@@ -181,7 +196,10 @@ impl Pace {
 mod tests {
     use std::time::{Duration, Instant};
 
-    use super::{ANSWERS, BURST, CONNECTIONS, Clients, PART, SMALLEST, VIEWS};
+    use super::{
+        ANSWER_BYTES_MAX, BURST_TIME, CLIENT_FRACTION, CONNECTIONS_MAX, Clients, POST_BYTES_MIN,
+        VIEWS_MAX,
+    };
 
     const RATE: usize = 64 << 10;
 
@@ -193,7 +211,7 @@ mod tests {
     fn one_client_has_a_quarter_of_all_connections() {
         let (clients, now) = (Clients::new(RATE), Instant::now());
         let admit = |text: &str| clients.admit(address(text), now);
-        let mut visits: Vec<_> = (0..CONNECTIONS / PART)
+        let mut visits: Vec<_> = (0..CONNECTIONS_MAX / CLIENT_FRACTION)
             .map(|_| admit("192.0.2.1").unwrap())
             .collect();
         assert!(admit("192.0.2.1").is_none() && admit("::ffff:192.0.2.1").is_none());
@@ -207,17 +225,19 @@ mod tests {
         let (clients, now) = (Clients::new(RATE), Instant::now());
         let admit = |text: &str| clients.admit(address(text), now).unwrap();
         let [first, second, other] = ["192.0.2.1", "192.0.2.1", "192.0.2.2"].map(admit);
-        let mut views: Vec<_> = (0..VIEWS / PART).map(|_| first.watch().unwrap()).collect();
-        assert!(first.watch().is_none() && second.watch().is_none());
-        assert!(other.watch().is_some());
+        let mut views: Vec<_> = (0..VIEWS_MAX / CLIENT_FRACTION)
+            .map(|_| first.reserve_view().unwrap())
+            .collect();
+        assert!(first.reserve_view().is_none() && second.reserve_view().is_none());
+        assert!(other.reserve_view().is_some());
         views.pop();
-        assert!(second.watch().is_some());
+        assert!(second.reserve_view().is_some());
     }
 
     #[test]
     fn addresses_of_one_ipv6_network_are_one_client() {
         let (clients, now) = (Clients::new(RATE), Instant::now());
-        let visits: Vec<_> = (0..CONNECTIONS / PART)
+        let visits: Vec<_> = (0..CONNECTIONS_MAX / CLIENT_FRACTION)
             .map(|at| clients.admit(address(&format!("2001:db8::{at:x}")), now))
             .collect();
         assert!(visits.iter().all(Option::is_some));
@@ -228,9 +248,9 @@ mod tests {
     #[test]
     fn a_client_posts_at_its_rate_after_a_burst_and_all_together_at_four_times_that() {
         let (clients, start) = (Clients::new(RATE), Instant::now());
-        let post = |client: &super::Visit, now| {
+        let post = |shares: &super::ClientConnection, now| {
             let mut bytes = 0;
-            while clients.pay(client, 16_384, now).is_ok() {
+            while clients.count_post(shares, 16_384, now).is_ok() {
                 bytes += 16_384;
             }
             bytes
@@ -244,25 +264,29 @@ mod tests {
             .collect();
         let burst = RATE * 8 + 16_384;
         assert_eq!(post(&visits[0], start), burst, "the last may exceed it");
-        let wait = clients.pay(&visits[0], 1, start).unwrap_err();
+        let wait = clients.count_post(&visits[0], 1, start).unwrap_err();
         assert!(wait > Duration::ZERO && wait < Duration::from_secs(1));
         let later = start + Duration::from_secs(4);
         assert!(post(&visits[0], later).abs_diff(RATE * 4) <= 16_384);
-        let all: usize = visits[1..].iter().map(|visit| post(visit, later)).sum();
-        assert!(all <= PART * (RATE * 8 + 16_384), "{all}");
+        let all: usize = visits[1..].iter().map(|client| post(client, later)).sum();
+        assert!(all <= CLIENT_FRACTION * (RATE * 8 + 16_384), "{all}");
         assert!(
-            clients.pay(&visits[5], 1, later).is_err(),
+            clients.count_post(&visits[5], 1, later).is_err(),
             "all are too fast"
         );
-        assert!(clients.pay(&visits[5], 1, later + BURST).is_ok());
+        assert!(
+            clients
+                .count_post(&visits[5], 1, later + BURST_TIME)
+                .is_ok()
+        );
     }
 
     #[test]
     fn many_short_posts_count_too() {
         let (clients, now) = (Clients::new(RATE), Instant::now());
-        let visit = clients.admit(address("192.0.2.1"), now).unwrap();
-        let count = (0..).take_while(|_| clients.pay(&visit, 1, now).is_ok());
-        assert!(count.count() <= RATE * 8 / SMALLEST + 1);
+        let client = clients.admit(address("192.0.2.1"), now).unwrap();
+        let count = (0..).take_while(|_| clients.count_post(&client, 1, now).is_ok());
+        assert!(count.count() <= RATE * 8 / POST_BYTES_MIN + 1);
     }
 
     #[test]
@@ -272,14 +296,14 @@ mod tests {
         runtime.unwrap().block_on(async {
             let [greedy, other] =
                 ["192.0.2.1", "192.0.2.2"].map(|text| clients.admit(address(text), now).unwrap());
-            let quarter = u32::try_from(ANSWERS / PART).unwrap();
-            let mut share = clients.reserve(&greedy, quarter).await.unwrap();
+            let quarter = u32::try_from(ANSWER_BYTES_MAX / CLIENT_FRACTION).unwrap();
+            let mut reserved = clients.reserve(&greedy, quarter).await.unwrap();
             let more = clients.reserve(&greedy, 1);
             let late =
                 tokio::select! { biased; _ = more => false, () = std::future::ready(()) => true };
             assert!(late, "it waits for its own answers");
             assert!(clients.reserve(&other, quarter).await.is_some());
-            share.shrink(10);
+            reserved.shrink(10);
             assert!(clients.reserve(&greedy, quarter - 10).await.is_some());
         });
     }

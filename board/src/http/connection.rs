@@ -10,19 +10,17 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 
-/// How long the kernel may take for one answer, or for one event of a live view.
-const ANSWER: Duration = Duration::from_secs(30);
+/// The time that the kernel may take for one answer, or for one event of a live view.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A connection to a client.
 #[derive(Debug)]
 pub(super) struct Connection {
     stream: TokioIo<TcpStream>,
-    /// Ends the connection, unless all bytes that wait are taken before.
+    /// Ends the connection, unless the kernel takes all bytes before.
     limit: Option<Pin<Box<Sleep>>>,
 }
 
 impl Connection {
-    /// A connection that was accepted.
     pub(super) fn new(stream: TcpStream) -> Self {
         Self {
             stream: TokioIo::new(stream),
@@ -30,12 +28,12 @@ impl Connection {
         }
     }
 
-    /// The connection without a limit.
+    /// Returns the stream, without a limit.
     pub(super) fn into_stream(self) -> TcpStream {
         self.stream.into_inner()
     }
 
-    fn within_limit(
+    fn apply_limit(
         &mut self,
         context: &mut Context<'_>,
         written: Poll<io::Result<usize>>,
@@ -43,7 +41,9 @@ impl Connection {
         if written.is_ready() {
             return written;
         }
-        let limit = self.limit.get_or_insert_with(|| Box::pin(sleep(ANSWER)));
+        let limit = self
+            .limit
+            .get_or_insert_with(|| Box::pin(sleep(WRITE_TIMEOUT)));
         ready!(limit.as_mut().poll(context));
         Poll::Ready(Err(ErrorKind::TimedOut.into()))
     }
@@ -66,7 +66,7 @@ impl Write for Connection {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(context, bytes);
-        self.within_limit(context, written)
+        self.apply_limit(context, written)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -79,10 +79,10 @@ impl Write for Connection {
         parts: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write_vectored(context, parts);
-        self.within_limit(context, written)
+        self.apply_limit(context, written)
     }
 
-    /// The server calls this once it has written all bytes that wait.
+    /// Ends the time limit. The server calls this once it has written all bytes.
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.limit = None;
         Pin::new(&mut self.stream).poll_flush(context)
@@ -105,9 +105,9 @@ mod tests {
     use tokio::runtime::Builder;
     use tokio::time::Instant;
 
-    use super::{ANSWER, Connection};
+    use super::{Connection, WRITE_TIMEOUT};
 
-    /// Writes parts to a client that reads each, up to `reads` parts; then `None` or the error.
+    /// Writes `parts` parts to a client that reads the first `reads` of them. Returns the error, if there is one.
     async fn write(parts: usize, reads: usize) -> Option<ErrorKind> {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let client = TcpStream::connect(listener.local_addr().unwrap());
@@ -142,12 +142,15 @@ mod tests {
         let runtime = builder.enable_all().start_paused(true).build().unwrap();
         runtime.block_on(async {
             let start = Instant::now();
-            // More than the kernel takes for a client that does not read.
+            // More bytes than the kernel accepts for a client that does not read.
             assert_eq!(write(1_024, 1_024).await, None);
             assert_eq!(start.elapsed(), Duration::ZERO);
             assert_eq!(write(1_024, 0).await, Some(ErrorKind::TimedOut));
             let took = start.elapsed();
-            assert!(took >= ANSWER && took < 2 * ANSWER, "{took:?}");
+            assert!(
+                took >= WRITE_TIMEOUT && took < 2 * WRITE_TIMEOUT,
+                "{took:?}"
+            );
         });
     }
 }

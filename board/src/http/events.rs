@@ -1,48 +1,46 @@
-//! Those who listen to new posts.
+//! The clients that listen for new posts.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{mpsc, watch};
 
 use super::output::post_json;
-use crate::posts::{Feed, Post};
+use crate::posts::{Post, PostFeed};
 
-/// The most that listen.
-pub(super) const MOST: usize = 64;
-/// Posts that wait for one of them to read: when there are so many it is fed later.
-pub(super) const WAITING: usize = 64;
+/// More live views than this are refused.
+pub(super) const VIEWS_MAX: usize = 64;
+/// At most this many posts wait for a listener to read. Further ones wait in the table.
+pub(super) const QUEUED_POSTS_MAX: usize = 64;
 
-/// A post with its id, as listeners get it.
-pub(super) type News = (i64, Arc<str>);
+/// A post with its id, as a listener gets it.
+pub(super) type PostEvent = (i64, Arc<str>);
 
-/// All who listen.
 #[derive(Debug)]
 pub(crate) struct Listeners {
-    all: Mutex<All>,
-    /// The node's status, each time that it has changed.
+    all: Mutex<ListenerList>,
+    /// The node's status, sent whenever it changes.
     ring: watch::Sender<Arc<str>>,
 }
 
 #[derive(Debug, Default)]
-struct All {
+struct ListenerList {
     listeners: Vec<Listener>,
-    /// Whose turn it is: one that is far behind must not keep news from the others.
-    turn: usize,
+    /// The index of the listener whose place the next read starts at. One that is far behind must not delay the others.
+    next_place: usize,
 }
 
 #[derive(Debug)]
 struct Listener {
-    /// It has had all posts up to this.
+    /// The id up to which the listener has all posts.
     after: i64,
-    posts: mpsc::Sender<News>,
+    posts: mpsc::Sender<PostEvent>,
 }
 
-/// What one of them receives.
 #[derive(Debug)]
-pub(crate) struct Ear {
-    /// Posts.
-    pub posts: mpsc::Receiver<News>,
-    /// The node's status, when it has changed.
+pub(crate) struct Subscription {
+    /// New posts.
+    pub posts: mpsc::Receiver<PostEvent>,
+    /// The node's status, whenever it changes.
     pub ring: watch::Receiver<Arc<str>>,
 }
 
@@ -56,53 +54,53 @@ impl Default for Listeners {
 }
 
 impl Listeners {
-    fn all(&self) -> MutexGuard<'_, All> {
+    fn all(&self) -> MutexGuard<'_, ListenerList> {
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         all.listeners.retain(|it| !it.posts.is_closed());
         all
     }
 
-    /// Adds one, which is to get all posts after this one. `None`: there are too many.
-    pub(crate) fn add(&self, after: i64) -> Option<Ear> {
+    /// Adds a listener, which gets all posts with an id above `after`. `None`: there are too many.
+    pub(crate) fn subscribe(&self, after: i64) -> Option<Subscription> {
         let mut all = self.all();
-        if all.listeners.len() >= MOST {
+        if all.listeners.len() >= VIEWS_MAX {
             return None;
         }
-        let (sender, posts) = mpsc::channel(WAITING);
+        let (sender, posts) = mpsc::channel(QUEUED_POSTS_MAX);
         all.listeners.push(Listener {
             after,
             posts: sender,
         });
         let ring = self.ring.subscribe();
-        Some(Ear { posts, ring })
+        Some(Subscription { posts, ring })
     }
 
-    /// Whether there are any.
-    pub(crate) fn is_any(&self) -> bool {
+    /// Whether there are any listeners.
+    pub(crate) fn has_any(&self) -> bool {
         !self.all().listeners.is_empty()
     }
 
-    /// Tells them the node's status.
-    pub(crate) fn tell_ring(&self, status: &str) {
+    /// Sends the node's status to all listeners.
+    pub(crate) fn publish_status(&self, status: &str) {
         self.ring.send_replace(Arc::from(status));
     }
 }
 
-impl Feed for Listeners {
-    fn after(&self) -> Option<i64> {
+impl PostFeed for Listeners {
+    fn next_start(&self) -> Option<i64> {
         let mut all = self.all();
-        let turn = all.turn;
-        all.turn = turn.wrapping_add(1);
-        // One that does not read is left out.
+        let next_place = all.next_place;
+        all.next_place = next_place.wrapping_add(1);
+        // A listener that does not read must not hold up the others.
         let ready = all.listeners.iter().filter(|it| it.posts.capacity() > 0);
         let ready: Vec<i64> = ready.map(|it| it.after).collect();
-        let place = turn.checked_rem(ready.len())?;
+        let place = next_place.checked_rem(ready.len())?;
         ready.get(place).copied()
     }
 
-    fn feed(&self, after: i64, posts: &[Post]) {
-        let posts: Vec<News> = posts.iter().map(|it| (it.id, post_json(it))).collect();
-        // Who has not had all before them would miss some.
+    fn publish(&self, after: i64, posts: &[Post]) {
+        let posts: Vec<PostEvent> = posts.iter().map(|it| (it.id, post_json(it))).collect();
+        // A listener that lacks earlier posts would miss those. It gets these posts in a later read.
         for listener in self
             .all()
             .listeners
@@ -124,8 +122,8 @@ impl Feed for Listeners {
 
 #[cfg(test)]
 mod tests {
-    use super::{Listeners, MOST, WAITING};
-    use crate::posts::{Feed, Post};
+    use super::{Listeners, QUEUED_POSTS_MAX, VIEWS_MAX};
+    use crate::posts::{Post, PostFeed};
 
     fn posts(ids: std::ops::RangeInclusive<i64>) -> Vec<Post> {
         let post = |id| Post {
@@ -140,52 +138,65 @@ mod tests {
     }
 
     #[test]
-    fn each_gets_what_comes_after_its_own_and_none_twice_or_with_a_gap() {
+    fn each_listener_gets_later_events_without_repeats_or_gaps() {
         let listeners = Listeners::default();
-        let mut new = listeners.add(5).unwrap();
-        let mut old = listeners.add(0).unwrap();
-        // They have turns.
-        let turns = [listeners.after(), listeners.after(), listeners.after()];
-        assert_eq!(turns, [Some(5), Some(0), Some(5)]);
-        listeners.feed(5, &posts(6..=7));
-        let mut heard = || {
+        let mut new = listeners.subscribe(5).unwrap();
+        let mut old = listeners.subscribe(0).unwrap();
+        // The listeners take turns.
+        let starts = [
+            listeners.next_start(),
+            listeners.next_start(),
+            listeners.next_start(),
+        ];
+        assert_eq!(starts, [Some(5), Some(0), Some(5)]);
+        listeners.publish(5, &posts(6..=7));
+        let mut received_ids = || {
             let mut all = Vec::new();
-            for ear in [&mut new, &mut old] {
+            for subscription in [&mut new, &mut old] {
                 let mut ids = Vec::new();
-                while let Ok((id, _)) = ear.posts.try_recv() {
+                while let Ok((id, _)) = subscription.posts.try_recv() {
                     ids.push(id);
                 }
                 all.push(ids);
             }
             all
         };
-        assert_eq!(heard(), [vec![6, 7], vec![]]);
-        listeners.feed(0, &posts(1..=8));
-        assert_eq!(heard(), [vec![8], (1..=8).collect()]);
+        assert_eq!(received_ids(), [vec![6, 7], vec![]]);
+        listeners.publish(0, &posts(1..=8));
+        assert_eq!(received_ids(), [vec![8], (1..=8).collect()]);
     }
 
     #[test]
-    fn who_does_not_read_is_fed_later_and_keeps_nothing_from_the_others() {
+    fn a_listener_that_does_not_read_delays_no_other_listener() {
         let listeners = Listeners::default();
-        let mut slow = listeners.add(0).unwrap();
-        let many = i64::try_from(WAITING).unwrap();
-        listeners.feed(0, &posts(1..=many + 10));
-        assert_eq!(listeners.after(), None);
-        let other = listeners.add(many).unwrap();
-        assert_eq!([listeners.after(), listeners.after()], [Some(many); 2]);
+        let mut slow = listeners.subscribe(0).unwrap();
+        let many = i64::try_from(QUEUED_POSTS_MAX).unwrap();
+        listeners.publish(0, &posts(1..=many + 10));
+        assert_eq!(listeners.next_start(), None);
+        let other = listeners.subscribe(many).unwrap();
+        assert_eq!(
+            [listeners.next_start(), listeners.next_start()],
+            [Some(many); 2]
+        );
         drop(other);
         assert_eq!(slow.posts.try_recv().unwrap().0, 1);
-        assert_eq!(listeners.after(), Some(many), "it goes on where it was");
+        assert_eq!(
+            listeners.next_start(),
+            Some(many),
+            "it goes on where it was"
+        );
     }
 
     #[test]
-    fn there_are_so_many_at_most_and_who_has_gone_makes_room() {
+    fn the_number_of_listeners_is_limited_and_disconnects_free_places() {
         let listeners = Listeners::default();
-        let mut ears: Vec<_> = (0..MOST).map(|_| listeners.add(0).unwrap()).collect();
-        assert!(listeners.add(0).is_none() && listeners.is_any());
-        ears.pop();
-        assert!(listeners.add(0).is_some());
-        ears.clear();
-        assert!(!listeners.is_any());
+        let mut subscriptions: Vec<_> = (0..VIEWS_MAX)
+            .map(|_| listeners.subscribe(0).unwrap())
+            .collect();
+        assert!(listeners.subscribe(0).is_none() && listeners.has_any());
+        subscriptions.pop();
+        assert!(listeners.subscribe(0).is_some());
+        subscriptions.clear();
+        assert!(!listeners.has_any());
     }
 }

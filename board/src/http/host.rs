@@ -1,7 +1,7 @@
-//! Which names of this node browsers may ask for.
+//! The names under which browsers may reach this node.
 //!
-//! A page of another site can give its own name this node's address (DNS rebinding): to a browser its requests then are those of
-//! one site. What they cannot hide is that name, in Host.
+//! A page of another site can give its own name this node's address (DNS rebinding). A browser then treats the node as
+//! that site. But its requests contain that name, in Host.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -10,10 +10,10 @@ use hyper::{HeaderMap, StatusCode, Version};
 
 use super::output::Refusal;
 
-/// A host's name without a port, in lower case.
+/// Parses the name of a host, without a port. Returns it in lower case.
 ///
 /// # Errors
-/// It is none, as a sentence.
+/// Returns a sentence if the text is no name.
 pub(crate) fn parse_name(text: &str) -> Result<String, String> {
     let is_part = |part: &str| {
         let is_of_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
@@ -22,13 +22,13 @@ pub(crate) fn parse_name(text: &str) -> Result<String, String> {
     if text.split('.').all(is_part) {
         return Ok(text.to_ascii_lowercase());
     }
-    Err("not the name of a host: give it as in board.example, without a port".to_owned())
+    Err("not the name of a host: use a name such as board.example, without a port".to_owned())
 }
 
-/// Whether a request asks for an address, for localhost, or for one of these names.
+/// Checks that a request asks for an address, for localhost, or for one of these names.
 ///
 /// # Errors
-/// It does not, or says nothing where it has to.
+/// Returns a refusal if the request asks for another name, or has not exactly one Host.
 pub(super) fn check(
     headers: &HeaderMap,
     version: Version,
@@ -41,16 +41,16 @@ pub(super) fn check(
         _ => None,
     };
     let host = host.ok_or_else(|| Refusal::malformed("a request has one Host"))?;
-    if is_own(host, names) {
+    if is_known_name(host, names) {
         return Ok(());
     }
     let text = format!(
-        "'{host}' is no name that this node is known by: use its address, or start it with --http-name"
+        "this node does not know the name '{host}': use its address, or start the node with --http-name"
     );
     Err(Refusal::new(StatusCode::MISDIRECTED_REQUEST, "host", text))
 }
 
-fn is_own(host: &str, names: &[String]) -> bool {
+fn is_known_name(host: &str, names: &[String]) -> bool {
     if let Some(rest) = host.strip_prefix('[') {
         let address = rest.split_once(']').map(|(address, _)| address);
         return address.is_some_and(|it| it.parse::<Ipv6Addr>().is_ok());
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_localhost_and_own_names_are_this_node() {
+    fn addresses_localhost_and_local_names_are_this_node() {
         for host in [
             "192.0.2.1",
             "192.0.2.1:8080",

@@ -1,19 +1,17 @@
-//! What requests must be.
+//! Checks of requests.
 
 use hyper::header::{CONTENT_TYPE, HOST, HeaderName, ORIGIN};
 use hyper::{HeaderMap, StatusCode};
 use serde::Deserialize;
 
-use super::output::{JSON, Refusal};
+use super::output::{JSON_TYPE, Refusal};
 use crate::posts::NewPost;
 
-/// Characters of an author's name, at most.
-pub(super) const AUTHOR: usize = 64;
-/// Characters of a text, at most.
-pub(super) const TEXT: usize = 2_000;
-/// Characters of a key, at most.
-const KEY: usize = 64;
-/// Posts of a read: at most, and unless it says.
+/// Characters of an author's name.
+pub(super) const AUTHOR_CHARS_MAX: usize = 64;
+pub(super) const TEXT_CHARS_MAX: usize = 2_000;
+const KEY_CHARS_MAX: usize = 64;
+/// Posts of a read: the maximum, and the default.
 const LIMIT: (u16, u16) = (1_000, 100);
 
 #[derive(Deserialize)]
@@ -29,7 +27,8 @@ fn header(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     headers.get(name)?.to_str().ok()
 }
 
-/// A post comes from a page of this node or from no page, and as JSON, which no form of another site sends.
+/// Checks that a post comes from a page of this node, or from no page. It must be JSON_TYPE, which a form of another site
+/// cannot send.
 pub(super) fn check_origin(headers: &HeaderMap) -> Result<(), Refusal> {
     if headers.contains_key(ORIGIN) {
         let host = header(headers, HOST).unwrap_or_default();
@@ -42,7 +41,7 @@ pub(super) fn check_origin(headers: &HeaderMap) -> Result<(), Refusal> {
     }
     let kind = header(headers, CONTENT_TYPE).unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim();
-    if kind.eq_ignore_ascii_case(JSON) {
+    if kind.eq_ignore_ascii_case(JSON_TYPE) {
         return Ok(());
     }
     let text = "a post is sent as application/json";
@@ -53,41 +52,40 @@ pub(super) fn check_origin(headers: &HeaderMap) -> Result<(), Refusal> {
     ))
 }
 
-/// The post of a body.
-pub(super) fn post(body: &[u8], time_ms: i64) -> Result<NewPost, Refusal> {
+pub(super) fn parse_post(body: &[u8], time_ms: i64) -> Result<NewPost, Refusal> {
     let post: PostJson =
         serde_json::from_slice(body).map_err(|error| Refusal::malformed(error.to_string()))?;
     let is_key = |key: &String| {
-        (1..=KEY).contains(&key.len()) && key.bytes().all(|byte| byte.is_ascii_graphic())
+        (1..=KEY_CHARS_MAX).contains(&key.len()) && key.bytes().all(|byte| byte.is_ascii_graphic())
     };
     if !post.key.as_ref().is_none_or(is_key) {
-        let text = format!("key: 1 to {KEY} ASCII characters without spaces");
+        let text = format!("key: 1 to {KEY_CHARS_MAX} ASCII characters without spaces");
         return Err(Refusal::malformed(text));
     }
     Ok(NewPost {
-        author: said("author", &post.author, AUTHOR)?,
-        text: said("text", &post.text, TEXT)?,
+        author: check_text("author", &post.author, AUTHOR_CHARS_MAX)?,
+        text: check_text("text", &post.text, TEXT_CHARS_MAX)?,
         key: post.key,
         time_ms,
     })
 }
 
-fn said(name: &str, text: &str, most: usize) -> Result<String, Refusal> {
+fn check_text(name: &str, text: &str, most: usize) -> Result<String, Refusal> {
     let text = text.trim();
     let is_odd = |it: char| it.is_control() && it != '\n' && it != '\t';
     if !(1..=most).contains(&text.chars().count()) || text.contains(is_odd) {
         return Err(Refusal::malformed(format!(
-            "{name}: 1 to {most} characters, of control characters newline and tab alone"
+            "{name}: 1 to {most} characters; newline and tab are the only control characters"
         )));
     }
     Ok(text.to_owned())
 }
 
-/// After which post is to be read, and how many at most.
+/// Parses the query of a read: the id after which it starts, and the maximum number of posts.
 ///
 /// # Errors
-/// A number is none, or out of range.
-pub(super) fn range(query: Option<&str>) -> Result<(i64, u16), Refusal> {
+/// Returns a refusal if a number is invalid or out of range.
+pub(super) fn parse_range(query: Option<&str>) -> Result<(i64, u16), Refusal> {
     let (most, usual) = LIMIT;
     let (mut after, mut limit) = (0, usual);
     for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
@@ -109,14 +107,14 @@ pub(super) fn range(query: Option<&str>) -> Result<(i64, u16), Refusal> {
     Ok((after, limit))
 }
 
-/// After which post somebody wants to listen: the last that a browser has had counts before what its page asked for.
-pub(super) fn after(headers: &HeaderMap, query: Option<&str>) -> Result<i64, Refusal> {
-    let (asked, _) = range(query)?;
+/// Returns the id after which a listener starts. The last event that a browser has got takes precedence over the query.
+pub(super) fn parse_start(headers: &HeaderMap, query: Option<&str>) -> Result<i64, Refusal> {
+    let (asked, _) = parse_range(query)?;
     let Some(last) = header(headers, HeaderName::from_static("last-event-id")) else {
         return Ok(asked);
     };
     let last = last.parse().ok().filter(|&id| id >= 0);
-    last.ok_or_else(|| Refusal::malformed("Last-Event-ID is no number from 0"))
+    last.ok_or_else(|| Refusal::malformed("Last-Event-ID is not a number from 0"))
 }
 
 #[cfg(test)]
@@ -124,7 +122,7 @@ mod tests {
     use hyper::header::{CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN};
     use serde_json::json;
 
-    use super::{after, check_origin, post, range};
+    use super::{check_origin, parse_post, parse_range, parse_start};
 
     fn headers(all: &[(HeaderName, &'static str)]) -> HeaderMap {
         let header = |(name, value): &(HeaderName, &'static str)| {
@@ -136,16 +134,16 @@ mod tests {
     #[test]
     fn a_post_has_an_author_a_text_and_perhaps_a_key() {
         let whole = json!({"author": " Ann\n", "text": "one\n\ttwo \u{1f600}", "key": "k-1"});
-        let made = post(whole.to_string().as_bytes(), 7).unwrap();
+        let made = parse_post(whole.to_string().as_bytes(), 7).unwrap();
         assert_eq!(made.author, "Ann");
         assert_eq!(made.text, "one\n\ttwo \u{1f600}");
         assert_eq!((made.key.as_deref(), made.time_ms), (Some("k-1"), 7));
         let longest = json!({"author": "\u{e4}".repeat(64), "text": "\u{1f600}".repeat(2_000)});
-        assert!(post(longest.to_string().as_bytes(), 7).is_ok());
+        assert!(parse_post(longest.to_string().as_bytes(), 7).is_ok());
     }
 
     #[test]
-    fn what_is_no_post_is_refused_with_its_reason() {
+    fn a_malformed_post_is_refused_with_the_reason() {
         for (body, why) in [
             ("{".to_owned(), "EOF"),
             (json!([]).to_string(), "invalid"),
@@ -184,7 +182,7 @@ mod tests {
                 "key",
             ),
         ] {
-            let refusal = post(body.as_bytes(), 7).unwrap_err();
+            let refusal = parse_post(body.as_bytes(), 7).unwrap_err();
             assert_eq!(refusal.status, 400, "{body}");
             assert!(refusal.text.contains(why), "{body}: {}", refusal.text);
         }
@@ -223,9 +221,9 @@ mod tests {
 
     #[test]
     fn ranges_are_numbers_in_range() {
-        assert_eq!(range(None).unwrap(), (0, 100));
-        assert_eq!(range(Some("limit=1000&after=7")).unwrap(), (7, 1000));
-        assert_eq!(range(Some("after=%37&")).unwrap(), (7, 100));
+        assert_eq!(parse_range(None).unwrap(), (0, 100));
+        assert_eq!(parse_range(Some("limit=1000&after=7")).unwrap(), (7, 1000));
+        assert_eq!(parse_range(Some("after=%37&")).unwrap(), (7, 100));
         for wrong in [
             "after=-1",
             "after=x",
@@ -234,11 +232,11 @@ mod tests {
             "limit",
             "x=1",
         ] {
-            assert_eq!(range(Some(wrong)).unwrap_err().status, 400, "{wrong}");
+            assert_eq!(parse_range(Some(wrong)).unwrap_err().status, 400, "{wrong}");
         }
         let last = |id| headers(&[(HeaderName::from_static("last-event-id"), id)]);
-        assert_eq!(after(&last("9"), Some("after=3")), Ok(9));
-        assert_eq!(after(&headers(&[]), Some("after=3")), Ok(3));
-        assert!(after(&last("x"), None).is_err());
+        assert_eq!(parse_start(&last("9"), Some("after=3")), Ok(9));
+        assert_eq!(parse_start(&headers(&[]), Some("after=3")), Ok(3));
+        assert!(parse_start(&last("x"), None).is_err());
     }
 }

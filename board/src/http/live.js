@@ -1,45 +1,45 @@
-// One live view for all tabs of a browser, which makes at most six connections to a node. It runs in a shared worker; where a
-// browser has none, in each tab.
+// One live view for all tabs of a browser, because a browser opens at most six connections to a node. It runs in a
+// shared worker, or in each tab if the browser has no shared workers.
 "use strict";
 
-const SHOWN = 500;
-const AGAIN_MS = 1000;
+const SHOWN_MAX = 500;
+const RECONNECT_MS = 1000;
 
-// Tells of each event: its kind, and its value.
-function listen(tell) {
+// Calls `handle` for each event, with its kind and its value.
+function listen(handle) {
   let last = 0;
   const open = () => {
     const events = new EventSource(`events?after=${last}`);
-    events.addEventListener("ring", (event) => tell("ring", JSON.parse(event.data)));
+    events.addEventListener("ring", (event) => handle("ring", JSON.parse(event.data)));
     events.addEventListener("post", (event) => {
       last = Number(event.lastEventId);
-      tell("post", JSON.parse(event.data));
+      handle("post", JSON.parse(event.data));
     });
     events.addEventListener("error", () => {
-      tell("error", null);
-      // A browser connects again by itself, but not after a refusal.
-      if (events.readyState === EventSource.CLOSED) setTimeout(open, AGAIN_MS);
+      handle("error", null);
+      // After an error a browser connects again by itself, but not after a refusal.
+      if (events.readyState === EventSource.CLOSED) setTimeout(open, RECONNECT_MS);
     });
   };
   open();
 }
 
-// Of a tab: calls the function of each kind of event.
-function view(show) {
-  const tell = (kind, value) => show[kind](value);
+// Runs in a tab: calls the function of each kind of event.
+function subscribe(handlers) {
+  const handle = (kind, value) => handlers[kind](value);
   if (window.SharedWorker === undefined) {
-    listen(tell);
+    listen(handle);
     return;
   }
   const { port } = new SharedWorker("live.js");
-  port.onmessage = ({ data: [kind, value] }) => tell(kind, value);
+  port.onmessage = ({ data: [kind, value] }) => handle(kind, value);
   addEventListener("pagehide", () => port.postMessage("gone"));
-  // From the browser's cache of pages.
+  // The page comes from the browser's cache of pages, so its worker may have forgotten it.
   addEventListener("pageshow", (event) => event.persisted && location.reload());
 }
 
-// Of the worker: a tab that comes late is told what the others were told.
-function share() {
+// Runs in the worker: a tab that connects later gets all earlier events.
+function serveTabs() {
   const tabs = new Set();
   const posts = [];
   let state = null;
@@ -52,7 +52,7 @@ function share() {
   listen((kind, value) => {
     if (kind === "post") {
       posts.push(value);
-      if (posts.length > SHOWN) posts.shift();
+      if (posts.length > SHOWN_MAX) posts.shift();
     } else {
       state = [kind, value];
     }
@@ -60,4 +60,4 @@ function share() {
   });
 }
 
-if (self.SharedWorkerGlobalScope !== undefined) share();
+if (self.SharedWorkerGlobalScope !== undefined) serveTabs();

@@ -1,20 +1,21 @@
-//! The page and its requests (`docs/board.md`, section 10): an HTTP server in a thread of its own.
+//! The page and its requests (`docs/board.md`, section 15): an HTTP server in its own thread. It talks to the loop only
+//! through `loop_handle`. Start with `routes.rs`.
 //!
-//! | files | what |
+//! | files | contents |
 //! |---|---|
-//! | `server`, `connection` | connections, and their limits |
-//! | `clients` | the share of one client |
-//! | `routes`, `host`, `input`, `output` | requests: which there are, whom they must be for, what they must be, how they are answered |
-//! | `events`, `view` | live views: who listens, and the answer to one |
-//! | `counter` | the way from a request to the loop and back |
-//! | `page.html`, `board.js`, `live.js`, `board.css` | what a browser shows |
+//! | `server`, `connection` | connections and their limits |
+//! | `clients` | the limits per client |
+//! | `routes`, `host`, `input`, `output` | requests: their paths, the check of Host, the check of the content, their answers |
+//! | `events`, `view` | live views: the list of listeners, and the answer to one |
+//! | `loop_handle` | calls to the loop |
+//! | `page.html`, `board.js`, `live.js`, `board.css` | the page |
 
 mod clients;
 mod connection;
-mod counter;
 mod events;
 mod host;
 mod input;
+mod loop_handle;
 #[cfg(test)]
 mod memory;
 mod output;
@@ -23,7 +24,7 @@ mod server;
 mod view;
 
 pub(crate) use clients::Clients;
-pub(crate) use counter::{Asked, Counter, Replies};
 pub(crate) use events::Listeners;
 pub(crate) use host::parse_name;
+pub(crate) use loop_handle::{LoopCall, LoopHandle, ReplySenders};
 pub(crate) use server::start;

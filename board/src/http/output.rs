@@ -1,4 +1,4 @@
-//! How requests are answered.
+//! Answers to requests.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -15,18 +15,16 @@ use hyper::{Response, StatusCode};
 use ring_proto::andrews::Answer;
 use serde::Serialize;
 
-use super::clients::Share;
+use super::clients::ReservedBytes;
 use crate::posts::Post;
 
-/// What is sent.
 pub(super) type Body = UnsyncBoxBody<Bytes, Infallible>;
 
-/// Allows scripts, styles and connections of this node; and no frame around the page.
-const POLICY: &str =
+/// Allows scripts, styles and connections only from this node, and no frame around the page.
+const CONTENT_POLICY: &str =
     "default-src 'self'; frame-ancestors 'none'; form-action 'self'; base-uri 'none'";
 
-/// The type of JSON.
-pub(super) const JSON: &str = "application/json";
+pub(super) const JSON_TYPE: &str = "application/json";
 
 #[derive(Serialize)]
 struct PostJson<'a> {
@@ -69,98 +67,99 @@ struct ErrorJson<'a> {
     text: &'a str,
 }
 
-/// A value as JSON: numbers, text and lists, nothing that JSON lacks.
-fn text(value: &impl Serialize) -> String {
+/// Returns a value as JSON_TYPE. The values here cannot fail to be encoded.
+fn to_json(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-/// A post, in one line.
+/// Returns a post as JSON_TYPE, in one line.
 pub(super) fn post_json(post: &Post) -> Arc<str> {
-    text(&PostJson::from(post)).into()
+    to_json(&PostJson::from(post)).into()
 }
 
-/// A request that cannot be answered as it wishes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Refusal {
-    /// The status.
+    /// The status code.
     pub status: StatusCode,
-    /// For programs.
+    /// The word for programs.
     pub word: &'static str,
-    /// For people.
+    /// The sentence for people.
     pub text: String,
-    /// When to ask again; zero: it would hear the same.
-    pub wait: Duration,
+    /// How long the client should wait before it tries again; zero: another try would fail too.
+    pub retry_after: Duration,
 }
 
 impl Refusal {
-    /// One with these words.
     pub(super) fn new(status: StatusCode, word: &'static str, text: impl Into<String>) -> Self {
         Self {
             status,
             word,
             text: text.into(),
-            wait: Duration::ZERO,
+            retry_after: Duration::ZERO,
         }
     }
 
-    /// What is wrong with what was sent.
+    /// Creates a refusal of a malformed request.
     pub(super) fn malformed(text: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "malformed", text)
     }
 
-    /// A client, or all clients together, post too much.
+    /// Creates a refusal of a post that comes too fast.
     pub(super) fn too_fast(wait: Duration) -> Self {
-        let text = "too many posts: nothing was written; ask again later, with the same key";
+        let text = "too many posts: nothing was written; try again later with the same key";
         Self {
-            wait,
+            retry_after: wait,
             ..Self::new(StatusCode::TOO_MANY_REQUESTS, "rate", text)
         }
     }
 
-    /// One client has too many live views.
+    /// Creates a refusal of a live view.
     pub(super) fn too_many_views() -> Self {
         let text = "this client has too many live views";
         Self {
-            wait: Duration::from_secs(1),
+            retry_after: Duration::from_secs(1),
             ..Self::new(StatusCode::TOO_MANY_REQUESTS, "rate", text)
         }
     }
 
-    /// That the machine has answered so.
-    pub(super) fn of(answer: Answer) -> Self {
+    /// Creates the refusal for an answer of the state machine.
+    pub(super) fn of_answer(answer: Answer) -> Self {
         let text = match answer {
             Answer::Token => "the token did not come in time: nothing was written",
             Answer::Database => "the database does not answer: nothing was written",
             Answer::Unknown | Answer::Done { .. } => {
-                "the commit was not answered in time: it may have been written; ask again with the same key"
+                "the database did not confirm the commit in time: the post may have been written; try again with the same key"
             }
             Answer::Crowded => "too many requests wait: nothing was written",
         };
         let word = answer.error().unwrap_or("unknown");
         Self {
-            wait: Duration::from_secs(1),
+            retry_after: Duration::from_secs(1),
             ..Self::new(StatusCode::SERVICE_UNAVAILABLE, word, text)
         }
     }
 }
 
-/// An answer with a body of a type.
-pub(super) fn answer(
+pub(super) fn response(
     status: StatusCode,
     kind: &'static str,
     body: impl Into<Bytes>,
 ) -> Response<Body> {
-    with_body(status, kind, Full::new(body.into()).boxed_unsync())
+    response_with_body(status, kind, Full::new(body.into()).boxed_unsync())
 }
 
-/// The same with a body that is not there yet.
-pub(super) fn with_body(status: StatusCode, kind: &'static str, body: Body) -> Response<Body> {
+/// Returns a response whose body is sent later.
+pub(super) fn response_with_body(
+    status: StatusCode,
+    kind: &'static str,
+    body: Body,
+) -> Response<Body> {
     let mut response = Response::new(body);
     *response.status_mut() = status;
     let headers: [(HeaderName, &'static str); 4] = [
         (CONTENT_TYPE, kind),
         (CACHE_CONTROL, "no-store"),
-        (CONTENT_SECURITY_POLICY, POLICY),
+        (CONTENT_SECURITY_POLICY, CONTENT_POLICY),
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),
     ];
     for (name, value) in headers {
@@ -170,62 +169,64 @@ pub(super) fn with_body(status: StatusCode, kind: &'static str, body: Body) -> R
     response
 }
 
-/// An answer that keeps its share of all answers until it is sent, or its connection ends.
-struct Counted {
+/// A text that keeps its reserved bytes until it is sent, or until its connection ends.
+struct ReservedText {
     text: Box<str>,
-    _share: Share,
+    _reserved: ReservedBytes,
 }
 
-impl AsRef<[u8]> for Counted {
+impl AsRef<[u8]> for ReservedText {
     fn as_ref(&self) -> &[u8] {
         self.text.as_bytes()
     }
 }
 
-/// Posts that were read, after this one.
-pub(super) fn posts(found: &[Post], after: i64, mut share: Share) -> Response<Body> {
+pub(super) fn posts_response(
+    found: &[Post],
+    after: i64,
+    mut reserved: ReservedBytes,
+) -> Response<Body> {
     let posts: Vec<_> = found.iter().map(PostJson::from).collect();
     let last = found.last().map_or(after, |post| post.id);
-    let text = text(&PostsJson { posts, last }).into_boxed_str();
-    share.shrink(text.len());
-    let body = Bytes::from_owner(Counted {
+    let text = to_json(&PostsJson { posts, last }).into_boxed_str();
+    reserved.shrink(text.len());
+    let body = Bytes::from_owner(ReservedText {
         text,
-        _share: share,
+        _reserved: reserved,
     });
-    answer(StatusCode::OK, JSON, body)
+    response(StatusCode::OK, JSON_TYPE, body)
 }
 
-/// A post that is in the table.
-pub(super) fn written(id: i64, sequence: u64, is_old: bool) -> Response<Body> {
+/// Returns the response to a post that is in the table.
+pub(super) fn written_response(id: i64, sequence: u64, is_old: bool) -> Response<Body> {
     let status = if is_old {
         StatusCode::OK
     } else {
         StatusCode::CREATED
     };
-    answer(status, JSON, text(&WrittenJson { id, sequence }))
+    response(status, JSON_TYPE, to_json(&WrittenJson { id, sequence }))
 }
 
-/// Why not.
-pub(super) fn refused(refusal: &Refusal) -> Response<Body> {
-    let said = ErrorJson {
+pub(super) fn refusal_response(refusal: &Refusal) -> Response<Body> {
+    let error = ErrorJson {
         error: refusal.word,
         text: &refusal.text,
     };
-    let mut response = answer(refusal.status, JSON, text(&said));
-    if !refusal.wait.is_zero() {
-        // Whole seconds, and not too early.
-        let seconds = refusal.wait.as_millis().div_ceil(1_000);
+    let mut response = response(refusal.status, JSON_TYPE, to_json(&error));
+    if !refusal.retry_after.is_zero() {
+        // Whole seconds, rounded up, so that the client does not come too early.
+        let seconds = refusal.retry_after.as_millis().div_ceil(1_000);
         let seconds = u32::try_from(seconds).unwrap_or(u32::MAX);
         response.headers_mut().insert(RETRY_AFTER, seconds.into());
     }
     response
 }
 
-/// Only these methods are known there.
-pub(super) fn not_allowed(methods: &'static str) -> Response<Body> {
-    let text = format!("the methods here: {methods}");
+/// Returns the response to a method that the path does not have.
+pub(super) fn method_response(methods: &'static str) -> Response<Body> {
+    let text = format!("this path has only the methods {methods}");
     let refusal = Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "method", text);
-    let mut response = refused(&refusal);
+    let mut response = refusal_response(&refusal);
     let value = HeaderValue::from_static(methods);
     response.headers_mut().insert(ALLOW, value);
     response

@@ -1,4 +1,4 @@
-//! Which requests there are.
+//! The paths, and the requests to each.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -10,18 +10,20 @@ use hyper::{Method, Request, Response, StatusCode};
 use ring_proto::andrews::Answer;
 use tokio::time::timeout;
 
-use super::clients::Visit;
-use super::output::{Body, JSON, Refusal, answer, not_allowed, posts, refused, with_body, written};
-use super::{Counter, host, input, view};
-use crate::posts::{Found, Wanted};
+use super::clients::ClientConnection;
+use super::output::{
+    Body, JSON_TYPE, Refusal, method_response, posts_response, refusal_response, response,
+    response_with_body, written_response,
+};
+use super::{LoopHandle, host, input, view};
+use crate::posts::{BoardRequest, RequestResult};
 
-/// Bytes of a body, at most.
-pub(super) const BODY: usize = 16_384;
-/// Bytes of posts that were read, at most, as JSON and before: a MiB of text and one post more, each character escaped, and the
-/// other fields of 1,000 posts.
-const READ: u32 = 2_304 << 10;
-/// How long a body may take.
-pub(super) const WHOLE: Duration = Duration::from_secs(10);
+pub(super) const BODY_BYTES_MAX: usize = 16_384;
+/// Bytes of a read, both as posts and as JSON_TYPE: 1 MiB of text and one more post, each character escaped, and the other
+/// fields of 1,000 posts.
+const READ_ANSWER_BYTES_MAX: u32 = 2_304 << 10;
+/// How long a head or a body may take to arrive.
+pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
 const PAGE: &str = include_str!("page.html");
 const SCRIPT: &str = include_str!("board.js");
@@ -30,122 +32,138 @@ const STYLE: &str = include_str!("board.css");
 
 /// Answers a request.
 pub(super) async fn respond(
-    counter: Arc<Counter>,
-    visit: Arc<Visit>,
+    loop_handle: Arc<LoopHandle>,
+    client: Arc<ClientConnection>,
     request: Request<Incoming>,
 ) -> Result<Response<Body>, Infallible> {
-    if let Err(refusal) = host::check(request.headers(), request.version(), &counter.names) {
-        return Ok(refused(&refusal));
+    if let Err(refusal) = host::check(request.headers(), request.version(), &loop_handle.names) {
+        return Ok(refusal_response(&refusal));
     }
     let path = request.uri().path();
-    let answered = match (path, request.method()) {
-        ("/posts", &Method::POST) => post(&counter, &visit, request).await,
-        ("/posts", &Method::GET) => read(&counter, &visit, &request).await,
-        ("/posts", _) => Ok(not_allowed("GET, POST")),
+    let result = match (path, request.method()) {
+        ("/posts", &Method::POST) => answer_post(&loop_handle, &client, request).await,
+        ("/posts", &Method::GET) => answer_read(&loop_handle, &client, &request).await,
+        ("/posts", _) => Ok(method_response("GET, POST")),
         ("/" | "/board.js" | "/live.js" | "/board.css" | "/ring" | "/events", method)
             if method != Method::GET =>
         {
-            Ok(not_allowed("GET"))
+            Ok(method_response("GET"))
         }
-        ("/", _) => Ok(answer(StatusCode::OK, "text/html; charset=utf-8", PAGE)),
-        ("/board.js", _) => Ok(answer(StatusCode::OK, "text/javascript", SCRIPT)),
-        ("/live.js", _) => Ok(answer(StatusCode::OK, "text/javascript", LIVE)),
-        ("/board.css", _) => Ok(answer(StatusCode::OK, "text/css", STYLE)),
-        ("/ring", _) => ring(&counter).await,
-        ("/events", _) => listen(&counter, &visit, &request).await,
+        ("/", _) => Ok(response(StatusCode::OK, "text/html; charset=utf-8", PAGE)),
+        ("/board.js", _) => Ok(response(StatusCode::OK, "text/javascript", SCRIPT)),
+        ("/live.js", _) => Ok(response(StatusCode::OK, "text/javascript", LIVE)),
+        ("/board.css", _) => Ok(response(StatusCode::OK, "text/css", STYLE)),
+        ("/ring", _) => answer_status(&loop_handle).await,
+        ("/events", _) => answer_events(&loop_handle, &client, &request).await,
         _ => Err(Refusal::new(
             StatusCode::NOT_FOUND,
             "not_found",
-            "there is nothing here; see /",
+            "there is nothing at this path; the page is at /",
         )),
     };
-    Ok(answered.unwrap_or_else(|refusal| refused(&refusal)))
+    Ok(result.unwrap_or_else(|refusal| refusal_response(&refusal)))
 }
 
-/// The node has ended: nothing was written.
-fn ended() -> Refusal {
-    Refusal::of(Answer::Token)
+/// Returns the refusal for a node that has ended. Nothing was written.
+fn node_ended() -> Refusal {
+    Refusal::of_answer(Answer::Token)
 }
 
-async fn ask(counter: &Counter, wanted: Wanted) -> Result<Found, Refusal> {
-    let answered = counter.ask(wanted).await.ok_or_else(ended)?;
-    answered.map_err(Refusal::of)
+async fn run_request(
+    loop_handle: &LoopHandle,
+    request: BoardRequest,
+) -> Result<RequestResult, Refusal> {
+    let result = loop_handle
+        .run_request(request)
+        .await
+        .ok_or_else(node_ended)?;
+    result.map_err(Refusal::of_answer)
 }
 
-async fn post(
-    counter: &Counter,
-    visit: &Visit,
+async fn answer_post(
+    loop_handle: &LoopHandle,
+    client: &ClientConnection,
     request: Request<Incoming>,
 ) -> Result<Response<Body>, Refusal> {
     input::check_origin(request.headers())?;
-    let body = Limited::new(request.into_body(), BODY).collect();
-    let body = timeout(WHOLE, body).await.map_err(|_| {
-        let text = "the request was not whole in time";
+    let body = Limited::new(request.into_body(), BODY_BYTES_MAX).collect();
+    let body = timeout(REQUEST_TIMEOUT, body).await.map_err(|_| {
+        let text = "the request was not complete in time";
         Refusal::new(StatusCode::REQUEST_TIMEOUT, "late", text)
     })?;
     let body = body.map_err(|error| {
         if error.downcast_ref::<LengthLimitError>().is_some() {
-            let text = format!("a body has {BODY} bytes at most");
+            let text = format!("the body is longer than {BODY_BYTES_MAX} bytes");
             Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", text)
         } else {
             Refusal::malformed("the body cannot be read")
         }
     })?;
     let body = body.to_bytes();
-    let paid = counter.clients.pay(visit, body.len(), Instant::now());
+    let paid = loop_handle
+        .clients
+        .count_post(client, body.len(), Instant::now());
     paid.map_err(Refusal::too_fast)?;
-    let post = input::post(&body, now())?;
-    match ask(counter, Wanted::Post(post)).await? {
-        Found::Written {
+    let post = input::parse_post(&body, now())?;
+    match run_request(loop_handle, BoardRequest::Post(post)).await? {
+        RequestResult::Written {
             id,
             sequence,
             is_old,
-        } => Ok(written(id, sequence, is_old)),
-        Found::Posts(_) => Err(Refusal::of(Answer::Unknown)),
+        } => Ok(written_response(id, sequence, is_old)),
+        RequestResult::Posts(_) => Err(Refusal::of_answer(Answer::Unknown)),
     }
 }
 
-/// Milliseconds since 1970.
+/// Returns the time in milliseconds since 1970.
 fn now() -> i64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let millis = since.map_or(0, |since| since.as_millis());
     i64::try_from(millis).unwrap_or(i64::MAX)
 }
 
-async fn read(
-    counter: &Counter,
-    visit: &Visit,
+async fn answer_read(
+    loop_handle: &LoopHandle,
+    client: &ClientConnection,
     request: &Request<Incoming>,
 ) -> Result<Response<Body>, Refusal> {
-    let (after, limit) = input::range(request.uri().query())?;
-    // Before it is read: posts that wait for a client count too.
-    let share = timeout(WHOLE, counter.clients.reserve(visit, READ)).await;
-    let share = share
+    let (after, limit) = input::parse_range(request.uri().query())?;
+    // The bytes are reserved before the read, because posts in memory count too.
+    let reserved = timeout(
+        REQUEST_TIMEOUT,
+        loop_handle.clients.reserve(client, READ_ANSWER_BYTES_MAX),
+    )
+    .await;
+    let reserved = reserved
         .ok()
         .flatten()
-        .ok_or_else(|| Refusal::of(Answer::Crowded))?;
-    match ask(counter, Wanted::Read { after, limit }).await? {
-        Found::Posts(found) => Ok(posts(&found, after, share)),
-        Found::Written { .. } => Err(Refusal::of(Answer::Unknown)),
+        .ok_or_else(|| Refusal::of_answer(Answer::Crowded))?;
+    match run_request(loop_handle, BoardRequest::Read { after, limit }).await? {
+        RequestResult::Posts(found) => Ok(posts_response(&found, after, reserved)),
+        RequestResult::Written { .. } => Err(Refusal::of_answer(Answer::Unknown)),
     }
 }
 
-async fn ring(counter: &Counter) -> Result<Response<Body>, Refusal> {
-    let status = counter.ring().await.ok_or_else(ended)?;
-    Ok(answer(StatusCode::OK, JSON, status))
+async fn answer_status(loop_handle: &LoopHandle) -> Result<Response<Body>, Refusal> {
+    let status = loop_handle.status().await.ok_or_else(node_ended)?;
+    Ok(response(StatusCode::OK, JSON_TYPE, status))
 }
 
-async fn listen(
-    counter: &Arc<Counter>,
-    visit: &Visit,
+async fn answer_events(
+    loop_handle: &Arc<LoopHandle>,
+    client: &ClientConnection,
     request: &Request<Incoming>,
 ) -> Result<Response<Body>, Refusal> {
-    let after = input::after(request.headers(), request.uri().query())?;
-    let place = visit.watch().ok_or_else(Refusal::too_many_views)?;
-    let ear = counter.listeners.add(after);
-    let ear = ear.ok_or_else(|| Refusal::of(Answer::Crowded))?;
-    counter.ring_bell();
-    let status = counter.ring().await.ok_or_else(ended)?;
-    let body = view::body(Arc::clone(counter), ear, place, status);
-    Ok(with_body(StatusCode::OK, "text/event-stream", body))
+    let after = input::parse_start(request.headers(), request.uri().query())?;
+    let view_permit = client.reserve_view().ok_or_else(Refusal::too_many_views)?;
+    let subscription = loop_handle.listeners.subscribe(after);
+    let subscription = subscription.ok_or_else(|| Refusal::of_answer(Answer::Crowded))?;
+    loop_handle.wake_loop();
+    let status = loop_handle.status().await.ok_or_else(node_ended)?;
+    let body = view::body(Arc::clone(loop_handle), subscription, view_permit, status);
+    Ok(response_with_body(
+        StatusCode::OK,
+        "text/event-stream",
+        body,
+    ))
 }

@@ -1,4 +1,4 @@
-//! Connections, and what one may cost.
+//! Connections and their limits.
 
 use std::future::poll_fn;
 use std::io;
@@ -18,40 +18,41 @@ use tokio::runtime;
 use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 
-use super::Counter;
-use super::clients::{CONNECTIONS, Visit};
+use super::LoopHandle;
+use super::clients::{CONNECTIONS_MAX, ClientConnection};
 use super::connection::Connection;
-use super::routes::{WHOLE, respond};
+use super::routes::{REQUEST_TIMEOUT, respond};
 
-/// Bytes of a request's head, at most.
-pub(super) const HEAD: usize = 16_384;
-/// Buffers of a connection. The kernel would let them grow to megabytes, which count for the unit, and it doubles these.
-pub(super) const BUFFER: usize = 32 << 10;
-/// The kernel gives up a client that acknowledges no byte, or takes no byte, for this time.
-const SILENCE: Duration = Duration::from_secs(10);
-/// After a connection could not be accepted, for lack of descriptors.
-const PAUSE: Duration = Duration::from_millis(100);
-/// Maximum connections that wait for a refused client to read the answer. Further ones are closed at once.
-pub(super) const REFUSALS: usize = 32;
+/// Bytes of a request's head.
+pub(super) const HEAD_BYTES_MAX: usize = 16_384;
+/// The size of a connection's buffers, which the kernel doubles. Without a limit they could grow to megabytes, which
+/// count for the unit's memory.
+pub(super) const SOCKET_BUFFER_BYTES: usize = 32 << 10;
+/// A client that acknowledges or takes no byte for this time is given up by the kernel.
+const CLIENT_SILENCE_MAX: Duration = Duration::from_secs(10);
+/// The pause after a connection could not be accepted for lack of descriptors.
+const ACCEPT_RETRY_INTERVAL: Duration = Duration::from_millis(100);
+/// Connections that wait for a refused client to read its answer. Further ones are closed at once.
+pub(super) const REFUSALS_MAX: usize = 32;
 /// How long, and for how many bytes, the node waits for a client to stop sending after the last answer.
-const FAREWELL: Duration = Duration::from_secs(1);
-const UNREAD: u64 = 1 << 20;
-/// The default nice value: the loop goes first.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
+const UNREAD_BYTES_MAX: u64 = 1 << 20;
+/// The nice value of the server's thread. The loop has a lower one, so it goes first.
 const NICE: i32 = 0;
-/// What is sent to who does not end the head of a request. The server's library says nothing itself.
-const LATE: &[u8] = b"HTTP/1.1 408 Request Timeout\r\ncontent-type: application/json\r\nconnection: close\r\n\
-    content-length: 60\r\n\r\n{\"error\":\"late\",\"text\":\"the request was not whole in time\"}\n";
+/// The answer to a client that does not complete the head of a request. The HTTP library sends none.
+const TIMEOUT_RESPONSE: &[u8] = b"HTTP/1.1 408 Request Timeout\r\ncontent-type: application/json\r\nconnection: close\r\n\
+     content-length: 63\r\n\r\n{\"error\":\"late\",\"text\":\"the request was not complete in time\"}\n";
 /// The answer to a client that has too many connections.
-const GREEDY: &[u8] = b"HTTP/1.1 429 Too Many Requests\r\ncontent-type: application/json\r\nconnection: close\r\n\
+const TOO_MANY_CONNECTIONS_RESPONSE: &[u8] = b"HTTP/1.1 429 Too Many Requests\r\ncontent-type: application/json\r\nconnection: close\r\n\
     retry-after: 1\r\ncontent-length: 63\r\n\r\n{\"error\":\"rate\",\"text\":\"this client has too many connections\"}\n";
 
-/// Serves requests in a thread of its own, until the process ends.
+/// Starts a thread that serves requests until the process ends.
 ///
 /// # Errors
-/// The listener cannot be used, or there can be no thread.
-pub(crate) fn start(listener: TcpListener, counter: Counter) -> io::Result<()> {
+/// Returns an error if the listener cannot be used, or if the thread cannot start.
+pub(crate) fn start(listener: TcpListener, loop_handle: LoopHandle) -> io::Result<()> {
     listener.set_nonblocking(true)?;
-    prepare(&listener)?;
+    set_socket_options(&listener)?;
     let runtime = runtime::Builder::new_current_thread()
         .enable_io()
         .enable_time()
@@ -59,86 +60,90 @@ pub(crate) fn start(listener: TcpListener, counter: Counter) -> io::Result<()> {
     thread::Builder::new()
         .name("http".to_owned())
         .spawn(move || {
-            // Without the right to it is as urgent as the loop.
+            // Without the permission for it, the thread is as urgent as the loop.
             let _ = nice::at_least(NICE);
-            runtime.block_on(serve(listener, Arc::new(counter)))
+            runtime.block_on(serve(listener, Arc::new(loop_handle)))
         })?;
     Ok(())
 }
 
 /// Sets the options that the connections of a listener inherit.
-fn prepare(listener: &TcpListener) -> io::Result<()> {
+fn set_socket_options(listener: &TcpListener) -> io::Result<()> {
     let socket = SockRef::from(listener);
-    socket.set_send_buffer_size(BUFFER)?;
-    socket.set_recv_buffer_size(BUFFER)?;
-    let period = SILENCE / 2;
+    socket.set_send_buffer_size(SOCKET_BUFFER_BYTES)?;
+    socket.set_recv_buffer_size(SOCKET_BUFFER_BYTES)?;
+    let period = CLIENT_SILENCE_MAX / 2;
     let asks = TcpKeepalive::new().with_time(period).with_interval(period);
     socket.set_tcp_keepalive(&asks)?;
-    socket.set_tcp_user_timeout(Some(SILENCE))
+    socket.set_tcp_user_timeout(Some(CLIENT_SILENCE_MAX))
 }
 
-async fn serve(listener: TcpListener, counter: Arc<Counter>) -> io::Result<()> {
+async fn serve(listener: TcpListener, loop_handle: Arc<LoopHandle>) -> io::Result<()> {
     let listener = tokio::net::TcpListener::from_std(listener)?;
-    let places = Arc::new(Semaphore::new(CONNECTIONS));
-    let refusals = Arc::new(Semaphore::new(REFUSALS));
+    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let refusals = Arc::new(Semaphore::new(REFUSALS_MAX));
     loop {
         let place = Arc::clone(&places).acquire_owned().await;
         let place = place.map_err(io::Error::other)?;
         match listener.accept().await {
             Ok((stream, address)) => {
-                let Some(visit) = counter.clients.admit(address.ip(), Instant::now()) else {
-                    refuse(stream, &refusals);
+                let Some(client) = loop_handle.clients.admit(address.ip(), Instant::now()) else {
+                    refuse_connection(stream, &refusals);
                     continue;
                 };
-                let counter = Arc::clone(&counter);
+                let loop_handle = Arc::clone(&loop_handle);
                 tokio::spawn(async move {
-                    converse(stream, counter, Arc::new(visit)).await;
+                    serve_connection(stream, loop_handle, Arc::new(client)).await;
                     drop(place);
                 });
             }
-            Err(_) => sleep(PAUSE).await,
+            Err(_) => sleep(ACCEPT_RETRY_INTERVAL).await,
         }
     }
 }
 
-/// Answers a client that has too many connections. Its place is free for other clients at once.
-fn refuse(stream: TcpStream, refusals: &Arc<Semaphore>) {
-    // The buffer of a new socket has room for it. A client that has gone need not hear it.
-    let _ = SockRef::from(&stream).send(GREEDY);
+/// Answers a client that has too many connections. Its slot is free for other clients at once.
+fn refuse_connection(stream: TcpStream, refusals: &Arc<Semaphore>) {
+    // The buffer of a new socket is large enough. If the client has gone, the answer is not needed.
+    let _ = SockRef::from(&stream).send(TOO_MANY_CONNECTIONS_RESPONSE);
     if let Ok(place) = Arc::clone(refusals).try_acquire_owned() {
         tokio::spawn(async move {
-            close(stream).await;
+            drain_and_close(stream).await;
             drop(place);
         });
     }
 }
 
-/// Closes a connection after its last answer. If the kernel closes a socket whose input is not read, it sends a reset, and many
-/// clients discard an answer that they have not read before a reset. Therefore the node reads the rest first.
-async fn close(mut stream: TcpStream) {
+/// Closes a connection after its last answer. It reads the rest first: if input is unread, the kernel sends a reset,
+/// and many clients then discard an answer that they have not read.
+async fn drain_and_close(mut stream: TcpStream) {
     let rest = async {
         stream.shutdown().await?;
-        copy(&mut stream.take(UNREAD), &mut sink()).await
+        copy(&mut stream.take(UNREAD_BYTES_MAX), &mut sink()).await
     };
-    // A client that sends on has had its time.
-    let _ = timeout(FAREWELL, rest).await;
+    // A client that does not stop sending is cut off.
+    let _ = timeout(CLOSE_TIMEOUT, rest).await;
 }
 
-async fn converse(stream: TcpStream, counter: Arc<Counter>, visit: Arc<Visit>) {
+async fn serve_connection(
+    stream: TcpStream,
+    loop_handle: Arc<LoopHandle>,
+    client: Arc<ClientConnection>,
+) {
     let service = service_fn(|request| {
-        let (counter, visit) = (Arc::clone(&counter), Arc::clone(&visit));
-        Box::pin(respond(counter, visit, request))
+        let (loop_handle, client) = (Arc::clone(&loop_handle), Arc::clone(&client));
+        Box::pin(respond(loop_handle, client, request))
     });
     let mut connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(WHOLE)
-        .max_buf_size(HEAD)
+        .header_read_timeout(REQUEST_TIMEOUT)
+        .max_buf_size(HEAD_BYTES_MAX)
         .serve_connection(Connection::new(stream), service);
     let ended = poll_fn(|context| connection.poll_without_shutdown(context)).await;
     let mut stream = connection.into_parts().io.into_stream();
     if ended.is_err_and(|error| error.is_timeout()) {
-        // Who has gone need not be told.
-        let _ = stream.write_all(LATE).await;
+        // If the client has gone, the answer is not needed.
+        let _ = stream.write_all(TIMEOUT_RESPONSE).await;
     }
-    close(stream).await;
+    drain_and_close(stream).await;
 }

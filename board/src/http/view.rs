@@ -1,4 +1,4 @@
-//! A live view: events for one browser, as long as it takes them.
+//! A live view: a stream of events for one browser.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -11,66 +11,67 @@ use hyper::body::Frame;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
-use super::Counter;
-use super::events::Ear;
+use super::LoopHandle;
+use super::events::Subscription;
 use super::output::Body;
 
-/// Time between two comments, which keep proxies from closing the connection.
-const COMMENT: Duration = Duration::from_secs(15);
+/// The interval of comments, which keep proxies from closing the connection.
+const COMMENT_INTERVAL: Duration = Duration::from_secs(15);
 
-/// The state of a live view. The body of its answer owns all of it, so it ends with the connection and not at the next event.
+/// The state of a live view. The body of its answer owns it, so a live view ends with its connection, not at the next
+/// event.
 struct View {
     /// The first event.
     status: Option<String>,
-    ear: Ear,
+    subscription: Subscription,
     comments: Interval,
-    _place: OwnedSemaphorePermit,
-    /// Declared after `ear`, because fields are dropped in this order.
-    _end: End,
+    _view_permit: OwnedSemaphorePermit,
+    /// The last field, because fields are dropped in order: the listener must be gone when the loop wakes.
+    _wake_loop: WakeLoopOnDrop,
 }
 
-/// Wakes the loop when a view has ended, because no listener may be left.
-struct End(Arc<Counter>);
+/// Wakes the loop when a live view ends, because it may have been the last one.
+struct WakeLoopOnDrop(Arc<LoopHandle>);
 
-impl Drop for End {
+impl Drop for WakeLoopOnDrop {
     fn drop(&mut self) {
-        self.0.ring_bell();
+        self.0.wake_loop();
     }
 }
 
 impl View {
     async fn next(&mut self) -> String {
         if let Some(status) = self.status.take() {
-            return event_of_ring(&status);
+            return status_event(&status);
         }
-        let Ear { posts, ring } = &mut self.ear;
+        let Subscription { posts, ring } = &mut self.subscription;
         tokio::select! {
             Some((id, post)) = posts.recv() => format!("event: post\nid: {id}\ndata: {post}\n\n"),
-            Ok(()) = ring.changed() => event_of_ring(&ring.borrow_and_update()),
+            Ok(()) = ring.changed() => status_event(&ring.borrow_and_update()),
             _ = self.comments.tick() => ":\n\n".to_owned(),
         }
     }
 }
 
-fn event_of_ring(status: &str) -> String {
+fn status_event(status: &str) -> String {
     format!("event: ring\ndata: {status}\n\n")
 }
 
-/// Returns the body of a live view, which begins with the status and holds its place until it is dropped.
+/// Returns the body of a live view. It begins with the status, and holds its reservation until it is dropped.
 pub(super) fn body(
-    counter: Arc<Counter>,
-    ear: Ear,
-    place: OwnedSemaphorePermit,
+    loop_handle: Arc<LoopHandle>,
+    subscription: Subscription,
+    view_permit: OwnedSemaphorePermit,
     status: String,
 ) -> Body {
-    let mut comments = interval_at(Instant::now() + COMMENT, COMMENT);
+    let mut comments = interval_at(Instant::now() + COMMENT_INTERVAL, COMMENT_INTERVAL);
     comments.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let view = View {
         status: Some(status),
-        ear,
+        subscription,
         comments,
-        _place: place,
-        _end: End(counter),
+        _view_permit: view_permit,
+        _wake_loop: WakeLoopOnDrop(loop_handle),
     };
     let events = stream::unfold(view, |mut view| async {
         let event = Bytes::from(view.next().await);

@@ -4,7 +4,6 @@ use std::fmt;
 
 use ring_proto::andrews::{Standing, State};
 
-/// A node's condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Condition {
     state: State,
@@ -14,7 +13,7 @@ pub(super) struct Condition {
 }
 
 impl Condition {
-    /// That of a node whose address can be used, or not. Whether the token is here changes too often to be told.
+    /// Returns the condition. It does not show whether the token is here, which changes too often.
     pub(super) const fn of(standing: Standing, has_address: bool) -> Self {
         Self {
             state: standing.state,
@@ -47,7 +46,7 @@ mod tests {
     use super::Condition;
 
     #[test]
-    fn it_says_who_is_coordinator_and_not_where_the_token_is() {
+    fn it_shows_the_coordinator_and_not_the_token() {
         let of = |coordinator, is_coordinator, may_use| {
             let standing = Standing {
                 state: State::Member,

@@ -8,30 +8,30 @@ use ring_host::UdpSlot;
 use ring_runtime::driver::{Connections, Joined};
 use ring_runtime::net::{TcpNetwork, TcpOptions, UdpOptions};
 
-/// 16 that have not said hello, the two of the ring and what replaces them, four that look for proof of the network, and those
-/// whose last bytes are still to be written: the machine needs 22.
-const CONNECTIONS: u16 = 64;
-/// What the kernel is asked to keep of datagrams: all nodes of a list may speak to the coordinator at once.
-const BUFFER: usize = 1 << 20;
+/// The state machine needs 22: 16 without a hello, the two of the ring and their replacements, and four that look for
+/// proof of the network. The rest is for connections whose last bytes are not sent.
+const CONNECTIONS_MAX: u16 = 64;
+/// The size of the kernel's receive buffer: all nodes of a list may send to the coordinator at once.
+const RECEIVE_BUFFER_BYTES: usize = 1 << 20;
 
-/// Datagrams, which may be lost for a while, and connections, which go on meanwhile.
+/// Sockets for datagrams, which may be unusable for a while, and for connections, which continue meanwhile.
 pub(super) type Sockets = Joined<UdpSlot, Connections<TcpNetwork, SocketAddr>>;
 
-/// Binds an address, for datagrams and connections. A peer that is silent for `liveness` is given up.
+/// Binds an address for datagrams and connections. A peer that is silent for `liveness` is given up.
 ///
 /// # Errors
-/// What for, and what the kernel says.
+/// Returns the protocol that failed, and the kernel's error.
 pub(super) fn bind(
     address: SocketAddr,
     liveness: Duration,
 ) -> Result<Sockets, (&'static str, io::Error)> {
     let udp = UdpOptions {
-        receive_buffer: Some(BUFFER),
+        receive_buffer: Some(RECEIVE_BUFFER_BYTES),
         ..UdpOptions::default()
     };
     let datagrams = UdpSlot::bind(address, udp).map_err(|error| ("UDP", error))?;
     let tcp = TcpOptions {
-        // Peers compare it with the list.
+        // Peers compare the address with the list.
         own_address: true,
         liveness: Some(liveness),
         ..TcpOptions::default()
@@ -39,6 +39,6 @@ pub(super) fn bind(
     let network = TcpNetwork::listen(address, tcp).map_err(|error| ("TCP", error))?;
     Ok(Joined {
         datagrams,
-        streams: Connections::new(network, CONNECTIONS),
+        streams: Connections::new(network, CONNECTIONS_MAX),
     })
 }

@@ -1,14 +1,14 @@
-//! A node of the ring, in the host of `ringd`.
+//! A node of the ring, in the host of `ringd`. Start with `start.rs`.
 
-mod audience;
 mod condition;
-mod elsewhere;
+mod file_warning;
 mod link;
+mod observer;
+mod page;
 mod report;
 mod start;
 mod status;
 mod system;
 mod troubles;
-mod web;
 
 pub use start::run;

@@ -1,4 +1,4 @@
-//! Starts a node.
+//! The start of a node.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -11,66 +11,70 @@ use ring_runtime::driver::{Driver, NoStore, datagrams};
 use ring_runtime::random;
 use tracing::info;
 
-use super::audience::Audience;
-use super::elsewhere::warn_of_files;
+use super::file_warning::warn_if_file_is_local;
 use super::link;
-use super::system::{Node, Surroundings};
-use super::web::Web;
-use crate::database::{Complaint, Setting, Url, Worker};
+use super::observer::EventObserver;
+use super::page::PageCalls;
+use super::system::{Node, StatusSources};
+use crate::database::{CurrentFault, Url, Worker, WorkerOptions};
 use crate::error::Error;
-use crate::http::{Clients, Replies};
+use crate::http::{Clients, ReplySenders};
 use crate::list::List;
 use crate::observe::Log;
-use crate::options::{DATABASE, EARLIER, Options};
-use crate::posts::Desk;
+use crate::options::{DEFAULT_DATABASE, EARLIER_DATABASE, Options};
+use crate::posts::PendingRequests;
 
 const PROGRAM: Program = Program("ring-board");
-/// What is said to clients of the control socket who ask for more than a node tells.
-const REFUSAL: &str = "a node of a board is asked for its status and its events alone";
-/// Why a URL with a password is refused.
-const PASSWORD: &str = "--database has a password, which 'ps' shows to everybody: leave it out, and give it in PGPASSFILE, \
-     ~/.pgpass, PGPASSWORD or the systemd credential database-password; ring-board --help says more";
-/// Room for a datagram: what round the ring is longer travels on connections, and is told from what was cut.
-const ROOM: usize = datagrams::MAX_DATAGRAM;
+/// The refusal for clients of the control socket that ask for anything else.
+const REQUEST_REFUSAL: &str =
+    "a node of a board answers only requests for its status and its events";
+/// The refusal of a URL with a password.
+const PASSWORD_REFUSAL: &str = "--database contains a password, which ps shows to every user: remove it, and use PGPASSFILE, \
+     ~/.pgpass, PGPASSWORD or the systemd credential database-password; see ring-board --help";
+/// The size of a datagram's buffer. Longer messages travel on connections; a longer datagram is cut off and recognized
+/// by that.
+const DATAGRAM_BYTES_MAX: usize = datagrams::MAX_DATAGRAM;
 
 /// Runs a node until it has shut down on request.
 ///
 /// # Errors
-/// It could not start, or a system call failed that does not fail on a healthy system.
+/// Returns an error if the node cannot start, or if a system call fails that does not fail on a healthy system.
 pub fn run(options: &Options) -> Result<(), ring_host::Error> {
     if options.database.has_password() {
-        return Err(ring_host::Error::Usage(PASSWORD.to_owned()));
+        return Err(ring_host::Error::Usage(PASSWORD_REFUSAL.to_owned()));
     }
     let list = List::read(&options.nodes);
     let list = list.map_err(|error| ring_host::Error::Usage(error.to_string()))?;
-    let own = options.of_machine();
-    own.check(list.nodes()).map_err(unusable)?;
-    let place = list.line(options.id);
-    let place = place.ok_or_else(|| unusable(OptionsError::NotInList(options.id)))?;
-    let bound = link::bind(place.ring, options.liveness);
+    let own = options.node_options();
+    own.check(list.nodes()).map_err(usage_error)?;
+    let line = list.line(options.id);
+    let line = line.ok_or_else(|| usage_error(OptionsError::NotInList(options.id)))?;
+    let bound = link::bind(line.ring, options.liveness);
     let link = bound.map_err(|(what, source)| Error::Bind {
-        address: place.ring,
+        address: line.ring,
         what,
         id: options.id,
         list: options.nodes.clone(),
         source,
     })?;
-    let (address, desk) = (
-        options.http.unwrap_or(place.http),
-        Arc::new(Desk::default()),
+    let (address, pending) = (
+        options.http.unwrap_or(line.http),
+        Arc::new(PendingRequests::default()),
     );
     let (names, clients) = (options.http_names.clone(), Clients::new(options.post_rate));
-    let web =
-        Web::bind(address, names, clients, Arc::clone(&desk)).map_err(|source| Error::Bind {
-            address,
-            what: "HTTP",
-            id: options.id,
-            list: options.nodes.clone(),
-            source,
+    let page =
+        PageCalls::bind(address, names, clients, Arc::clone(&pending)).map_err(|source| {
+            Error::Bind {
+                address,
+                what: "HTTP",
+                id: options.id,
+                list: options.nodes.clone(),
+                source,
+            }
         })?;
-    try_file(options)?;
+    check_database_file(options)?;
     let seed = random().map_err(ring_host::Error::system("draw a random number"))?;
-    let machine = Andrews::new(own, list.nodes().clone(), seed).map_err(unusable)?;
+    let machine = Andrews::new(own, list.nodes().clone(), seed).map_err(usage_error)?;
     rights::keep(rights::PORTS | rights::FILES)
         .map_err(ring_host::Error::system("give up capabilities"))?;
     let host = Host::start(
@@ -79,50 +83,51 @@ pub fn run(options: &Options) -> Result<(), ring_host::Error> {
         options.log_format,
         options.verbose,
     )?;
-    say_start(options, &list, place.ring);
-    warn_of_files(&options.database, &list);
-    let complaint = Arc::new(Complaint::default());
+    log_start(options, &list, line.ring);
+    warn_if_file_is_local(&options.database, &list);
+    let current_fault = Arc::new(CurrentFault::default());
     let node = Node {
-        around: Surroundings {
+        sources: StatusSources {
             link,
             health: NodeHealth::new(PROGRAM, "datagrams"),
             late_wake_ups: 0,
-            complaint: Arc::clone(&complaint),
+            current_fault: Arc::clone(&current_fault),
         },
         store: NoStore,
-        audience: Audience {
+        observer: EventObserver {
             log: Log::new(options.verbose),
             history: History::new(host.started()),
-            replies: Replies::new(),
-            has_news: false,
+            replies: ReplySenders::new(),
+            has_status_changed: false,
         },
-        onlookers: Onlookers::new(REFUSAL),
-        worker: Some(Worker::new(Setting {
+        onlookers: Onlookers::new(REQUEST_REFUSAL),
+        worker: Some(Worker::new(WorkerOptions {
             url: options.database.clone(),
             timeout: options.database_timeout,
             own: options.id,
             lines: list.lines().to_vec(),
-            desk,
-            feed: web.listeners(),
-            complaint,
+            pending,
+            feed: page.listeners(),
+            current_fault,
         })),
-        web,
+        page,
     };
-    let received = datagrams::receive_batch(ROOM);
-    let transmit = datagrams::transmit_batch(ROOM);
+    let received = datagrams::receive_batch(DATAGRAM_BYTES_MAX);
+    let transmit = datagrams::transmit_batch(DATAGRAM_BYTES_MAX);
     host.run(Driver::with_batches(machine, received, transmit), node)
 }
 
-fn unusable(error: OptionsError) -> ring_host::Error {
-    ring_host::Error::Usage(format!("{error}; ring-board --help says more"))
+fn usage_error(error: OptionsError) -> ring_host::Error {
+    ring_host::Error::Usage(format!("{error}; see ring-board --help"))
 }
 
-/// A file that cannot be used now never can be: better to say so than to wait for it. A server may come.
-fn try_file(options: &Options) -> Result<(), Error> {
+/// Checks the file of the database. A file that cannot be used now will not become usable, so the node does not wait
+/// for it. A server may come later.
+fn check_database_file(options: &Options) -> Result<(), Error> {
     let Url::Sqlite(path) = &options.database else {
         return Ok(());
     };
-    let (old, new) = (Path::new(EARLIER), Path::new(DATABASE));
+    let (old, new) = (Path::new(EARLIER_DATABASE), Path::new(DEFAULT_DATABASE));
     if path == new && old.exists() && !new.exists() {
         return Err(Error::Moved);
     }
@@ -139,7 +144,7 @@ fn try_file(options: &Options) -> Result<(), Error> {
     })
 }
 
-fn say_start(options: &Options, list: &List, address: SocketAddr) {
+fn log_start(options: &Options, list: &List, address: SocketAddr) {
     let (version, id) = (env!("CARGO_PKG_VERSION"), options.id);
     let (nodes, database) = (list.lines().len(), &options.database);
     info!(

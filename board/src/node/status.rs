@@ -1,4 +1,4 @@
-//! What a node shows of itself (`docs/board.md`, section 11).
+//! The status of a node (`docs/board.md`, sections 11 and 14).
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::troubles;
 use crate::observe::method_name;
 use crate::options::SYSTEM;
 
-/// A node's status.
+/// The status of a node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Status {
     id: u32,
@@ -35,7 +35,7 @@ pub struct Status {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 struct Token {
     held: bool,
-    /// A decimal string: it may be larger than what a double holds.
+    /// A decimal string, because a double cannot hold all sequences.
     sequence: String,
     seen_ms: Option<u128>,
     here_ms: Option<u128>,
@@ -49,7 +49,7 @@ struct Election {
     won: u64,
 }
 
-/// What is counted; what is 0 by type or reason is not there.
+/// The counters. Types and reasons without an occurrence are left out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 struct Counted {
     received: BTreeMap<&'static str, u64>,
@@ -60,25 +60,25 @@ struct Counted {
 }
 
 impl Status {
-    /// The node as it sees itself, the others, and its surroundings.
+    /// Creates the status of a node and its surroundings.
     pub fn of(
         machine: &Andrews,
         drops: Drops,
         late_wake_ups: u64,
-        around: Vec<String>,
-        complaint: Option<String>,
+        surroundings: Vec<String>,
+        current_fault: Option<String>,
     ) -> Self {
         let it = machine.snapshot();
-        let mut findings: Vec<_> = around.into_iter().map(Finding::degraded).collect();
-        findings.extend(troubles::of(&it, complaint));
+        let mut findings: Vec<_> = surroundings.into_iter().map(Finding::degraded).collect();
+        findings.extend(troubles::of(&it, current_fault));
         let Verdict { health, troubles } = Verdict::of(findings);
         let mut counters = counted(machine.counters());
-        let around = [
+        let surroundings = [
             ("kernel_drops", drops.kernel),
             ("too_long", drops.cut),
             ("late_wake_ups", late_wake_ups),
         ];
-        counters.plain.extend(around);
+        counters.plain.extend(surroundings);
         Self {
             id: it.id,
             state: it.state.name(),
@@ -108,17 +108,17 @@ impl Status {
         }
     }
 
-    /// Returns how well the node does what it is for.
+    /// Returns the health of the node.
     pub const fn health(&self) -> Health {
         self.health
     }
 
-    /// As JSON: strings, numbers and maps with string keys, nothing that it lacks.
+    /// Returns the status as JSON. Its values cannot fail to be encoded.
     pub fn json(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// The same as one sentence.
+    /// Returns the status as one sentence.
     pub fn sentence(&self) -> String {
         let coordinator = self
             .coordinator

@@ -1,4 +1,4 @@
-//! A node, as the host sees it.
+//! A node as a system of the host.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -14,46 +14,46 @@ use ring_runtime::driver::{Environment, NoStore};
 use ring_runtime::wait::{LINK, Waiting};
 use tracing::info;
 
-use super::audience::Audience;
 use super::condition::Condition;
 use super::link::Sockets;
+use super::observer::EventObserver;
+use super::page::PageCalls;
 use super::report;
 use super::status::Status;
-use super::web::Web;
-use crate::database::{Complaint, Worker};
+use crate::database::{CurrentFault, Worker};
 
-/// A node of a coordinated ring, but for its machine.
+/// A node, without its state machine.
 pub(super) struct Node {
-    pub around: Surroundings,
+    pub sources: StatusSources,
     pub store: NoStore,
-    pub audience: Audience,
+    pub observer: EventObserver,
     pub onlookers: Onlookers,
-    /// Until the host has it.
+    /// The worker, until the host takes it.
     pub worker: Option<Worker>,
-    pub web: Web,
+    pub page: PageCalls,
 }
 
-/// What a status tells of beside the machine.
-pub(super) struct Surroundings {
+/// The parts of a node that its status describes in addition to the state machine.
+pub(super) struct StatusSources {
     pub link: Sockets,
     pub health: NodeHealth,
     pub late_wake_ups: u64,
-    pub complaint: Arc<Complaint>,
+    pub current_fault: Arc<CurrentFault>,
 }
 
-impl Surroundings {
+impl StatusSources {
     fn status(&mut self, machine: &Andrews) -> Status {
         let datagrams = &mut self.link.datagrams;
         let mut troubles = Vec::new();
         if !datagrams.is_up() {
             let address = datagrams.address();
             troubles.push(format!(
-                "cannot use {address}: no datagrams are sent or received"
+                 "cannot use {address}: no datagrams are sent or received; check that the machine has this address"
             ));
         }
         troubles.extend(self.health.clock_trouble());
         let (drops, late) = (datagrams.drops(), self.late_wake_ups);
-        Status::of(machine, drops, late, troubles, self.complaint.text())
+        Status::of(machine, drops, late, troubles, self.current_fault.text())
     }
 }
 
@@ -61,16 +61,16 @@ impl System for Node {
     type Machine = Andrews;
     type Link = Sockets;
     type Store = NoStore;
-    type Observer = Audience;
+    type Observer = EventObserver;
     type Task = Worker;
     type Request = NoRequest;
     type Condition = Condition;
 
-    fn environment(&mut self) -> Environment<'_, Sockets, NoStore, Audience> {
+    fn environment(&mut self) -> Environment<'_, Sockets, NoStore, EventObserver> {
         Environment {
-            link: Some(&mut self.around.link),
+            link: Some(&mut self.sources.link),
             store: &mut self.store,
-            observer: &mut self.audience,
+            observer: &mut self.observer,
         }
     }
 
@@ -78,10 +78,10 @@ impl System for Node {
         self.worker.take()
     }
 
-    /// The datagrams come with the first look at the network.
+    /// Registers the sockets. Those for datagrams follow with the first check of the network.
     fn register(&mut self, waiting: &Waiting) -> Result<(), Error> {
-        waiting.add(self.around.link.streams.network(), LINK)?;
-        self.web.start(waiting)
+        waiting.add(self.sources.link.streams.network(), LINK)?;
+        self.page.start(waiting)
     }
 
     fn network_readable(&mut self) -> Result<(), Error> {
@@ -89,7 +89,7 @@ impl System for Node {
     }
 
     fn own_readable(&mut self, _: Now) -> Result<(), Error> {
-        self.web.heard();
+        self.page.drain();
         Ok(())
     }
 
@@ -98,7 +98,7 @@ impl System for Node {
         now: Instant,
         waiting: &Waiting,
     ) -> Result<Option<Listening>, Error> {
-        let Some(datagrams) = self.around.link.datagrams.look(now) else {
+        let Some(datagrams) = self.sources.link.datagrams.look(now) else {
             return Ok(None);
         };
         waiting.add(datagrams, LINK)?;
@@ -106,12 +106,12 @@ impl System for Node {
     }
 
     fn link_failed(&mut self, now: Instant, error: &io::Error) -> Listening {
-        self.around.link.datagrams.fail(now, error);
+        self.sources.link.datagrams.fail(now, error);
         Listening
     }
 
     fn deadline(&self) -> Option<Instant> {
-        let deadlines = [self.around.link.datagrams.deadline(), self.web.deadline()];
+        let deadlines = [self.sources.link.datagrams.deadline(), self.page.deadline()];
         deadlines.into_iter().flatten().min()
     }
 
@@ -123,10 +123,10 @@ impl System for Node {
         _: &mut Vec<OwnedFd>,
         machine: &Andrews,
     ) -> Answer<Command> {
-        let recent = self.audience.history.recent();
+        let recent = self.observer.history.recent();
         let latest = recent.latest();
         let reaction = self.onlookers.answer(client.id, &request, recent);
-        reaction.answer(latest, || NodeStatus::from(&self.around.status(machine)))
+        reaction.answer(latest, || NodeStatus::from(&self.sources.status(machine)))
     }
 
     fn poll_clients(
@@ -135,30 +135,32 @@ impl System for Node {
         server: &mut Server,
         machine: &Andrews,
     ) -> Option<Command> {
-        let recent = self.audience.history.recent();
+        let recent = self.observer.history.recent();
         self.onlookers.serve(now, server, recent, |entry, number| {
             Reply::Event(entry.message(number))
         });
-        let around = &mut self.around;
-        self.web
-            .next(&mut self.audience.replies, || around.status(machine).json())
+        let sources = &mut self.sources;
+        self.page.next_command(&mut self.observer.replies, || {
+            sources.status(machine).json()
+        })
     }
 
     fn after_turn(&mut self, _: Now, machine: &Andrews) {
-        if std::mem::take(&mut self.audience.has_news) {
-            self.web.tell(|| self.around.status(machine).json());
+        if std::mem::take(&mut self.observer.has_status_changed) {
+            self.page
+                .publish_status(|| self.sources.status(machine).json());
         }
     }
 
     fn every_second(&mut self, now: Now) {
-        let Surroundings { link, health, .. } = &mut self.around;
+        let StatusSources { link, health, .. } = &mut self.sources;
         health.look_at_drops(link.datagrams.drops().kernel);
-        let history = &mut self.audience.history;
+        let history = &mut self.observer.history;
         health.look_at_clock(|event, text| history.trouble(now, event, text));
     }
 
     fn count_late_wake_up(&mut self) {
-        self.around.late_wake_ups += 1;
+        self.sources.late_wake_ups += 1;
     }
 
     fn late_limits(machine: &Andrews) -> LateLimits {
@@ -170,17 +172,17 @@ impl System for Node {
     }
 
     fn condition(&self, machine: &Andrews) -> Condition {
-        Condition::of(machine.standing(), self.around.link.datagrams.is_up())
+        Condition::of(machine.standing(), self.sources.link.datagrams.is_up())
     }
 
     fn report(&mut self, _: Now, machine: &Andrews) {
-        report::log(&self.around.status(machine));
+        report::log(&self.sources.status(machine));
     }
 
     fn leave(&mut self) -> &'static str {
         info!(
             event = "stopping",
-            "shutting down: a token that is here goes on first"
+            "shutting down: a token that this node holds is passed on first"
         );
         "passing the token on"
     }
@@ -193,7 +195,7 @@ impl System for Node {
         let options = machine.options();
         ShutDown {
             command: Command::ShutDown,
-            // The machine itself gives up sooner.
+            // The state machine gives up sooner by itself.
             patience: options.ack_timeout + options.database_timeout + Duration::from_secs(1),
             last_word: Command::ShutDown,
         }

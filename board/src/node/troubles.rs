@@ -1,13 +1,13 @@
-//! What is wrong with a node, in sentences for its status.
+//! Problems of a node, as sentences for its status.
 
 use ring_control::Finding;
 use ring_proto::andrews::{DatabaseState, Event, Snapshot, State};
 
 use crate::observe::describe;
 
-/// What the machine knows of, and what `complaint` says of the database.
-pub(super) fn of(snapshot: &Snapshot, complaint: Option<String>) -> Vec<Finding> {
-    let database = complaint.or_else(|| silent(snapshot.database));
+/// Returns the problems that the state machine knows, and the current fault of the database.
+pub(super) fn of(snapshot: &Snapshot, current_fault: Option<String>) -> Vec<Finding> {
+    let database = current_fault.or_else(|| reason_of_state(snapshot.database));
     let database =
         database.map(|text| Finding::critical(format!("the database cannot be used: {text}")));
     let rows = snapshot.unknown_rows.iter();
@@ -24,24 +24,26 @@ pub(super) fn of(snapshot: &Snapshot, complaint: Option<String>) -> Vec<Finding>
         .collect()
 }
 
-/// Whether the node is in the ring, with both its neighbours.
+/// Returns a finding unless the node is in the ring with both its neighbors.
 fn ring(snapshot: &Snapshot) -> Option<Finding> {
     let is_member = snapshot.state == State::Member;
     let has_neighbours = snapshot.successor.is_some() && snapshot.predecessor.is_some();
     (!is_member || !has_neighbours).then(|| {
         Finding::critical(format!(
-            "{}: this node is not in the ring, or has no neighbour there; if that lasts, start the other nodes of the list, or look \
-             at the network",
+             "{}: this node is not in the ring, or has no neighbor there; if this lasts, start the other nodes of the list, or \
+                         check the network",
             snapshot.state.name()
         ))
     })
 }
 
-fn silent(database: DatabaseState) -> Option<String> {
+fn reason_of_state(database: DatabaseState) -> Option<String> {
     match database {
         DatabaseState::Up => None,
         DatabaseState::Slow => Some("it does not answer within --database-timeout".to_owned()),
-        DatabaseState::Gone => Some("a transaction has failed, and none was done since".to_owned()),
+        DatabaseState::Gone => {
+            Some("a transaction failed, and no write has succeeded since".to_owned())
+        }
     }
 }
 
@@ -70,17 +72,17 @@ mod tests {
             unanswered: Some(3),
             ..well
         };
-        let said = texts(of(&ill, None));
-        for (said, words) in said.iter().zip([
+        let texts_of_ill = texts(of(&ill, None));
+        for (texts_of_ill, words) in texts_of_ill.iter().zip([
             "--database-timeout",
             "the database has node 4,",
-            "node 5 sends from 10.0.0.5",
-            "node 3, the coordinator",
+            "messages of node 5 from 10.0.0.5",
+            "the coordinator, node 3,",
         ]) {
-            assert!(said.contains(words), "{said}");
+            assert!(texts_of_ill.contains(words), "{texts_of_ill}");
         }
-        assert_eq!(said.len(), 4);
-        let said = texts(of(&ill, Some("disk full".to_owned())));
-        assert!(said[0].ends_with("disk full"), "{said:?}");
+        assert_eq!(texts_of_ill.len(), 4);
+        let texts_of_ill = texts(of(&ill, Some("disk full".to_owned())));
+        assert!(texts_of_ill[0].ends_with("disk full"), "{texts_of_ill:?}");
     }
 }

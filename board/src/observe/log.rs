@@ -1,4 +1,4 @@
-//! A log line an event.
+//! The log of events, one line per event.
 
 use std::time::Duration;
 
@@ -7,43 +7,43 @@ use ring_host::print_line;
 use ring_proto::andrews::Event;
 use ring_proto::time::Instant;
 
-use super::telling::{Keys, is_routine};
+use super::describe::{Keys, is_routine};
 
-/// Turns of the token.
-const TURNS: RateLimit = RateLimit::new(200, Duration::from_millis(10));
-/// Dropped frames.
-const DROPS: RateLimit = RateLimit::new(1, Duration::from_secs(1));
+/// Limits the lines about the token, which come with each hop.
+const TOKEN_LINES: RateLimit = RateLimit::new(200, Duration::from_millis(10));
+/// Limits the lines about dropped frames, which anyone can cause.
+const DROP_LINES: RateLimit = RateLimit::new(1, Duration::from_secs(1));
 
-/// Prints a line an event through `tracing`, and limits how many.
+/// Prints one line per event through `tracing`, and limits how many.
 #[derive(Debug)]
 pub(crate) struct Log {
     verbose: bool,
-    turns: RateLimit,
-    drops: RateLimit,
+    token_lines: RateLimit,
+    drop_lines: RateLimit,
 }
 
 impl Log {
-    /// If `verbose`, turns of the token are told too, and why frames are dropped.
+    /// Creates the log. If `verbose`, it also shows hops of the token and dropped frames.
     pub(crate) const fn new(verbose: bool) -> Self {
         Self {
             verbose,
-            turns: TURNS,
-            drops: DROPS,
+            token_lines: TOKEN_LINES,
+            drop_lines: DROP_LINES,
         }
     }
 
-    /// Whether a line is to be printed for an event, and how many before it were not.
+    /// Decides whether a line is printed for an event. Returns how many lines were left out before it, or `None`.
     pub(crate) fn admit(&mut self, now: Instant, event: &Event) -> Option<u64> {
         let limit = match event {
-            Event::Dropped { .. } => self.verbose.then_some(&mut self.drops)?,
-            event if is_routine(event) => self.verbose.then_some(&mut self.turns)?,
+            Event::Dropped { .. } => self.verbose.then_some(&mut self.drop_lines)?,
+            event if is_routine(event) => self.verbose.then_some(&mut self.token_lines)?,
             _ => return Some(0),
         };
         limit.allow(now).then(|| limit.take_refused())
     }
 }
 
-/// Prints the line of an event, `hidden` being how many before it were not printed.
+/// Prints the line of an event. `hidden` lines were left out before it.
 pub(crate) fn print(line: &Line<Keys>, hidden: u64) {
     let node = line.keys.node;
     print_line!(line, hidden, node);

@@ -1,7 +1,7 @@
-//! What is said of a node's events: one sentence for the log and for who watches.
+//! The description of a node's events: one sentence for the log and for watchers.
 
+mod describe;
 mod log;
-mod telling;
 
+pub(crate) use describe::{Keys, describe, is_routine, method_name};
 pub(crate) use log::{Log, print};
-pub(crate) use telling::{Keys, describe, is_routine, method_name};

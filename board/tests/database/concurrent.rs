@@ -1,18 +1,18 @@
-//! Several nodes write at once, on connections of their own.
+//! Concurrent writes of several nodes, each on its own connection.
 
 use std::thread;
 
 use anyhow::{Result, ensure};
-use ring_board::database::{Kind, Session};
-use ring_board::posts::{Desk, NewPost, Wanted};
+use ring_board::database::{Session, TransactionKind};
+use ring_board::posts::{BoardRequest, NewPost, PendingRequests};
 use ring_proto::andrews::{Change, Outcome, Request, Seat, Work, Write};
 use ring_proto::draw::Draw;
 
-use crate::place::{Place, cycle, look, query, seat, work_at, write};
-use crate::{Test, named};
+use crate::test_database::{TestDatabase, cycle, look, query, run_with_requests, seat, write};
+use crate::{Test, test_list};
 
 pub(crate) fn tests() -> Vec<(&'static str, Test)> {
-    named![
+    test_list![
         one_of_many_founders_wins,
         one_of_many_claimers_wins,
         whoever_writes_at_once_leaves_one_cycle_behind,
@@ -22,17 +22,16 @@ pub(crate) fn tests() -> Vec<(&'static str, Test)> {
     ]
 }
 
-/// Writes of each member, each in a thread of its own.
 const WRITES: u32 = 60;
 
-/// Runs something for each of the nodes at once.
-fn all<T: Send>(
-    place: &Place,
+/// Runs something for each node, in a thread of its own, at the same time.
+fn run_on_all_nodes<T: Send>(
+    database: &TestDatabase,
     run: impl Fn(&mut dyn Session, u32) -> Result<T> + Sync,
 ) -> Result<Vec<T>> {
     thread::scope(|scope| {
         let run = &run;
-        let one = |own| scope.spawn(move || run(place.open()?.as_mut(), own));
+        let one = |own| scope.spawn(move || run(database.open()?.as_mut(), own));
         let threads: Vec<_> = (1..=5).map(one).collect();
         let done = threads
             .into_iter()
@@ -50,9 +49,9 @@ fn winners(outcomes: &[Outcome]) -> Result<usize> {
     Ok(outcomes.iter().filter(|&it| *it == Outcome::Done).count())
 }
 
-fn one_of_many_founders_wins(place: &Place) -> Result<()> {
-    place.prepared()?;
-    let outcomes = all(place, |session, own| {
+fn one_of_many_founders_wins(database: &TestDatabase) -> Result<()> {
+    database.open_prepared()?;
+    let outcomes = run_on_all_nodes(database, |session, own| {
         let found = Write::Found {
             seen: Seat::default(),
             term: 1,
@@ -61,15 +60,15 @@ fn one_of_many_founders_wins(place: &Place) -> Result<()> {
         write(session, own, found)
     })?;
     ensure!(winners(&outcomes)? == 1, "{outcomes:?}");
-    let rows = look(place.open()?.as_mut())?;
+    let rows = look(database.open()?.as_mut())?;
     let own = rows.seat.id.unwrap_or_default();
     ensure!(rows.members == [(own, own)], "{rows:?}");
     Ok(())
 }
 
-fn one_of_many_claimers_wins(place: &Place) -> Result<()> {
-    place.with_ring(&[1, 2, 3, 4, 5])?;
-    let outcomes = all(place, |session, own| {
+fn one_of_many_claimers_wins(database: &TestDatabase) -> Result<()> {
+    database.with_ring(&[1, 2, 3, 4, 5])?;
+    let outcomes = run_on_all_nodes(database, |session, own| {
         let seen = seat();
         write(session, own, Write::Claim { seen, change: None })
     })?;
@@ -77,10 +76,10 @@ fn one_of_many_claimers_wins(place: &Place) -> Result<()> {
     Ok(())
 }
 
-/// Claims, results, insertions and removals, of what each has read just before.
-fn whoever_writes_at_once_leaves_one_cycle_behind(place: &Place) -> Result<()> {
-    place.with_ring(&[1, 2, 3, 4, 5])?;
-    let done = all(place, |session, own| {
+/// Writes claims, results, insertions and removals, each based on the rows that the node has just read.
+fn whoever_writes_at_once_leaves_one_cycle_behind(database: &TestDatabase) -> Result<()> {
+    database.with_ring(&[1, 2, 3, 4, 5])?;
+    let done = run_on_all_nodes(database, |session, own| {
         let mut draw = Draw::new(own.into());
         let mut done = 0;
         for _ in 0..WRITES {
@@ -122,27 +121,27 @@ fn whoever_writes_at_once_leaves_one_cycle_behind(place: &Place) -> Result<()> {
         Ok(done)
     })?;
     ensure!(done.iter().all(|&done| done > 0), "{done:?}");
-    let rows = look(place.open()?.as_mut())?;
+    let rows = look(database.open()?.as_mut())?;
     ensure!(!cycle(&rows)?.is_empty(), "{rows:?}");
     Ok(())
 }
 
-fn posts_of_all_nodes_have_sequences_that_never_decrease(place: &Place) -> Result<()> {
-    place.prepared()?;
-    let written = all(place, |session, own| {
-        let desk = Desk::default();
+fn posts_of_all_nodes_have_sequences_that_never_decrease(database: &TestDatabase) -> Result<()> {
+    database.open_prepared()?;
+    let written = run_on_all_nodes(database, |session, own| {
+        let pending = PendingRequests::default();
         let mut written = 0;
         for round in 0..u64::from(WRITES) {
-            desk.leave(
+            pending.add(
                 1,
-                Wanted::Post(NewPost {
+                BoardRequest::Post(NewPost {
                     author: own.to_string(),
                     text: round.to_string(),
                     key: None,
                     time_ms: 0,
                 }),
             );
-            // No two nodes have the same one.
+            // Sequences of two nodes never collide.
             let sequence = look(session)?.sequence / 5 * 5 + 5 + u64::from(own);
             let request = Request {
                 id: 1,
@@ -153,12 +152,13 @@ fn posts_of_all_nodes_have_sequences_that_never_decrease(place: &Place) -> Resul
                 requests: vec![request],
                 feed: false,
             };
-            written += usize::from(work_at(session, own, &work, &desk)? == Outcome::Done);
+            written +=
+                usize::from(run_with_requests(session, own, &work, &pending)? == Outcome::Done);
         }
         Ok(written)
     })?;
     let rows = query(
-        place.open()?.as_mut(),
+        database.open()?.as_mut(),
         "SELECT sequence, node FROM messages ORDER BY id",
     )?;
     ensure!(rows.len() == written.iter().sum::<usize>(), "{written:?}");
@@ -171,14 +171,14 @@ fn posts_of_all_nodes_have_sequences_that_never_decrease(place: &Place) -> Resul
     Ok(())
 }
 
-/// Two selects that are no snapshot see members of one time and a coordinator of another.
-fn a_look_beside_writers_sees_one_cycle_and_its_beat(place: &Place) -> Result<()> {
-    place.with_ring(&[1, 2, 3, 4])?;
-    all(place, |session, own| {
+/// Checks that a look is one snapshot: two separate selects would see members and coordinator of different times.
+fn a_look_beside_writers_sees_one_cycle_and_its_beat(database: &TestDatabase) -> Result<()> {
+    database.with_ring(&[1, 2, 3, 4])?;
+    run_on_all_nodes(database, |session, own| {
         for round in 0..WRITES {
             if own > 1 {
                 let rows = look(session)?;
-                // Each change beats once: what is read of both tables is of one time.
+                // Each change increments the beat, so members and beat must fit together.
                 let members = u64::try_from(cycle(&rows)?.len())?;
                 ensure!(members == 4 + rows.beat % 2, "{rows:?}");
                 continue;
@@ -200,17 +200,17 @@ fn a_look_beside_writers_sees_one_cycle_and_its_beat(place: &Place) -> Result<()
     Ok(())
 }
 
-fn who_waits_too_long_for_a_writer_is_told_so(place: &Place) -> Result<()> {
-    let mut writer = place.with_ring(&[1, 2])?;
-    writer.begin(Kind::Write)?;
+fn who_waits_too_long_for_a_writer_is_told_so(database: &TestDatabase) -> Result<()> {
+    let mut writer = database.with_ring(&[1, 2])?;
+    writer.begin(TransactionKind::Write)?;
     writer.execute("UPDATE coordinator SET beat = beat + 1", &[])?;
-    let mut other = place.url.open(std::time::Duration::from_millis(20))?;
+    let mut other = database.url.open(std::time::Duration::from_millis(20))?;
     let error = write(other.as_mut(), 1, Write::Beat { term: 7 }).unwrap_err();
     drop(other);
-    // Reading waits for nobody.
-    ensure!(look(place.open()?.as_mut())?.beat == 0, "{error}");
+    // A read does not wait for a writer.
+    ensure!(look(database.open()?.as_mut())?.beat == 0, "{error}");
     writer.commit()?;
-    let done = write(place.open()?.as_mut(), 1, Write::Beat { term: 7 })?;
+    let done = write(database.open()?.as_mut(), 1, Write::Beat { term: 7 })?;
     ensure!(done == Outcome::Done && look(writer.as_mut())?.beat == 2);
     Ok(())
 }

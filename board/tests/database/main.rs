@@ -1,39 +1,38 @@
 #![forbid(unsafe_code)]
-//! The transactions, on SQLite and on a PostgreSQL of the test's own: what each writes, what refuses it, and what is there when a
-//! process is killed at any of its statements.
+//! The transactions, on SQLite and on a PostgreSQL server of this test: their effects, their refusals, and their
+//! atomicity when the process is killed. Start with `test_database.rs`.
 
+mod atomicity;
 mod concurrent;
-mod killed;
-mod place;
 mod pooler;
 mod posts;
-mod prepared;
+mod preparation;
+mod problems;
 mod ring;
-mod troubled;
-mod worked;
+mod test_database;
+mod worker_tests;
 
 use std::process::ExitCode;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 
-use place::{Make, POSTGRESQL, Place, SQLITE};
+use test_database::{CreateDatabase, POSTGRESQL, SQLITE, TestDatabase};
 
-/// A test that each database has to pass.
-type Test = fn(&Place) -> anyhow::Result<()>;
+type Test = fn(&TestDatabase) -> anyhow::Result<()>;
 
 fn main() -> ExitCode {
-    // A test starts this program again, as a process that is to be killed.
-    if let Some(code) = killed::die_if_asked() {
+    // A test starts this program again, as a process that is killed.
+    if let Some(code) = atomicity::die_if_asked() {
         return code;
     }
     let tests = [
-        prepared::tests(),
+        preparation::tests(),
         ring::tests(),
         posts::tests(),
         concurrent::tests(),
-        killed::tests(),
-        worked::tests(),
-        troubled::tests(),
+        atomicity::tests(),
+        worker_tests::tests(),
+        problems::tests(),
     ];
     let tests: Vec<(&str, Test)> = tests.into_iter().flatten().collect();
     let databases = [("sqlite", SQLITE), ("postgresql", POSTGRESQL)];
@@ -42,21 +41,21 @@ fn main() -> ExitCode {
         tests.iter().map(trial).collect::<Vec<_>>()
     });
     let conclusion = libtest_mimic::run(&Arguments::from_args(), trials.collect());
-    place::stop();
+    test_database::stop_server();
     conclusion.exit_code()
 }
 
-fn trial(database: &str, make: Make, name: &str, test: Test) -> Trial {
+fn trial(database: &str, make: CreateDatabase, name: &str, test: Test) -> Trial {
     let run = move || {
-        let place = make().and_then(|place| test(&place));
-        place.map_err(|error| Failed::from(format!("{error:#}")))
+        let database = make().and_then(|database| test(&database));
+        database.map_err(|error| Failed::from(format!("{error:#}")))
     };
     Trial::test(format!("{database}::{name}"), run)
 }
 
-/// Tests by the names of their functions.
+/// Lists tests with the names of their functions.
 #[macro_export]
-macro_rules! named {
+macro_rules! test_list {
     ($($name:ident),* $(,)?) => {
         vec![$((stringify!($name), $name as $crate::Test)),*]
     };

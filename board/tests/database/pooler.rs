@@ -1,4 +1,4 @@
-//! A pooler of transactions before a PostgreSQL server: after each transaction a client has another session.
+//! A transaction pooler in front of a PostgreSQL server. It gives a client another session after each transaction.
 
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -9,14 +9,14 @@ use std::thread;
 use anyhow::{Context, Result, ensure};
 use tempfile::TempDir;
 
-/// The name of a server's socket in its folder.
+/// The name of a server's socket.
 const SOCKET: &str = ".s.PGSQL.5432";
-/// The request for TLS, by its number.
+/// The number of a request for TLS.
 const TLS: [u8; 4] = 80_877_103_u32.to_be_bytes();
-/// Sessions that a client has in turn.
+/// The number of sessions that a client uses in turn.
 const SESSIONS: usize = 2;
 
-/// One that runs as long as the test does.
+/// A pooler, which runs until the test ends.
 #[derive(Debug)]
 pub(crate) struct Pooler {
     folder: TempDir,
@@ -25,10 +25,9 @@ pub(crate) struct Pooler {
 }
 
 impl Pooler {
-    /// One before the server of a URL.
-    pub(crate) fn before(url: &str) -> Result<Self> {
-        let (place, database) = url.rsplit_once('/').context("it names a database")?;
-        let (user, server) = place.rsplit_once('@').context("it names a server")?;
+    pub(crate) fn in_front_of(url: &str) -> Result<Self> {
+        let (address, database) = url.rsplit_once('/').context("it names a database")?;
+        let (user, server) = address.rsplit_once('@').context("it names a server")?;
         let server = format!("{}/{SOCKET}", server.replace("%2F", "/"));
         let folder = tempfile::tempdir()?;
         let listener = UnixListener::bind(folder.path().join(SOCKET))?;
@@ -37,7 +36,7 @@ impl Pooler {
         thread::spawn(move || {
             for client in listener.incoming().flatten() {
                 let (server, count) = (server.clone(), Arc::clone(&count));
-                // A client that goes away ends it.
+                // It ends when the client closes its connection.
                 thread::spawn(move || drop(serve(client, &server, &count)));
             }
         });
@@ -50,47 +49,46 @@ impl Pooler {
         })
     }
 
-    /// Where it is.
     pub(crate) fn url(&self) -> String {
         let folder = self.folder.path().display().to_string().replace('/', "%2F");
         let (user, database) = self.database.split_once(' ').unwrap_or_default();
         format!("postgres://{user}@{folder}/{database}")
     }
 
-    /// How often a client has got another session.
+    /// Returns how often a client has got another session.
     pub(crate) fn changes(&self) -> usize {
         self.changes.load(Ordering::Relaxed)
     }
 }
 
 fn serve(mut client: UnixStream, server: &str, changes: &AtomicUsize) -> Result<()> {
-    let mut start = untyped(&mut client)?;
+    let mut start = read_untyped(&mut client)?;
     if start.get(4..8) == Some(&TLS) {
         client.write_all(b"N")?;
-        start = untyped(&mut client)?;
+        start = read_untyped(&mut client)?;
     }
     let mut sessions = Vec::new();
     for number in 0..SESSIONS {
         let mut session = UnixStream::connect(server)?;
         session.write_all(&start)?;
-        let (said, _) = until_ready(&mut session)?;
+        let (reply, _) = read_until_ready(&mut session)?;
         if number == 0 {
-            client.write_all(&said)?;
+            client.write_all(&reply)?;
         }
         sessions.push(session);
     }
     loop {
         for session in &mut sessions {
             loop {
-                let mut asked = Vec::new();
-                // A statement, or several messages up to a Sync.
-                while !matches!(asked.last(), Some(b'Q' | b'S')) {
-                    let (kind, message) = typed(&mut client)?;
+                let mut kinds = Vec::new();
+                // A message is a statement, or a sequence of messages up to a Sync.
+                while !matches!(kinds.last(), Some(b'Q' | b'S')) {
+                    let (kind, message) = read_typed(&mut client)?;
                     session.write_all(&message)?;
-                    asked.push(kind);
+                    kinds.push(kind);
                 }
-                let (said, state) = until_ready(session)?;
-                client.write_all(&said)?;
+                let (reply, state) = read_until_ready(session)?;
+                client.write_all(&reply)?;
                 if state == b'I' {
                     break;
                 }
@@ -100,21 +98,21 @@ fn serve(mut client: UnixStream, server: &str, changes: &AtomicUsize) -> Result<
     }
 }
 
-/// What a server says until it waits for the next statement, and in which state.
-fn until_ready(session: &mut UnixStream) -> Result<(Vec<u8>, u8)> {
-    let mut said = Vec::new();
+/// Reads until the server waits for the next statement. Returns the bytes, and the state of the transaction.
+fn read_until_ready(session: &mut UnixStream) -> Result<(Vec<u8>, u8)> {
+    let mut reply = Vec::new();
     loop {
-        let (kind, message) = typed(session)?;
-        said.extend_from_slice(&message);
+        let (kind, message) = read_typed(session)?;
+        reply.extend_from_slice(&message);
         if kind == b'Z' {
             let state = *message.last().context("a state")?;
-            return Ok((said, state));
+            return Ok((reply, state));
         }
     }
 }
 
-/// A message of the start: its length, and what follows.
-fn untyped(from: &mut UnixStream) -> Result<Vec<u8>> {
+/// Reads a message without a type, as at the start: its length and its content.
+fn read_untyped(from: &mut UnixStream) -> Result<Vec<u8>> {
     let mut length = [0; 4];
     from.read_exact(&mut length)?;
     let count = u32::from_be_bytes(length) as usize;
@@ -125,10 +123,10 @@ fn untyped(from: &mut UnixStream) -> Result<Vec<u8>> {
     Ok(message)
 }
 
-fn typed(from: &mut UnixStream) -> Result<(u8, Vec<u8>)> {
+fn read_typed(from: &mut UnixStream) -> Result<(u8, Vec<u8>)> {
     let mut kind = [0];
     from.read_exact(&mut kind)?;
     let mut message = kind.to_vec();
-    message.extend(untyped(from)?);
+    message.extend(read_untyped(from)?);
     Ok((kind[0], message))
 }

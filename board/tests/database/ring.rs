@@ -1,14 +1,14 @@
-//! Each write of the topology: what it does, and that nothing is written where its guard or what it depends on does not hold.
+//! The writes of the topology: their effects, and that a failed guard leaves everything unchanged.
 
 use anyhow::{Result, ensure};
 use ring_board::database::Session;
 use ring_proto::andrews::{Change, Outcome, Seat, Write};
 
-use crate::place::{Place, cycle, look, seat, token, write};
-use crate::{Test, named};
+use crate::test_database::{TestDatabase, cycle, look, seat, token, write};
+use crate::{Test, test_list};
 
 pub(crate) fn tests() -> Vec<(&'static str, Test)> {
-    named![
+    test_list![
         who_founds_is_coordinator_its_own_successor_and_has_the_token,
         a_claim_takes_the_row_with_its_change_or_not_at_all,
         who_is_elected_is_not_acting,
@@ -19,7 +19,7 @@ pub(crate) fn tests() -> Vec<(&'static str, Test)> {
     ]
 }
 
-/// The write is refused, and nothing has changed.
+/// Checks that a write is refused, and that nothing has changed.
 fn refused(session: &mut dyn Session, own: u32, what: Write) -> Result<()> {
     let before = (look(session)?, token(session)?);
     let outcome = write(session, own, what)?;
@@ -36,7 +36,7 @@ fn done(session: &mut dyn Session, own: u32, what: Write) -> Result<()> {
     Ok(())
 }
 
-/// Rows that `with_ring` has not left.
+/// Returns rows that differ from the one of `with_ring`.
 fn other_seats() -> [Seat; 3] {
     let Seat { id, term } = seat();
     let newer = Seat { id, term: term + 1 };
@@ -44,8 +44,10 @@ fn other_seats() -> [Seat; 3] {
     [newer, other, Seat { id: None, term }]
 }
 
-fn who_founds_is_coordinator_its_own_successor_and_has_the_token(place: &Place) -> Result<()> {
-    let mut session = place.prepared()?;
+fn who_founds_is_coordinator_its_own_successor_and_has_the_token(
+    database: &TestDatabase,
+) -> Result<()> {
+    let mut session = database.open_prepared()?;
     let session = session.as_mut();
     let found = |term, acting| Write::Found {
         seen: Seat::default(),
@@ -64,9 +66,9 @@ fn who_founds_is_coordinator_its_own_successor_and_has_the_token(place: &Place) 
         "{rows:?}"
     );
     ensure!(token(session)?.1 == Some(4));
-    // The row is another now.
+    // The row has changed.
     refused(session, 5, found(4, false))?;
-    // There is a member now.
+    // There is a member.
     let seen = seat;
     refused(
         session,
@@ -79,8 +81,8 @@ fn who_founds_is_coordinator_its_own_successor_and_has_the_token(place: &Place) 
     )
 }
 
-fn a_claim_takes_the_row_with_its_change_or_not_at_all(place: &Place) -> Result<()> {
-    let mut session = place.with_ring(&[1, 2, 3])?;
+fn a_claim_takes_the_row_with_its_change_or_not_at_all(database: &TestDatabase) -> Result<()> {
+    let mut session = database.with_ring(&[1, 2, 3])?;
     let session = session.as_mut();
     for seen in other_seats() {
         refused(session, 3, Write::Claim { seen, change: None })?;
@@ -90,7 +92,7 @@ fn a_claim_takes_the_row_with_its_change_or_not_at_all(place: &Place) -> Result<
         seen: seat(),
         change,
     };
-    // 2 does not lead to 1, and 4 is no member.
+    // 2 is not the predecessor of 1, and 4 is no member.
     refused(session, 3, claim(removal(1, 2)))?;
     refused(session, 3, claim(removal(4, 3)))?;
     done(session, 3, claim(removal(1, 3)))?;
@@ -125,8 +127,8 @@ fn a_claim_takes_the_row_with_its_change_or_not_at_all(place: &Place) -> Result<
     Ok(())
 }
 
-fn who_is_elected_is_not_acting(place: &Place) -> Result<()> {
-    let mut session = place.with_ring(&[1, 2])?;
+fn who_is_elected_is_not_acting(database: &TestDatabase) -> Result<()> {
+    let mut session = database.with_ring(&[1, 2])?;
     let session = session.as_mut();
     for seen in other_seats() {
         refused(session, 2, Write::Elected { seen })?;
@@ -147,8 +149,8 @@ fn who_is_elected_is_not_acting(place: &Place) -> Result<()> {
     Ok(())
 }
 
-fn a_coordinator_puts_in_and_takes_out(place: &Place) -> Result<()> {
-    let mut session = place.with_ring(&[1, 2])?;
+fn a_coordinator_puts_in_and_takes_out(database: &TestDatabase) -> Result<()> {
+    let mut session = database.with_ring(&[1, 2])?;
     let session = session.as_mut();
     let change = |change| Write::Change { term: 7, change };
     let insert = |node, after, before| {
@@ -159,7 +161,7 @@ fn a_coordinator_puts_in_and_takes_out(place: &Place) -> Result<()> {
         })
     };
     let remove = |node, after| change(Change::Remove { node, after });
-    // Another's term, another's row, a place that is none, a member, and no node of the tables.
+    // Another term, another node's row, a wrong place, a member, and a node that the tables lack.
     let Write::Change { change: plain, .. } = insert(3, 1, 2) else {
         unreachable!("it is one");
     };
@@ -173,7 +175,7 @@ fn a_coordinator_puts_in_and_takes_out(place: &Place) -> Result<()> {
     )?;
     refused(session, 2, insert(3, 1, 2))?;
     refused(session, 1, insert(3, 1, 3))?;
-    // 1 is the successor of another: to write that first would break what is unique.
+    // 1 is the successor of another node: writing that first would violate the unique constraint.
     refused(session, 1, insert(3, 1, 1))?;
     refused(session, 1, insert(2, 1, 2))?;
     refused(session, 1, insert(9, 1, 2))?;
@@ -188,7 +190,7 @@ fn a_coordinator_puts_in_and_takes_out(place: &Place) -> Result<()> {
     refused(session, 1, remove(4, 3))?;
     done(session, 1, remove(2, 3))?;
     ensure!(cycle(&look(session)?)? == [1, 3]);
-    // A ring of two becomes one of one, and that takes nobody out.
+    // A ring of two becomes a ring of one, which cannot be removed.
     done(session, 1, remove(3, 1))?;
     ensure!(look(session)?.members == [(1, 1)]);
     refused(session, 1, remove(1, 1))?;
@@ -197,8 +199,8 @@ fn a_coordinator_puts_in_and_takes_out(place: &Place) -> Result<()> {
     Ok(())
 }
 
-fn a_beat_counts_as_long_as_the_term_is_the_own(place: &Place) -> Result<()> {
-    let mut session = place.with_ring(&[1, 2])?;
+fn a_beat_counts_as_long_as_the_term_is_the_own(database: &TestDatabase) -> Result<()> {
+    let mut session = database.with_ring(&[1, 2])?;
     let session = session.as_mut();
     let beat = look(session)?.beat;
     done(session, 1, Write::Beat { term: 7 })?;
@@ -208,8 +210,8 @@ fn a_beat_counts_as_long_as_the_term_is_the_own(place: &Place) -> Result<()> {
     refused(session, 2, Write::Beat { term: 7 })
 }
 
-fn a_new_token_raises_the_term(place: &Place) -> Result<()> {
-    let mut session = place.with_ring(&[1, 2])?;
+fn a_new_token_raises_the_term(database: &TestDatabase) -> Result<()> {
+    let mut session = database.with_ring(&[1, 2])?;
     let session = session.as_mut();
     refused(session, 2, Write::Token { term: 7, new: 9 })?;
     refused(session, 1, Write::Token { term: 8, new: 9 })?;
@@ -223,16 +225,16 @@ fn a_new_token_raises_the_term(place: &Place) -> Result<()> {
     Ok(())
 }
 
-fn numbers_that_no_table_holds_are_told_of_and_not_written(place: &Place) -> Result<()> {
+fn numbers_that_no_table_holds_are_told_of_and_not_written(database: &TestDatabase) -> Result<()> {
     for new in [1 << 31, 1 << 32, u64::MAX] {
-        let mut session = place.with_ring(&[1, 2])?;
+        let mut session = database.with_ring(&[1, 2])?;
         let error = write(session.as_mut(), 1, Write::Token { term: 7, new }).unwrap_err();
         ensure!(
             error.to_string().contains("larger than the tables hold"),
             "{error}"
         );
         drop(session);
-        let rows = look(place.open()?.as_mut())?;
+        let rows = look(database.open()?.as_mut())?;
         ensure!(rows.seat == seat(), "{new}: {rows:?}");
     }
     Ok(())

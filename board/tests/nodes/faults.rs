@@ -1,11 +1,11 @@
-//! What goes wrong while clients write: nothing that was acknowledged is lost or doubled, and there is one order.
+//! Faults while clients write: every acknowledged post must exist once, and all nodes must show one order.
 
 use anyhow::{Result, ensure};
 use nix::sys::signal::Signal;
 use ring_segment::{Test, tests};
 
-use super::crowd::Crowd;
-use super::stand::{Kind, Stand, tokens};
+use super::test_clients::TestClients;
+use super::test_ring::{DatabaseKind, TestRing, tokens_received};
 
 pub(crate) fn tests() -> Vec<Test> {
     let tests = tests![
@@ -17,82 +17,86 @@ pub(crate) fn tests() -> Vec<Test> {
 }
 
 fn five_nodes_are_killed_stopped_and_cut_off_while_clients_write_to_a_file() -> Result<()> {
-    harm(Kind::Sqlite)
+    run_with_faults(DatabaseKind::Sqlite)
 }
 
 fn five_nodes_are_killed_stopped_and_cut_off_while_clients_write_to_a_server() -> Result<()> {
-    harm(Kind::PostgreSql)
+    run_with_faults(DatabaseKind::PostgreSql)
 }
 
-fn harm(kind: Kind) -> Result<()> {
+fn run_with_faults(kind: DatabaseKind) -> Result<()> {
     let all = [1, 2, 3, 4, 5];
-    let mut stand = Stand::new(5, kind, &[("--election-timeout", "400ms")])?;
-    stand.wait_for_ring(&all)?;
-    let crowd = Crowd::start(&stand)?;
-    crowd.wait_for_posts(10);
+    let mut ring = TestRing::new(5, kind, &[("--election-timeout", "400ms")])?;
+    ring.wait_for_ring(&all)?;
+    let clients = TestClients::start(&ring)?;
+    clients.wait_for_posts(10);
 
-    stand.node(2).kill()?;
-    stand.wait_for_ring(&[1, 3, 4, 5])?;
-    crowd.wait_for_posts(10);
-    stand.node(2).start()?;
+    ring.node(2).kill()?;
+    ring.wait_for_ring(&[1, 3, 4, 5])?;
+    clients.wait_for_posts(10);
+    ring.node(2).start()?;
 
-    // The coordinator. If it stands still while it writes, nobody else can until it goes on.
-    stand.node(5).signal(Signal::SIGSTOP)?;
-    stand.wait(1, |status| {
+    // The coordinator. If it is stopped while it writes, no other node can write until it continues.
+    ring.node(5).signal(Signal::SIGSTOP)?;
+    ring.wait(1, |status| {
         let members = status["members"].as_array();
         status["database"] != "up" || !members.is_some_and(|them| them.contains(&5.into()))
     })?;
-    stand.node(5).signal(Signal::SIGCONT)?;
-    stand.wait_for_ring(&all)?;
-    crowd.wait_for_posts(10);
+    ring.node(5).signal(Signal::SIGCONT)?;
+    ring.wait_for_ring(&all)?;
+    clients.wait_for_posts(10);
 
-    stand.segment().cut(2)?;
-    stand.wait_for_ring(&[1, 2, 4, 5])?;
-    crowd.wait_for_posts(10);
-    stand.segment().heal(2)?;
+    ring.segment().cut(2)?;
+    ring.wait_for_ring(&[1, 2, 4, 5])?;
+    clients.wait_for_posts(10);
+    ring.segment().heal(2)?;
 
-    // The coordinator and another at once.
-    stand.node(5).kill()?;
-    stand.node(4).kill()?;
-    stand.wait_for_ring(&[1, 2, 3])?;
-    crowd.wait_for_posts(10);
-    stand.node(5).start()?;
-    stand.node(4).start()?;
-    stand.wait_for_ring(&all)?;
-    crowd.wait_for_posts(10);
-    crowd.end(&stand)
+    // The coordinator and another node at once.
+    ring.node(5).kill()?;
+    ring.node(4).kill()?;
+    ring.wait_for_ring(&[1, 2, 3])?;
+    clients.wait_for_posts(10);
+    ring.node(5).start()?;
+    ring.node(4).start()?;
+    ring.wait_for_ring(&all)?;
+    clients.wait_for_posts(10);
+    clients.end(&ring)
 }
 
-/// The token goes round without the database for longer than it takes to miss one, and who wants to join waits.
+/// Checks that the token goes round without the database for longer than R, and that a node that wants to join waits.
 fn a_server_that_crashes_keeps_no_token_and_loses_no_post() -> Result<()> {
-    /// Of 30 ms at least each: longer than R, which is 2 s and three times 10 ms.
+    /// Each round takes at least 30 ms. R is 2 s + 3 × 10 ms, so 70 rounds are longer.
     const ROUNDS: u64 = 70;
-    let mut stand = Stand::new(4, Kind::PostgreSql, &[("--request-timeout", "700ms")])?;
-    stand.wait_for_ring(&[1, 2, 3, 4])?;
-    let crowd = Crowd::start(&stand)?;
-    stand.node(1).kill()?;
-    stand.wait_for_ring(&[2, 3, 4])?;
-    crowd.wait_for_posts(10);
-    let term = stand.wait(2, |_| true)?["term"].clone();
+    let mut ring = TestRing::new(
+        4,
+        DatabaseKind::PostgreSql,
+        &[("--request-timeout", "700ms")],
+    )?;
+    ring.wait_for_ring(&[1, 2, 3, 4])?;
+    let clients = TestClients::start(&ring)?;
+    ring.node(1).kill()?;
+    ring.wait_for_ring(&[2, 3, 4])?;
+    clients.wait_for_posts(10);
+    let term = ring.wait(2, |_| true)?["term"].clone();
 
-    stand.server()?.crash()?;
-    let gone = [2, 3, 4].map(|id| stand.wait(id, |status| status["database"] == "gone"));
-    stand.node(1).start()?;
+    ring.server()?.crash()?;
+    let gone = [2, 3, 4].map(|id| ring.wait(id, |status| status["database"] == "gone"));
+    ring.node(1).start()?;
     for (id, gone) in (2..).zip(gone) {
-        let before = tokens(&gone?);
-        stand.wait(id, |status| tokens(status) > before + ROUNDS)?;
+        let before = tokens_received(&gone?);
+        ring.wait(id, |status| tokens_received(status) > before + ROUNDS)?;
     }
-    crowd.wait_for_refusals(3);
-    let waiting = stand.wait(1, |status| status["database"] == "gone")?;
+    clients.wait_for_refusals(3);
+    let waiting = ring.wait(1, |status| status["database"] == "gone")?;
     ensure!(waiting["state"] == "STARTING", "{waiting:#}");
 
-    stand.server()?.launch()?;
-    crowd.wait_for_posts(10);
-    stand.wait_for_ring(&[1, 2, 3, 4])?;
-    let now = stand.wait(2, |_| true)?["term"].clone();
+    ring.server()?.launch()?;
+    clients.wait_for_posts(10);
+    ring.wait_for_ring(&[1, 2, 3, 4])?;
+    let now = ring.wait(2, |_| true)?["term"].clone();
     ensure!(
         now == term,
         "{now}: somebody took the token for lost in {term}"
     );
-    crowd.end(&stand)
+    clients.end(&ring)
 }

@@ -11,37 +11,37 @@ use ring_segment::PATIENCE;
 use serde_json::Value;
 use socket2::{Domain, Socket, Type};
 
-use super::stand::Stand;
+use super::test_ring::TestRing;
 
-/// Where browsers are answered.
+/// The port of the page.
 const HTTP: u16 = 8080;
-/// Before a node that was busy is asked again.
+/// The pause before a busy node is asked again.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// An answer.
 #[derive(Debug)]
-pub(crate) struct Said {
+pub(crate) struct HttpAnswer {
     pub status: u16,
     pub head: String,
     pub body: String,
 }
 
-impl Said {
+impl HttpAnswer {
     pub(crate) fn json(&self) -> Result<Value> {
         serde_json::from_str(&self.body).with_context(|| format!("{self:?}"))
     }
 }
 
-/// Connects to a node's page from its own machine, where it is reached even if that is cut off. Reading gives up after so long.
-pub(crate) fn connect(stand: &Stand, id: usize, patience: Duration) -> Result<TcpStream> {
-    let node = stand.segment().node(id - 1);
+/// Connects to a node's page from its own machine, which works even if the machine is cut off. Reads time out after
+/// `patience`.
+pub(crate) fn connect(ring: &TestRing, id: usize, patience: Duration) -> Result<TcpStream> {
+    let node = ring.segment().node(id - 1);
     let ip = node.ip().context("it has an address")?;
     let stream = node.ns().run(|| TcpStream::connect((ip, HTTP)))??;
     stream.set_read_timeout(Some(patience))?;
     Ok(stream)
 }
 
-/// Connects to a page as another client of the same machine: limits count by address.
+/// Connects to a page from another address of the same machine, because limits count by address.
 pub(crate) fn connect_from(
     page: SocketAddr,
     from: Ipv4Addr,
@@ -53,32 +53,31 @@ pub(crate) fn connect_from(
     Ok(socket.into())
 }
 
-/// Sends a request as it stands, and reads the answer to its end.
-pub(crate) fn raw(stand: &Stand, id: usize, request: &[u8]) -> Result<Said> {
-    exchange(connect(stand, id, PATIENCE)?, request)
+/// Sends a request unchanged, and reads the answer to its end.
+pub(crate) fn raw(ring: &TestRing, id: usize, request: &[u8]) -> Result<HttpAnswer> {
+    exchange(connect(ring, id, PATIENCE)?, request)
 }
 
-/// The same on a connection.
-pub(crate) fn exchange(mut stream: TcpStream, request: &[u8]) -> Result<Said> {
-    // It may be refused before all of it is there.
+/// Sends a request on a connection, and reads the answer to its end.
+pub(crate) fn exchange(mut stream: TcpStream, request: &[u8]) -> Result<HttpAnswer> {
+    // The node may refuse the request before it has all of it.
     let _ = stream.write_all(request);
     let mut text = Vec::new();
     let read = stream.read_to_end(&mut text);
     let text = String::from_utf8_lossy(&text).into_owned();
-    // A client other than Linux discards an answer, whole or not, when it gets a reset.
+    // Clients on other systems than Linux discard the answer when they get a reset.
     read.with_context(|| format!("the answer has no end: {text}"))?;
     let (head, body) = text
         .split_once("\r\n\r\n")
         .with_context(|| format!("no head: {text}"))?;
     let status = head.split(' ').nth(1).context("a status")?;
-    Ok(Said {
+    Ok(HttpAnswer {
         status: status.parse()?,
         head: head.to_ascii_lowercase(),
         body: body.to_owned(),
     })
 }
 
-/// A request.
 pub(crate) fn request(line: &str, headers: &str, body: &str) -> String {
     let length = body.len();
     format!(
@@ -86,42 +85,47 @@ pub(crate) fn request(line: &str, headers: &str, body: &str) -> String {
     )
 }
 
-/// Asks a node.
-pub(crate) fn ask(stand: &Stand, id: usize, line: &str, headers: &str, body: &str) -> Result<Said> {
-    raw(stand, id, request(line, headers, body).as_bytes())
+pub(crate) fn ask(
+    ring: &TestRing,
+    id: usize,
+    line: &str,
+    headers: &str,
+    body: &str,
+) -> Result<HttpAnswer> {
+    raw(ring, id, request(line, headers, body).as_bytes())
 }
 
-/// Asks a node for a path, again and again after a 503 or a 429.
-pub(crate) fn get(stand: &Stand, id: usize, path: &str) -> Result<Said> {
-    unless_busy(|| ask(stand, id, &format!("GET {path}"), "", ""))
+/// Reads a path of a node, and tries again after a 503 or a 429.
+pub(crate) fn get(ring: &TestRing, id: usize, path: &str) -> Result<HttpAnswer> {
+    retry_while_busy(|| ask(ring, id, &format!("GET {path}"), "", ""))
 }
 
-/// What is answered if it is no 503 and no 429. As any client is to, it asks again after one: on a busy machine the token, or the
-/// database, may come late.
-fn unless_busy(asked: impl Fn() -> Result<Said>) -> Result<Said> {
+/// Repeats a request while its answer is 503 or 429, as any client should: on a busy machine the token or the database
+/// may be late.
+fn retry_while_busy(asked: impl Fn() -> Result<HttpAnswer>) -> Result<HttpAnswer> {
     let by = Instant::now() + PATIENCE;
     loop {
-        let said = asked()?;
-        if ![429, 503].contains(&said.status) || by < Instant::now() {
-            return Ok(said);
+        let answer = asked()?;
+        if ![429, 503].contains(&answer.status) || by < Instant::now() {
+            return Ok(answer);
         }
         thread::sleep(PAUSE);
     }
 }
 
-/// What writes a post.
-pub(crate) fn posting(what: &Value) -> String {
+/// Returns the text of a request that writes a post.
+pub(crate) fn post_request(what: &Value) -> String {
     let headers = "Content-Type: application/json\r\n";
     request("POST /posts", headers, &what.to_string())
 }
 
-/// Writes a post at a node, again and again after a 503 or a 429, with the same key: it is written once. A 200 means that an earlier attempt
-/// has written it.
-pub(crate) fn post(stand: &Stand, id: usize, what: &Value) -> Result<Said> {
+/// Writes a post at a node, and tries again after a 503 or a 429. The key stays the same, so the post is written once.
+/// A 200 means that an earlier attempt has written it.
+pub(crate) fn post(ring: &TestRing, id: usize, what: &Value) -> Result<HttpAnswer> {
     static POSTS: AtomicU64 = AtomicU64::new(0);
     let mut what = what.clone();
     let keys = what.as_object_mut().context("no object")?;
     keys.entry("key")
         .or_insert_with(|| format!("post-{}", POSTS.fetch_add(1, Ordering::Relaxed)).into());
-    unless_busy(|| raw(stand, id, posting(&what).as_bytes()))
+    retry_while_busy(|| raw(ring, id, post_request(&what).as_bytes()))
 }

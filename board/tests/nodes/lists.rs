@@ -1,4 +1,4 @@
-//! Nodes whose lists differ, and a file that is taken away from under them.
+//! ListedNodes whose lists differ, and a database file that is moved while nodes use it.
 
 use std::fs;
 
@@ -6,80 +6,83 @@ use anyhow::{Context, Result, ensure};
 use ring_segment::{Daemon, PATIENCE, Test, tests};
 use serde_json::{Value, json};
 
-use super::http::{posting, raw};
-use super::stand::{Kind, Stand};
+use super::http::{post_request, raw};
+use super::test_ring::{DatabaseKind, TestRing};
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
         a_newcomer_whose_row_the_others_lack_takes_nothing_apart,
-        a_file_that_is_moved_away_loses_no_post,
+        a_moved_file_loses_no_post,
     ]
 }
 
-fn is_troubled_by(status: &Value, words: &str) -> bool {
+fn has_trouble(status: &Value, words: &str) -> bool {
     let troubles = status["troubles"].as_array().into_iter().flatten();
     let mut troubles = troubles.filter_map(Value::as_str);
     troubles.any(|trouble| trouble.contains(words))
 }
 
 fn a_newcomer_whose_row_the_others_lack_takes_nothing_apart() -> Result<()> {
-    let stand = Stand::without_nodes(4, Kind::Sqlite)?;
-    let all = fs::read_to_string(stand.list())?;
+    let ring = TestRing::without_nodes(4, DatabaseKind::Sqlite)?;
+    let all = fs::read_to_string(ring.list())?;
     let (few, _) = all.trim_end().rsplit_once('\n').context("it has lines")?;
-    let list = stand.list().with_file_name("few.csv");
+    let list = ring.list().with_file_name("few.csv");
     fs::write(&list, few)?;
-    let those: Vec<Daemon> = (1..=3)
-        .map(|id| stand.options(id)?.option("--nodes", &list).spawn())
+    let ids: Vec<Daemon> = (1..=3)
+        .map(|id| ring.options(id)?.option("--nodes", &list).spawn())
         .collect::<Result<_>>()?;
     let is_whole = |status: &Value| {
         let members = status["members"].as_array().map(Vec::len);
         let is_led = status["coordinator"] == 3 && status["acting"] == false;
         members == Some(3) && status["health"] != "critical" && is_led
     };
-    for node in &those {
+    for node in &ids {
         node.wait_for_status(PATIENCE, is_whole)?;
     }
-    let before = those[0].status()?["term"].clone();
-    let newcomer = stand.options(4)?.spawn()?;
-    // By then it has sent three requests in vain, and has found the network.
+    let before = ids[0].status()?["term"].clone();
+    let newcomer = ring.options(4)?.spawn()?;
+    // By now the newcomer has sent three requests without success, and has found proof of the network.
     newcomer.wait_for_line(PATIENCE, |line| line.contains("answers no request"))?;
-    for node in &those {
+    for node in &ids {
         node.wait_for_line(PATIENCE, |line| line.contains("the database has node 4,"))?;
         let status = node.wait_for_status(PATIENCE, is_whole)?;
         ensure!(status["term"] == before, "somebody has claimed: {status:#}");
-        ensure!(is_troubled_by(&status, "has node 4,"), "{status:#}");
+        ensure!(has_trouble(&status, "has node 4,"), "{status:#}");
     }
-    let status = those[2].status()?;
-    ensure!(is_troubled_by(&status, "node 4 sends from"), "{status:#}");
+    let status = ids[2].status()?;
+    ensure!(
+        has_trouble(&status, "messages of node 4 from"),
+        "{status:#}"
+    );
     let status = newcomer.status()?;
     ensure!(
-        status["state"] == "JOINING" && is_troubled_by(&status, "node 3, the coordinator"),
+        status["state"] == "JOINING" && has_trouble(&status, "the coordinator, node 3,"),
         "{status:#}"
     );
     Ok(())
 }
 
-fn a_file_that_is_moved_away_loses_no_post() -> Result<()> {
-    let stand = Stand::new(2, Kind::Sqlite, &[("--request-timeout", "700ms")])?;
-    stand.wait_for_ring(&[1, 2])?;
+fn a_moved_file_loses_no_post() -> Result<()> {
+    let ring = TestRing::new(2, DatabaseKind::Sqlite, &[("--request-timeout", "700ms")])?;
+    ring.wait_for_ring(&[1, 2])?;
     let write = |id| {
         let what = json!({"author": "a", "text": "b"});
-        anyhow::Ok(raw(&stand, id, posting(&what).as_bytes())?.status)
+        anyhow::Ok(raw(&ring, id, post_request(&what).as_bytes())?.status)
     };
     ensure!(write(1)? == 201);
-    let file = stand.list().with_file_name("board.db");
-    let away = stand.list().with_file_name("away.db");
+    let file = ring.list().with_file_name("board.db");
+    let away = ring.list().with_file_name("away.db");
     fs::rename(&file, &away)?;
     for id in [1, 2] {
-        stand.wait(id, |status| {
-            status["database"] == "gone" && is_troubled_by(status, "moved or removed")
+        ring.wait(id, |status| {
+            status["database"] == "gone" && has_trouble(status, "moved or removed")
         })?;
         ensure!(write(id)? == 503);
     }
     ensure!(!file.exists(), "a node has made another file");
     fs::rename(&away, &file)?;
     for id in [1, 2] {
-        stand.wait(id, |status| {
+        ring.wait(id, |status| {
             status["database"] == "up" && status["troubles"] == json!([])
         })?;
         ensure!(write(id)? == 201);

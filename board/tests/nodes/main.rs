@@ -1,10 +1,8 @@
 #![forbid(unsafe_code)]
-//! Nodes as processes, each in a network namespace of its own on one segment, with one database.
+//! ListedNodes as processes, each in its own network namespace on one segment, with one database. Start with `test_ring.rs`.
 
 mod address;
-mod asking;
 mod browser;
-mod crowd;
 mod faults;
 mod http;
 mod idle;
@@ -12,15 +10,17 @@ mod lists;
 mod load;
 mod pages;
 mod refusals;
+mod ringctl;
 mod rings;
 mod service;
-mod stand;
+mod test_clients;
+mod test_ring;
 mod web;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    // Those with long tests come first.
+    // The longest tests come first.
     let parts = [
         web::tests(),
         faults::tests(),
@@ -28,7 +28,7 @@ fn main() -> ExitCode {
         pages::tests(),
         rings::tests(),
         address::tests(),
-        asking::tests(),
+        ringctl::tests(),
         idle::tests(),
         lists::tests(),
         refusals::tests(),

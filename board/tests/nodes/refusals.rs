@@ -1,22 +1,22 @@
-//! Why a node does not start.
+//! Errors at the start of a node.
 
 use std::fs;
 
 use anyhow::{Result, ensure};
 use ring_segment::{PATIENCE, Test, tests};
 
-use super::stand::{Kind, PORT, Stand};
+use super::test_ring::{DatabaseKind, PORT, TestRing};
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
-        what_cannot_start_says_why,
+        a_failed_start_gives_the_cause,
         a_file_for_nodes_of_other_machines_is_warned_of,
     ]
 }
 
-fn what_cannot_start_says_why() -> Result<()> {
-    let stand = Stand::without_nodes(1, Kind::Sqlite)?;
-    let folder = stand.list();
+fn a_failed_start_gives_the_cause() -> Result<()> {
+    let ring = TestRing::without_nodes(1, DatabaseKind::Sqlite)?;
+    let folder = ring.list();
     let folder = folder.parent().expect("it is in one");
     let lists = [
         ("double.csv", "1,10.77.0.1,7400,8080\n1,10.77.0.2,7400,8080"),
@@ -40,7 +40,7 @@ fn what_cannot_start_says_why() -> Result<()> {
             7,
             "--database",
         ),
-        ("--database", "redis://x".to_owned(), 2, "give sqlite:///"),
+        ("--database", "redis://x".to_owned(), 2, "use sqlite:///"),
         (
             "--database",
             "postgres://board:geheim@db/board".to_owned(),
@@ -48,17 +48,17 @@ fn what_cannot_start_says_why() -> Result<()> {
             "PGPASSFILE",
         ),
     ];
-    for (option, value, code, said) in cases {
-        let mut node = stand.options(1)?.option(option, &value).spawn()?;
+    for (option, value, code, answer) in cases {
+        let mut node = ring.options(1)?.option(option, &value).spawn()?;
         let end = node.wait_exit(PATIENCE)?;
-        let text = node.wait_for_line(PATIENCE, |line| line.contains(said))?;
+        let text = node.wait_for_line(PATIENCE, |line| line.contains(answer))?;
         ensure!(end.code() == Some(code), "{option} {value}: {end}: {text}");
     }
-    let ns = stand.segment().node(0).ns();
+    let ns = ring.segment().node(0).ns();
     let taken = ns.run(|| std::net::TcpListener::bind(("10.77.0.1", PORT)))??;
-    let mut node = stand.options(1)?.spawn()?;
+    let mut node = ring.options(1)?.spawn()?;
     let end = node.wait_exit(PATIENCE)?;
-    node.wait_for_line(PATIENCE, |line| line.contains("another process has it"))?;
+    node.wait_for_line(PATIENCE, |line| line.contains("another process uses it"))?;
     ensure!(end.code() == Some(1), "{end}");
     drop(taken);
     Ok(())
@@ -67,13 +67,13 @@ fn what_cannot_start_says_why() -> Result<()> {
 fn a_file_for_nodes_of_other_machines_is_warned_of() -> Result<()> {
     let warned = |line: &str| line.contains("node 2 is at an address that is not this machine's");
     for (kind, count, is_warned) in [
-        (Kind::Sqlite, 2, true),
-        (Kind::Sqlite, 1, false),
-        (Kind::PostgreSql, 2, false),
+        (DatabaseKind::Sqlite, 2, true),
+        (DatabaseKind::Sqlite, 1, false),
+        (DatabaseKind::PostgreSql, 2, false),
     ] {
-        let stand = Stand::without_nodes(count, kind)?;
-        let node = stand.options(1)?.spawn()?;
-        // By then it is there or does not come.
+        let ring = TestRing::without_nodes(count, kind)?;
+        let node = ring.options(1)?.spawn()?;
+        // By then the warning was logged, or will not come.
         node.wait_for_line(PATIENCE, |line| line.contains("is the predecessor"))?;
         let output = node.output();
         ensure!(

@@ -1,26 +1,26 @@
-//! Rings that form, lose members and go on.
+//! Rings that form, lose members and recover.
 
 use anyhow::{Result, ensure};
 use nix::sys::signal::Signal;
 use ring_segment::{PATIENCE, Test, tests};
 use serde_json::json;
 
-use super::stand::{Kind, Stand, sequence};
+use super::test_ring::{DatabaseKind, TestRing, sequence};
 
 pub(crate) fn tests() -> Vec<Test> {
     let killed = tests![
         a_killed_node_is_taken_out_and_joins_again,
-        a_killed_coordinator_is_replaced_by_the_largest_that_is_left,
-        a_node_that_stands_still_with_the_token_does_not_keep_it,
-        a_node_that_is_cut_off_and_has_the_database_takes_nobody_out,
-        who_leaves_ends_with_0_and_the_others_go_on,
-        a_node_alone_is_its_own_successor,
+        the_largest_remaining_node_replaces_a_killed_coordinator,
+        a_stopped_node_does_not_keep_the_token,
+        an_isolated_node_with_the_database_removes_no_node,
+        a_leaving_node_exits_with_0_and_the_others_continue,
+        the_only_node_is_its_own_successor,
     ];
     let formed = tests![
-        three_nodes_form_a_ring_in_a_file_and_the_token_goes_round,
-        three_nodes_form_a_ring_on_a_server_and_the_token_goes_round,
+        three_nodes_form_a_ring_in_a_file_and_pass_the_token,
+        three_nodes_form_a_ring_on_a_server_and_pass_the_token,
         every_method_elects_the_largest,
-        watchers_see_what_happens,
+        watchers_get_the_events,
     ];
     killed
         .into_iter()
@@ -29,26 +29,26 @@ pub(crate) fn tests() -> Vec<Test> {
         .collect()
 }
 
-fn three_nodes_form_a_ring_in_a_file_and_the_token_goes_round() -> Result<()> {
-    Stand::new(3, Kind::Sqlite, &[])?.wait_for_ring(&[1, 2, 3])
+fn three_nodes_form_a_ring_in_a_file_and_pass_the_token() -> Result<()> {
+    TestRing::new(3, DatabaseKind::Sqlite, &[])?.wait_for_ring(&[1, 2, 3])
 }
 
-fn three_nodes_form_a_ring_on_a_server_and_the_token_goes_round() -> Result<()> {
-    Stand::new(3, Kind::PostgreSql, &[])?.wait_for_ring(&[1, 2, 3])
+fn three_nodes_form_a_ring_on_a_server_and_pass_the_token() -> Result<()> {
+    TestRing::new(3, DatabaseKind::PostgreSql, &[])?.wait_for_ring(&[1, 2, 3])
 }
 
 fn every_method_elects_the_largest() -> Result<()> {
     for method in ["ring", "chang-roberts", "bully"] {
-        let stand = Stand::new(3, Kind::Sqlite, &[("--election", method)])?;
-        stand.wait_for_ring(&[1, 2, 3])?;
+        let ring = TestRing::new(3, DatabaseKind::Sqlite, &[("--election", method)])?;
+        ring.wait_for_ring(&[1, 2, 3])?;
     }
     Ok(())
 }
 
-fn a_node_alone_is_its_own_successor() -> Result<()> {
-    let stand = Stand::new(1, Kind::Sqlite, &[])?;
-    stand.wait_for_ring(&[1])?;
-    let status = stand.wait(1, |_| true)?;
+fn the_only_node_is_its_own_successor() -> Result<()> {
+    let ring = TestRing::new(1, DatabaseKind::Sqlite, &[])?;
+    ring.wait_for_ring(&[1])?;
+    let status = ring.wait(1, |_| true)?;
     ensure!(
         status["successor"] == 1 && status["predecessor"] == 1,
         "{status:#}"
@@ -57,108 +57,106 @@ fn a_node_alone_is_its_own_successor() -> Result<()> {
 }
 
 fn a_killed_node_is_taken_out_and_joins_again() -> Result<()> {
-    let mut stand = Stand::new(4, Kind::Sqlite, &[])?;
-    stand.wait_for_ring(&[1, 2, 3, 4])?;
-    stand.node(2).kill()?;
-    stand.wait_for_ring(&[1, 3, 4])?;
-    stand.node(2).start()?;
-    stand.wait_for_ring(&[1, 2, 3, 4])
+    let mut ring = TestRing::new(4, DatabaseKind::Sqlite, &[])?;
+    ring.wait_for_ring(&[1, 2, 3, 4])?;
+    ring.node(2).kill()?;
+    ring.wait_for_ring(&[1, 3, 4])?;
+    ring.node(2).start()?;
+    ring.wait_for_ring(&[1, 2, 3, 4])
 }
 
-fn a_killed_coordinator_is_replaced_by_the_largest_that_is_left() -> Result<()> {
-    let mut stand = Stand::new(4, Kind::PostgreSql, &[])?;
-    stand.wait_for_ring(&[1, 2, 3, 4])?;
-    let before = sequence(&stand.wait(1, |_| true)?)?;
-    stand.node(4).kill()?;
-    stand.wait_for_ring(&[1, 2, 3])?;
-    // Two at once, the new coordinator among them.
-    stand.node(3).kill()?;
-    stand.node(2).kill()?;
-    stand.wait_for_ring(&[1])?;
+fn the_largest_remaining_node_replaces_a_killed_coordinator() -> Result<()> {
+    let mut ring = TestRing::new(4, DatabaseKind::PostgreSql, &[])?;
+    ring.wait_for_ring(&[1, 2, 3, 4])?;
+    let before = sequence(&ring.wait(1, |_| true)?)?;
+    ring.node(4).kill()?;
+    ring.wait_for_ring(&[1, 2, 3])?;
+    // Two nodes at once, one of them the new coordinator.
+    ring.node(3).kill()?;
+    ring.node(2).kill()?;
+    ring.wait_for_ring(&[1])?;
     for id in [2, 3, 4] {
-        stand.node(id).start()?;
+        ring.node(id).start()?;
     }
-    stand.wait_for_ring(&[1, 2, 3, 4])?;
-    let after = sequence(&stand.wait(1, |_| true)?)?;
+    ring.wait_for_ring(&[1, 2, 3, 4])?;
+    let after = sequence(&ring.wait(1, |_| true)?)?;
     ensure!(after > before, "{after} after {before}");
     Ok(())
 }
 
-/// The kernel answers for it, the process does not.
-fn a_node_that_stands_still_with_the_token_does_not_keep_it() -> Result<()> {
-    let mut stand = Stand::new(3, Kind::Sqlite, &[])?;
-    stand.wait_for_ring(&[1, 2, 3])?;
-    stand.node(1).signal(Signal::SIGSTOP)?;
-    stand.wait_for_ring(&[2, 3])?;
-    stand.node(1).signal(Signal::SIGCONT)?;
-    stand.wait_for_ring(&[1, 2, 3])
+/// Checks a stopped process: the kernel still answers for it.
+fn a_stopped_node_does_not_keep_the_token() -> Result<()> {
+    let mut ring = TestRing::new(3, DatabaseKind::Sqlite, &[])?;
+    ring.wait_for_ring(&[1, 2, 3])?;
+    ring.node(1).signal(Signal::SIGSTOP)?;
+    ring.wait_for_ring(&[2, 3])?;
+    ring.node(1).signal(Signal::SIGCONT)?;
+    ring.wait_for_ring(&[1, 2, 3])
 }
 
-fn a_node_that_is_cut_off_and_has_the_database_takes_nobody_out() -> Result<()> {
-    let mut stand = Stand::new(3, Kind::Sqlite, &[])?;
-    stand.wait_for_ring(&[1, 2, 3])?;
-    // The coordinator too: its beat goes on in the database.
+fn an_isolated_node_with_the_database_removes_no_node() -> Result<()> {
+    let mut ring = TestRing::new(3, DatabaseKind::Sqlite, &[])?;
+    ring.wait_for_ring(&[1, 2, 3])?;
+    // The second one is the coordinator, whose beat continues in the database.
     for cut in [1, 3] {
-        let removals = |stand: &Stand| -> Result<_> {
-            Ok(stand.wait(cut, |_| true)?["counters"]["removals"].clone())
+        let removals = |ring: &TestRing| -> Result<_> {
+            Ok(ring.wait(cut, |_| true)?["counters"]["removals"].clone())
         };
-        let before = removals(&stand)?;
-        stand.link(cut, "down")?;
+        let before = removals(&ring)?;
+        ring.set_link(cut, "down")?;
         let others: Vec<usize> = (1..=3).filter(|&other| other != cut).collect();
-        stand.wait_for_ring(&others)?;
-        let after = removals(&stand)?;
+        ring.wait_for_ring(&others)?;
+        let after = removals(&ring)?;
         ensure!(before == after, "node {cut} has taken others out");
-        stand.link(cut, "up")?;
-        stand.wait_for_ring(&[1, 2, 3])?;
+        ring.set_link(cut, "up")?;
+        ring.wait_for_ring(&[1, 2, 3])?;
     }
-    ensure!(stand.node(1).is_running()?);
+    ensure!(ring.node(1).is_running()?);
     Ok(())
 }
 
-fn who_leaves_ends_with_0_and_the_others_go_on() -> Result<()> {
-    let mut stand = Stand::new(3, Kind::Sqlite, &[])?;
-    stand.wait_for_ring(&[1, 2, 3])?;
-    let made = stand.wait(1, |_| true)?["term"].clone();
+fn a_leaving_node_exits_with_0_and_the_others_continue() -> Result<()> {
+    let mut ring = TestRing::new(3, DatabaseKind::Sqlite, &[])?;
+    ring.wait_for_ring(&[1, 2, 3])?;
+    let made = ring.wait(1, |_| true)?["term"].clone();
     for (signal, id, left) in [
         (Signal::SIGTERM, 2, &[1, 3][..]),
         (Signal::SIGINT, 1, &[3]),
         (Signal::SIGTERM, 3, &[]),
     ] {
-        let control = stand.node(id).control();
-        stand.node(id).signal(signal)?;
-        let end = stand.node(id).wait_exit(PATIENCE)?;
+        let control = ring.node(id).control();
+        ring.node(id).signal(signal)?;
+        let end = ring.node(id).wait_exit(PATIENCE)?;
         ensure!(end.code() == Some(0), "{end}");
         ensure!(!control.exists(), "it has left its control socket behind");
         if !left.is_empty() {
-            stand.wait_for_ring(left)?;
+            ring.wait_for_ring(left)?;
         }
-        // The token has gone on: nobody had to make another.
+        // The token was passed on, so no node had to make another.
         if id == 2 {
-            let term = stand.wait(1, |_| true)?["term"].clone();
+            let term = ring.wait(1, |_| true)?["term"].clone();
             ensure!(term == made, "{term}, not {made}");
         }
     }
     Ok(())
 }
 
-fn watchers_see_what_happens() -> Result<()> {
-    let mut stand = Stand::new(2, Kind::Sqlite, &[])?;
-    stand.wait_for_ring(&[1, 2])?;
-    let version = stand
+fn watchers_get_the_events() -> Result<()> {
+    let mut ring = TestRing::new(2, DatabaseKind::Sqlite, &[])?;
+    ring.wait_for_ring(&[1, 2])?;
+    let version = ring
         .node(1)
         .ask(&json!({"request": "version"}), "version")?;
     ensure!(version["protocol"] == 1, "{version}");
-    let first = stand
-        .node(1)
-        .ask(&json!({"request": "watch"}), "snapshot")?;
+    let first = ring.node(1).ask(&json!({"request": "watch"}), "snapshot")?;
     ensure!(first["status"]["system"] == "board", "{first}");
-    let refused = stand.node(1).ask(&json!({"request": "lock"}), "error")?;
+    let refused = ring.node(1).ask(&json!({"request": "lock"}), "error")?;
     ensure!(
         refused.to_string().contains("status and its events"),
         "{refused}"
     );
-    stand.node(1).signal(Signal::SIGUSR1)?;
-    stand.node(1).wait_for_line(PATIENCE, |line| {
+    ring.node(1).signal(Signal::SIGUSR1)?;
+    ring.node(1).wait_for_line(PATIENCE, |line| {
         line.contains("status: node 1, MEMBER, coordinator 2,")
     })?;
     Ok(())

@@ -1,24 +1,21 @@
-//! The unit, as the page has it installed, under a live systemd.
+//! The unit, installed as docs/board.md describes it, under a live systemd.
 
 use anyhow::{Context, Result, ensure};
 use ring_segment::{Container, Layout, PATIENCE, Test, tests};
 use serde_json::Value;
 
-use super::stand::binaries;
+use super::test_ring::binaries;
 
 const UNIT: &str = "ring-board@1";
-/// The page of record.
 const PAGE: &str = include_str!("../../../docs/board.md");
-/// How its recipe begins.
 const RECIPE: &str = "sudo install -m 644 systemd/ringd.sysusers";
-/// The address that it has for its node.
 const ADDRESS: &str = "192.0.2.1";
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![the_unit_serves_without_any_right_and_ends_when_it_is_stopped]
 }
 
-/// Costs three seconds: a boot.
+/// Takes three seconds, because a container boots.
 fn the_unit_serves_without_any_right_and_ends_when_it_is_stopped() -> Result<()> {
     let segment = Layout::new(1).addresses().bridge()?;
     let ip = segment.node(0).ip().context("it has an address")?;
@@ -26,7 +23,7 @@ fn the_unit_serves_without_any_right_and_ends_when_it_is_stopped() -> Result<()>
     container.write("/usr/local/bin/sudo", 0o755, "#!/bin/sh\nexec \"$@\"\n")?;
     let recipe = PAGE.split("```sh\n").find(|it| it.starts_with(RECIPE));
     let recipe = recipe.and_then(|it| it.split("```").next());
-    // It ends with a look at the node, which is in no ring yet.
+    // The last line of the recipe shows the status, which needs a ring.
     let recipe = recipe.context("the page has it")?;
     let (recipe, look) = recipe.trim_end().rsplit_once('\n').context("lines")?;
     ensure!(recipe.contains(ADDRESS), "{recipe}");
@@ -42,7 +39,7 @@ fn the_unit_serves_without_any_right_and_ends_when_it_is_stopped() -> Result<()>
         status["members"] == serde_json::json!([1]) && status["database"] == "up",
         "{status:#}"
     );
-    // The file of the database is nobody else's.
+    // Other users cannot read the file of the database.
     let mode = container.run(&["stat", "--format=%U %a", "/var/lib/ringd-board/board.db"])?;
     ensure!(mode.trim() == "ringd-board 600", "{mode}");
 

@@ -10,51 +10,51 @@ use anyhow::{Context, Result, ensure};
 use ring_segment::{PATIENCE, Test, limit, tests};
 use serde_json::{Value, json};
 
-use super::http::{self, ask, connect, exchange, get, post, posting, raw, request};
-use super::stand::{Kind, Stand};
+use super::http::{self, ask, connect, exchange, get, post, post_request, raw, request};
+use super::test_ring::{DatabaseKind, TestRing};
 
-/// How often a busy node is asked for another post in place of one that it may have written.
-const TRIES: usize = 50;
+/// How often a busy node is asked for another post, if it is unclear whether it has written one.
+const ATTEMPTS_MAX: usize = 50;
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
-        posts_of_all_nodes_are_read_at_each_in_one_order,
+        each_node_shows_all_posts_in_the_same_order,
         a_post_with_the_same_key_is_written_once,
-        who_listens_gets_the_ring_and_each_post_once,
-        what_is_no_request_is_refused_with_a_word,
-        a_name_that_another_site_gave_this_node_is_refused,
-        the_page_has_no_code_of_its_own_in_it,
-        a_client_that_does_not_read_leaves_memory_and_the_page_to_others,
-        browsers_that_vanish_free_their_live_views,
-        live_views_that_end_are_free_at_once_and_one_client_has_a_quarter,
-        a_client_that_posts_too_much_is_asked_to_wait,
+        a_listener_gets_the_ring_and_each_post_once,
+        an_illegal_request_gets_an_error_text,
+        a_foreign_name_of_this_node_is_refused,
+        the_page_has_no_inline_code,
+        a_client_that_does_not_read_leaves_memory_and_views_to_others,
+        vanished_browsers_free_their_live_views,
+        ended_live_views_are_free_at_once_and_one_client_has_a_quarter,
+        a_client_that_posts_too_much_must_wait,
     ]
 }
 
-fn posts_of_all_nodes_are_read_at_each_in_one_order() -> Result<()> {
-    let stand = Stand::new(3, Kind::PostgreSql, &[])?;
-    stand.wait_for_ring(&[1, 2, 3])?;
+fn each_node_shows_all_posts_in_the_same_order() -> Result<()> {
+    let ring = TestRing::new(3, DatabaseKind::PostgreSql, &[])?;
+    ring.wait_for_ring(&[1, 2, 3])?;
     for round in 0..3 {
         for id in 1..=3 {
-            let said = post(
-                &stand,
+            let answer = post(
+                &ring,
                 id,
                 &json!({"author": format!("{id}"), "text": format!(" {round} ")}),
             )?;
-            ensure!(matches!(said.status, 200 | 201), "{said:?}");
+            ensure!(matches!(answer.status, 200 | 201), "{answer:?}");
         }
     }
-    let read = |id: usize, path: &str| get(&stand, id, path)?.json();
+    let read = |id: usize, path: &str| get(&ring, id, path)?.json();
     let all = read(1, "/posts")?;
     let texts = all["posts"].as_array().context("posts")?;
-    let said = |post: &Value| (post["author"].clone(), post["text"].clone());
+    let answer = |post: &Value| (post["author"].clone(), post["text"].clone());
     let expected: Vec<_> = (0..3)
         .flat_map(|round| {
             (1..=3).map(move |id| (json!(format!("{id}")), json!(format!("{round}"))))
         })
         .collect();
     ensure!(
-        texts.iter().map(said).collect::<Vec<_>>() == expected,
+        texts.iter().map(answer).collect::<Vec<_>>() == expected,
         "{all:#}"
     );
     let sequences: Vec<_> = texts.iter().map(|post| post["sequence"].as_u64()).collect();
@@ -71,8 +71,8 @@ fn posts_of_all_nodes_are_read_at_each_in_one_order() -> Result<()> {
         few["posts"] == json!(texts[4..6]) && few["last"] == texts[5]["id"],
         "{few:#}"
     );
-    // A smaller node that had won before may write so after the larger one has, which then starts once more.
-    stand.wait(2, |status| status["coordinator"] == 3)?;
+    // A smaller node that won before may still overwrite the row of the larger one, which then starts another election.
+    ring.wait(2, |status| status["coordinator"] == 3)?;
     let ring = read(2, "/ring")?;
     ensure!(
         ring["coordinator"].is_u64() && ring["counters"]["posts"].is_u64(),
@@ -82,38 +82,38 @@ fn posts_of_all_nodes_are_read_at_each_in_one_order() -> Result<()> {
 }
 
 fn a_post_with_the_same_key_is_written_once() -> Result<()> {
-    let stand = Stand::new(2, Kind::Sqlite, &[])?;
-    stand.wait_for_ring(&[1, 2])?;
-    // Until one is written at its first attempt: of others it is not known whether an earlier one has.
+    let ring = TestRing::new(2, DatabaseKind::Sqlite, &[])?;
+    ring.wait_for_ring(&[1, 2])?;
+    // A post counts only if its first attempt was answered, because otherwise an earlier one may have written it.
     let mut tries = 0;
     let (what, first) = loop {
         let what = json!({"author": "a", "text": format!("b{tries}"), "key": format!("k{tries}")});
-        let first = raw(&stand, 1, posting(&what).as_bytes())?;
-        if first.status != 503 || tries == TRIES {
+        let first = raw(&ring, 1, post_request(&what).as_bytes())?;
+        if first.status != 503 || tries == ATTEMPTS_MAX {
             break (what, first);
         }
         tries += 1;
     };
-    let again = post(&stand, 2, &what)?;
+    let again = post(&ring, 2, &what)?;
     ensure!(
         first.status == 201 && again.status == 200,
         "{first:?} {again:?}"
     );
     ensure!(first.json()? == again.json()?);
-    let all = get(&stand, 1, "/posts")?.json()?;
+    let all = get(&ring, 1, "/posts")?.json()?;
     let posts = all["posts"].as_array().context("posts")?;
     let count = posts.iter().filter(|it| it["text"] == what["text"]).count();
     ensure!(count == 1, "{all:#}");
     Ok(())
 }
 
-fn who_listens_gets_the_ring_and_each_post_once() -> Result<()> {
-    let stand = Stand::new(2, Kind::Sqlite, &[])?;
-    stand.wait_for_ring(&[1, 2])?;
+fn a_listener_gets_the_ring_and_each_post_once() -> Result<()> {
+    let ring = TestRing::new(2, DatabaseKind::Sqlite, &[])?;
+    ring.wait_for_ring(&[1, 2])?;
     for text in ["old", "new"] {
-        post(&stand, 2, &json!({"author": "a", "text": text}))?;
+        post(&ring, 2, &json!({"author": "a", "text": text}))?;
     }
-    let mut stream = connect(&stand, 1, PATIENCE)?;
+    let mut stream = connect(&ring, 1, PATIENCE)?;
     stream.write_all(
         b"GET /events?after=0 HTTP/1.1\r\nHost: localhost\r\nLast-Event-ID: 1\r\n\r\n",
     )?;
@@ -135,15 +135,15 @@ fn who_listens_gets_the_ring_and_each_post_once() -> Result<()> {
         data("post")?.contains(r#""text":"new""#),
         "the last one that it has had came again"
     );
-    let said = post(&stand, 2, &json!({"author": "a", "text": "news"}))?;
-    ensure!(matches!(said.status, 200 | 201), "{said:?}");
+    let answer = post(&ring, 2, &json!({"author": "a", "text": "news"}))?;
+    ensure!(matches!(answer.status, 200 | 201), "{answer:?}");
     ensure!(data("post")?.contains(r#""text":"news""#));
     Ok(())
 }
 
-fn what_is_no_request_is_refused_with_a_word() -> Result<()> {
-    let stand = Stand::new(1, Kind::Sqlite, &[])?;
-    stand.wait_for_ring(&[1])?;
+fn an_illegal_request_gets_an_error_text() -> Result<()> {
+    let ring = TestRing::new(1, DatabaseKind::Sqlite, &[])?;
+    ring.wait_for_ring(&[1])?;
     let (kind, long) = ("Content-Type: application/json\r\n", "a".repeat(16_385));
     let origin = format!("{kind}Origin: http://evil\r\n");
     let cases = [
@@ -163,39 +163,39 @@ fn what_is_no_request_is_refused_with_a_word() -> Result<()> {
         ("POST /posts", origin.as_str(), "{}", 403, "origin"),
     ];
     for (line, headers, body, status, word) in cases {
-        let said = ask(&stand, 1, line, headers, body)?;
-        ensure!(said.status == status, "{line}: {said:?}");
-        ensure!(said.json()?["error"] == word, "{line}: {said:?}");
+        let answer = ask(&ring, 1, line, headers, body)?;
+        ensure!(answer.status == status, "{line}: {answer:?}");
+        ensure!(answer.json()?["error"] == word, "{line}: {answer:?}");
         ensure!(
-            status != 405 || said.head.contains("\r\nallow: "),
-            "{said:?}"
+            status != 405 || answer.head.contains("\r\nallow: "),
+            "{answer:?}"
         );
     }
     let long = format!(
         "GET / HTTP/1.1\r\nHost: localhost\r\nX: {}\r\n\r\n",
         "a".repeat(20_000)
     );
-    let said = raw(&stand, 1, long.as_bytes())?;
-    ensure!(said.status == 431, "{said:?}");
-    // A head, and a body, that never end: each for as long as a request may take, side by side.
+    let answer = raw(&ring, 1, long.as_bytes())?;
+    ensure!(answer.status == 431, "{answer:?}");
+    // A head and a body that never end, at the same time, because each takes as long as a request may take.
     let body =
         format!("POST /posts HTTP/1.1\r\nHost: localhost\r\n{kind}Content-Length: 9\r\n\r\n{{");
     let endless = ["GET / HTTP/1.1\r\nHo", body.as_str()];
-    let stand = &stand;
+    let ring = &ring;
     thread::scope(|scope| {
-        let asked = endless.map(|request| scope.spawn(move || raw(stand, 1, request.as_bytes())));
-        for said in asked {
-            let said = said.join().expect("it does not panic")?;
-            ensure!(said.status == 408, "{said:?}");
+        let asked = endless.map(|request| scope.spawn(move || raw(ring, 1, request.as_bytes())));
+        for answer in asked {
+            let answer = answer.join().expect("it does not panic")?;
+            ensure!(answer.status == 408, "{answer:?}");
         }
         Ok(())
     })
 }
 
-/// A page of that site would be one of this node to a browser, Origin included.
-fn a_name_that_another_site_gave_this_node_is_refused() -> Result<()> {
-    let stand = Stand::new(1, Kind::Sqlite, &[("--http-name", "board.example")])?;
-    stand.wait_for_ring(&[1])?;
+/// Checks DNS rebinding: to a browser, Origin included, such a page belongs to this node.
+fn a_foreign_name_of_this_node_is_refused() -> Result<()> {
+    let ring = TestRing::new(1, DatabaseKind::Sqlite, &[("--http-name", "board.example")])?;
+    ring.wait_for_ring(&[1])?;
     let body = json!({"author": "a", "text": "b"}).to_string();
     let length = body.len();
     let head = "Connection: close\r\nContent-Type: application/json";
@@ -206,24 +206,24 @@ fn a_name_that_another_site_gave_this_node_is_refused() -> Result<()> {
                 "POST /posts HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\n{head}\r\nContent-Length: {length}\r\n\r\n{body}"
             ),
         ] {
-            let said = raw(&stand, 1, request.as_bytes())?;
+            let answer = raw(&ring, 1, request.as_bytes())?;
             if written {
-                ensure!(said.status == 200 || said.status == 201, "{said:?}");
+                ensure!(answer.status == 200 || answer.status == 201, "{answer:?}");
             } else {
-                ensure!(said.status == 421, "{said:?}");
-                ensure!(said.json()?["error"] == "host", "{said:?}");
+                ensure!(answer.status == 421, "{answer:?}");
+                ensure!(answer.json()?["error"] == "host", "{answer:?}");
             }
         }
     }
-    let all = get(&stand, 1, "/posts")?.json()?;
+    let all = get(&ring, 1, "/posts")?.json()?;
     ensure!(all["posts"].as_array().map(Vec::len) == Some(1), "{all:#}");
     Ok(())
 }
 
-fn the_page_has_no_code_of_its_own_in_it() -> Result<()> {
-    let stand = Stand::new(1, Kind::Sqlite, &[])?;
-    stand.wait_for_ring(&[1])?;
-    let page = get(&stand, 1, "/")?;
+fn the_page_has_no_inline_code() -> Result<()> {
+    let ring = TestRing::new(1, DatabaseKind::Sqlite, &[])?;
+    ring.wait_for_ring(&[1])?;
+    let page = get(&ring, 1, "/")?;
     ensure!(
         page.status == 200 && page.head.contains("text/html"),
         "{page:?}"
@@ -233,26 +233,26 @@ fn the_page_has_no_code_of_its_own_in_it() -> Result<()> {
         "{page:?}"
     );
     for path in ["/", "/board.js", "/live.js", "/board.css"] {
-        let said = get(&stand, 1, path)?;
+        let answer = get(&ring, 1, path)?;
         for header in [
             "content-security-policy: default-src 'self'; frame-ancestors 'none'; form-action 'self'; base-uri 'none'\r\n",
             "x-content-type-options: nosniff",
         ] {
             ensure!(
-                said.status == 200 && said.head.contains(header),
-                "{path}: {said:?}"
+                answer.status == 200 && answer.head.contains(header),
+                "{path}: {answer:?}"
             );
         }
     }
     for path in ["/board.js", "/live.js"] {
-        ensure!(!get(&stand, 1, path)?.body.contains("innerHTML"));
+        ensure!(!get(&ring, 1, path)?.body.contains("innerHTML"));
     }
     Ok(())
 }
 
-/// Connects a client with another address of the machine to its page.
-fn connect_from(stand: &Stand, from: Ipv4Addr) -> Result<TcpStream> {
-    let node = stand.segment().node(0);
+/// Connects to the page from another address of its machine.
+fn connect_from(ring: &TestRing, from: Ipv4Addr) -> Result<TcpStream> {
+    let node = ring.segment().node(0);
     let page = SocketAddr::from((node.ip().context("it has an address")?, 8080));
     let stream = node
         .ns()
@@ -261,21 +261,21 @@ fn connect_from(stand: &Stand, from: Ipv4Addr) -> Result<TcpStream> {
     Ok(stream)
 }
 
-/// A node whose posts fill an answer.
-fn full(options: &[(&str, &str)]) -> Result<Stand> {
-    let stand = Stand::new(1, Kind::Sqlite, options)?;
-    stand.wait_for_ring(&[1])?;
+/// Starts a node with posts that fill an answer.
+fn ring_with_long_posts(options: &[(&str, &str)]) -> Result<TestRing> {
+    let ring = TestRing::new(1, DatabaseKind::Sqlite, options)?;
+    ring.wait_for_ring(&[1])?;
     let text = "\u{1f600}".repeat(2_000);
     for _ in 0..140 {
-        let said = post(&stand, 1, &json!({"author": "a", "text": text}))?;
-        ensure!(matches!(said.status, 200 | 201), "{said:?}");
+        let answer = post(&ring, 1, &json!({"author": "a", "text": text}))?;
+        ensure!(matches!(answer.status, 200 | 201), "{answer:?}");
     }
-    Ok(stand)
+    Ok(ring)
 }
 
-fn a_client_that_does_not_read_leaves_memory_and_the_page_to_others() -> Result<()> {
-    let mut stand = full(&[])?;
-    let pid = stand.node(1).pid();
+fn a_client_that_does_not_read_leaves_memory_and_views_to_others() -> Result<()> {
+    let mut ring = ring_with_long_posts(&[])?;
+    let pid = ring.node(1).pid();
     let memory = || -> Result<usize> {
         let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -285,45 +285,45 @@ fn a_client_that_does_not_read_leaves_memory_and_the_page_to_others() -> Result<
     let before = memory()?;
     let request = request("GET /posts?limit=1000", "", "");
     let ask = || -> Result<TcpStream> {
-        let mut stream = connect_from(&stand, Ipv4Addr::new(127, 0, 0, 2))?;
-        // The node may refuse it before it has the request.
+        let mut stream = connect_from(&ring, Ipv4Addr::new(127, 0, 0, 2))?;
+        // The node may refuse the client before it has the request.
         let _ = stream.write_all(request.as_bytes());
         Ok(stream)
     };
     let mut deaf: Vec<_> = (0..128).map(|_| ask()).collect::<Result<_>>()?;
-    // The client has all its connections: the node refuses each further one with an answer, and serves other clients.
-    let said = exchange(ask()?, b"")?;
+    // The client has used all its connections: the node refuses each further one, and serves other clients.
+    let answer = exchange(ask()?, b"")?;
     ensure!(
-        said.status == 429 && said.json()?["error"] == "rate",
-        "{said:?}"
+        answer.status == 429 && answer.json()?["error"] == "rate",
+        "{answer:?}"
     );
-    ensure!(said.head.contains("\r\nretry-after: "), "{said:?}");
+    ensure!(answer.head.contains("\r\nretry-after: "), "{answer:?}");
     let mut more: Vec<_> = (0..384).map(|_| ask()).collect::<Result<_>>()?;
     let answers: Vec<_> = more.iter_mut().map(status).collect::<Result<_>>()?;
     let refused = answers.iter().filter(|status| *status == "429").count();
-    // One of the first 128 may end after 10 s, which leaves its place to a further one.
+    // One of the first 128 may end after 10 s, so that a further one is accepted.
     ensure!(refused >= 256, "{answers:?}");
     deaf.append(&mut more);
-    let said = get(&stand, 1, "/posts?limit=1000")?;
+    let answer = get(&ring, 1, "/posts?limit=1000")?;
     ensure!(
-        said.status == 200 && said.body.len() > 1 << 20,
+        answer.status == 200 && answer.body.len() > 1 << 20,
         "{}",
-        said.head
+        answer.head
     );
     let took = memory()? - before;
-    // A quarter of all answers is this client's; as much again is for what the allocator keeps.
+    // One client may use a quarter of all answers. The same amount again is for the allocator.
     ensure!(took < 64 << 20, "{took} bytes");
     Ok(())
 }
 
-/// The status of an answer, whose rest is left unread.
+/// Reads the status of an answer, and leaves the rest unread.
 fn status(stream: &mut TcpStream) -> Result<String> {
     let mut line = [0; 12];
     stream.read_exact(&mut line)?;
     Ok(String::from_utf8_lossy(&line[9..]).into_owned())
 }
 
-/// Asks for a live view, and returns it with the status.
+/// Asks for a live view. Returns its connection and its status.
 fn listen(mut stream: TcpStream) -> Result<(TcpStream, String)> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.write_all(request("GET /events", "", "").as_bytes())?;
@@ -332,7 +332,7 @@ fn listen(mut stream: TcpStream) -> Result<(TcpStream, String)> {
 }
 
 /// Opens all live views: a quarter of them from each of four addresses.
-fn fill(connect: impl Fn(u8) -> Result<TcpStream>) -> Result<Vec<TcpStream>> {
+fn open_all_views(connect: impl Fn(u8) -> Result<TcpStream>) -> Result<Vec<TcpStream>> {
     let mut views = Vec::new();
     for at in 0..64 {
         let (stream, status) = listen(connect(at / 16)?)?;
@@ -342,39 +342,39 @@ fn fill(connect: impl Fn(u8) -> Result<TcpStream>) -> Result<Vec<TcpStream>> {
     Ok(views)
 }
 
-/// Costs 15 seconds: a client may be silent for so long.
-fn browsers_that_vanish_free_their_live_views() -> Result<()> {
-    let stand = Stand::new(2, Kind::Sqlite, &[])?;
-    stand.wait_for_ring(&[1, 2])?;
-    let (page, elsewhere) = (stand.segment().node(0), stand.segment().node(1));
+/// Takes 15 seconds, because a client may be silent that long.
+fn vanished_browsers_free_their_live_views() -> Result<()> {
+    let ring = TestRing::new(2, DatabaseKind::Sqlite, &[])?;
+    ring.wait_for_ring(&[1, 2])?;
+    let (page, elsewhere) = (ring.segment().node(0), ring.segment().node(1));
     let page = SocketAddr::from((page.ip().context("it has an address")?, 8080));
     let address = |at| Ipv4Addr::new(10, 77, 0, 100 + at);
     for at in 0..4 {
         let line = format!("addr add {}/24 dev eth0\n", address(at));
         elsewhere.ns().ip(&line)?;
     }
-    let browsers = fill(|at| {
+    let browsers = open_all_views(|at| {
         let connect = || http::connect_from(page, address(at), PATIENCE);
         Ok(elsewhere.ns().run(connect)??)
     })?;
-    let (_, status) = listen(connect(&stand, 1, PATIENCE)?)?;
+    let (_, status) = listen(connect(&ring, 1, PATIENCE)?)?;
     ensure!(status == "503", "{status}");
-    stand.link(2, "down")?;
+    ring.set_link(2, "down")?;
     limit::until("a live view is free", || {
-        let listened = connect(&stand, 1, PATIENCE).and_then(listen);
+        let listened = connect(&ring, 1, PATIENCE).and_then(listen);
         listened.is_ok_and(|(_, status)| status == "200")
     });
     drop(browsers);
     Ok(())
 }
 
-fn live_views_that_end_are_free_at_once_and_one_client_has_a_quarter() -> Result<()> {
-    // A comment, every 15 s, would find out too that a view has ended.
+fn ended_live_views_are_free_at_once_and_one_client_has_a_quarter() -> Result<()> {
+    // A comment, which is sent every 15 s, would also find out that a view has ended.
     const AT_ONCE: Duration = Duration::from_secs(5);
-    let stand = Stand::new(1, Kind::Sqlite, &[])?;
-    stand.wait_for_ring(&[1])?;
-    let connect = |at| connect_from(&stand, Ipv4Addr::new(127, 0, 0, 2 + at));
-    let views = fill(connect)?;
+    let ring = TestRing::new(1, DatabaseKind::Sqlite, &[])?;
+    ring.wait_for_ring(&[1])?;
+    let connect = |at| connect_from(&ring, Ipv4Addr::new(127, 0, 0, 2 + at));
+    let views = open_all_views(connect)?;
     let (_, one_client) = listen(connect(0)?)?;
     let (_, all_clients) = listen(connect(4)?)?;
     ensure!(
@@ -383,36 +383,38 @@ fn live_views_that_end_are_free_at_once_and_one_client_has_a_quarter() -> Result
     );
     drop(views);
     let end = Instant::now();
-    limit::until("all live views are free", || fill(connect).is_ok());
+    limit::until("all live views are free", || {
+        open_all_views(connect).is_ok()
+    });
     let took = end.elapsed();
     ensure!(took < AT_ONCE, "{took:?}");
     Ok(())
 }
 
-fn a_client_that_posts_too_much_is_asked_to_wait() -> Result<()> {
-    let stand = Stand::new(1, Kind::Sqlite, &[("--post-rate", "1KiB")])?;
-    stand.wait_for_ring(&[1])?;
+fn a_client_that_posts_too_much_must_wait() -> Result<()> {
+    let ring = TestRing::new(1, DatabaseKind::Sqlite, &[("--post-rate", "1KiB")])?;
+    ring.wait_for_ring(&[1])?;
     let text = "a".repeat(2_000);
     let mut written = 0;
-    let said = loop {
+    let answer = loop {
         let what = json!({"author": "a", "text": text});
-        let said = raw(&stand, 1, posting(&what).as_bytes())?;
-        match said.status {
+        let answer = raw(&ring, 1, post_request(&what).as_bytes())?;
+        match answer.status {
             200 | 201 => written += 1,
             503 => {}
-            _ => break said,
+            _ => break answer,
         }
         ensure!(written < 100, "nothing is refused");
     };
     ensure!(
-        said.status == 429 && said.json()?["error"] == "rate",
-        "{said:?}"
+        answer.status == 429 && answer.json()?["error"] == "rate",
+        "{answer:?}"
     );
-    ensure!(said.head.contains("\r\nretry-after: "), "{said:?}");
+    ensure!(answer.head.contains("\r\nretry-after: "), "{answer:?}");
     // Another client may still post.
-    let other = connect_from(&stand, Ipv4Addr::new(127, 0, 0, 2))?;
+    let other = connect_from(&ring, Ipv4Addr::new(127, 0, 0, 2))?;
     let what = json!({"author": "a", "text": text});
-    let said = exchange(other, posting(&what).as_bytes())?;
-    ensure!(matches!(said.status, 201 | 503), "{said:?}");
+    let answer = exchange(other, post_request(&what).as_bytes())?;
+    ensure!(matches!(answer.status, 201 | 503), "{answer:?}");
     Ok(())
 }

@@ -1,11 +1,11 @@
 //! COORDINATOR_ELECTION, type 6: a message of an election.
 //!
-//! The payload has a head of its own, and after it what method and electionType call for.
+//! The payload starts with its own header. The method and the electionType determine the rest.
 //!
 //! ```text
 //!   at  bytes  field
 //!   12      1  method        RING_BASED 1, CHANG_ROBERTS 2, BULLY 3
-//!   13      1  electionType  ELECTION 1, COORDINATOR 2, OK 3 (BULLY alone)
+//!   13      1  electionType  ELECTION 1, COORDINATOR 2, OK 3 (only BULLY)
 //!   14      2  reserved      0
 //!   16         rest
 //! ```
@@ -14,7 +14,7 @@
 //! |---|---|---|---|
 //! | RING_BASED | count `u32`, ids `u32`… | coordinatorId `u32` | |
 //! | CHANG_ROBERTS | candidate `u32` | coordinatorId `u32` | |
-//! | BULLY | nothing | coordinatorId `u32` | nothing |
+//! | BULLY | empty | coordinatorId `u32` | empty |
 //!
 //! # Example: RING_BASED ELECTION
 //! ```
@@ -161,7 +161,7 @@ use crate::writer::Writer;
 use crate::{DecodeError, Field, Problem, U32};
 
 layout! {
-    /// The payload's own head, 4 bytes.
+    /// The payload's own header, 4 bytes.
     struct ElectionLayout {
         method: u8 = Method,
         election_type: u8 = ElectionType,
@@ -170,48 +170,48 @@ layout! {
 }
 
 layout! {
-    /// RING_BASED ELECTION has this before its ids.
+    /// The count before the ids of a RING_BASED ELECTION.
     struct CountLayout {
         count: U32 = Count,
     }
 }
 
 layout! {
-    /// CHANG_ROBERTS ELECTION.
+    /// The rest of a CHANG_ROBERTS ELECTION.
     struct CandidateLayout {
         candidate: U32 = Candidate,
     }
 }
 
 layout! {
-    /// COORDINATOR of every method.
+    /// The rest of a COORDINATOR of any method.
     struct CoordinatorLayout {
         coordinator_id: U32 = CoordinatorId,
     }
 }
 
 pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Election<'a>, DecodeError> {
-    let head: &ElectionLayout = payload::view(reader)?;
-    let unknown = |field, at, value: u8| {
+    let header: &ElectionLayout = payload::view(reader)?;
+    let unknown_value = |field, at, value: u8| {
         let value = value.into();
         DecodeError::new(field, HEADER_LEN + at, Problem::Unknown { value })
     };
-    let Some(method) = Method::from_wire(head.method) else {
-        return Err(unknown(Field::Method, 0, head.method));
+    let Some(method) = Method::from_wire(header.method) else {
+        return Err(unknown_value(Field::Method, 0, header.method));
     };
-    let known = match head.election_type {
+    let is_known = match header.election_type {
         ELECTION | COORDINATOR => true,
         other => other == OK && method == Method::Bully,
     };
-    if !known {
-        return Err(unknown(Field::ElectionType, 1, head.election_type));
+    if !is_known {
+        return Err(unknown_value(Field::ElectionType, 1, header.election_type));
     }
-    if head.reserved != 0 {
-        let value = head.reserved.get().into();
+    if header.reserved != 0 {
+        let value = header.reserved.get().into();
         let problem = Problem::Reserved { value };
         return Err(DecodeError::new(Field::Reserved, HEADER_LEN + 2, problem));
     }
-    let election = match (head.election_type, method) {
+    let election = match (header.election_type, method) {
         (ELECTION, Method::RingBased) => {
             let ids = read_ids(reader)?;
             Election::RingBased { ids }

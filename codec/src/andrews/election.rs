@@ -1,4 +1,4 @@
-//! What an election message says, as values.
+//! The contents of an election message.
 
 use crate::U32;
 
@@ -6,25 +6,25 @@ use crate::U32;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Method {
-    /// The election goes round and collects everybody.
+    /// A message goes around the ring and collects every node's id.
     RingBased = 1,
-    /// The election goes round and keeps the greatest.
+    /// A message goes around the ring and keeps only the greatest id.
     ChangRoberts = 2,
-    /// The election goes to everybody greater.
+    /// A message goes to each node with a greater id.
     Bully = 3,
 }
 
-/// What an election message says.
+/// The contents of an election message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Election<'a> {
     /// RING_BASED, ELECTION.
     RingBased {
-        /// The nodes that it has passed so far, at most [`MAX_IDS`](super::MAX_IDS).
+        /// The ids of the nodes that the message has passed, at most [`MAX_IDS`](super::MAX_IDS).
         ids: &'a [U32],
     },
     /// CHANG_ROBERTS, ELECTION.
     ChangRoberts {
-        /// The greatest id so far.
+        /// The greatest id that the message has passed.
         candidate: u32,
     },
     /// BULLY, ELECTION.

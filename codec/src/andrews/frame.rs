@@ -1,4 +1,4 @@
-//! Whole frames: head and payload.
+//! Frames: header and payload.
 
 use zerocopy::byteorder::network_endian::{U16, U32};
 
@@ -10,17 +10,17 @@ use crate::stream::{self, StreamState, Streamed};
 use crate::writer::{self, Writer};
 use crate::{DecodeError, EncodeError, Field, Problem};
 
-/// A message and who sent it.
+/// A message and its sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frame<'a> {
     /// The sender's id.
     pub src_id: u32,
-    /// What it says.
+    /// The message.
     pub message: Message<'a>,
 }
 
 layout! {
-    /// The head of every frame, 12 bytes.
+    /// The header of every frame, 12 bytes.
     struct HeaderLayout {
         version: u8 = Version,
         kind: u8 = Type,
@@ -31,8 +31,8 @@ layout! {
 }
 
 impl HeaderLayout {
-    /// The kind and the length of the payload in bytes, if the head is legal.
-    fn legal(&self) -> Result<(Kind, usize), DecodeError> {
+    /// Returns the message's kind and the payload's length in bytes, if the header is legal.
+    fn validate(&self) -> Result<(Kind, usize), DecodeError> {
         if self.version != VERSION {
             let value = self.version.into();
             return Err(DecodeError::new(
@@ -64,10 +64,10 @@ impl HeaderLayout {
 }
 
 impl<'a> Frame<'a> {
-    /// Reads a whole datagram.
+    /// Decodes a datagram that is exactly one frame.
     ///
     /// # Errors
-    /// Names the first field that breaks the [format](super#what-is-refused), and its offset.
+    /// Returns the first field that violates the [format](super#what-the-decoder-refuses), and its offset.
     pub fn decode_datagram(bytes: &'a [u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(bytes);
         let frame = Self::read(&mut reader)?;
@@ -75,10 +75,10 @@ impl<'a> Frame<'a> {
         Ok(frame)
     }
 
-    /// Reads the frame at the front of a stream.
+    /// Decodes the frame at the start of a stream.
     ///
     /// # Errors
-    /// Names the first field that breaks the [format](super#what-is-refused), and its offset.
+    /// Returns the first field that violates the [format](super#what-the-decoder-refuses), and its offset.
     pub fn decode_stream(
         bytes: &'a [u8],
         state: StreamState,
@@ -88,7 +88,7 @@ impl<'a> Frame<'a> {
 
     fn read(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
         let header: &HeaderLayout = reader.view()?;
-        let (kind, payload_len) = header.legal()?;
+        let (kind, payload_len) = header.validate()?;
         reader.declare_end(payload_len);
         let message = Message::read(kind, reader)?;
         payload::require_end(reader, reader.offset() as u64)?;
@@ -98,7 +98,7 @@ impl<'a> Frame<'a> {
         })
     }
 
-    /// How many bytes [`encode`](Self::encode) writes.
+    /// Returns how many bytes [`encode`](Self::encode) writes.
     pub fn encoded_len(&self) -> usize {
         writer::measure(|w| self.write(w))
     }
@@ -106,8 +106,7 @@ impl<'a> Frame<'a> {
     /// Writes the frame at the start of `buf` and returns its length in bytes.
     ///
     /// # Errors
-    /// Writes nothing if `buf` is too small or an election names more than
-    /// [`MAX_IDS`](super::MAX_IDS) candidates.
+    /// Fails and writes no byte if `buf` is too small or an election has more than [`MAX_IDS`](super::MAX_IDS) candidates.
     pub fn encode(&self, buf: &mut [u8]) -> Result<usize, EncodeError> {
         writer::encode(buf, |w| self.write(w))
     }
@@ -119,7 +118,7 @@ impl<'a> Frame<'a> {
             kind: self.message.kind() as u8,
             reserved: 0.into(),
             src_id: self.src_id.into(),
-            // A message above the limit refuses itself.
+            // The message's own `write` reports a payload above the limit, so this value is never sent.
             payload_len: u32::try_from(payload_len).unwrap_or(u32::MAX).into(),
         });
         self.message.write(writer);

@@ -1,4 +1,4 @@
-//! JOIN, type 1: a new node asks the coordinator for a place in the ring.
+//! JOIN, type 1: a new node asks the coordinator to add it to the ring.
 //!
 //! The payload is empty.
 //!

@@ -1,4 +1,4 @@
-//! The six messages as values.
+//! The six messages.
 
 use super::{Election, coordinator_election, successor, token, token_ack};
 use crate::messages::messages;
@@ -6,36 +6,36 @@ use crate::messages::messages;
 messages! {
     /// A message's type.
     kind Kind;
-    /// One message, its variable parts borrowed from the input.
+    /// A message. Parts of variable length borrow from the input.
     message Message;
 
-    /// A new node asks the coordinator for a place in the ring.
+    /// A new node asks the coordinator to add it to the ring.
     1 "JOIN" Join;
 
-    /// The coordinator names the node to connect to.
+    /// The coordinator tells a node its successor.
     2 "SUCCESSOR" Successor {
         /// The new successor's id.
         successor_id: u32,
     } in successor;
 
-    /// A node whose successor has failed asks the coordinator for another.
+    /// A node whose successor has failed asks the coordinator for a new one.
     3 "SUCCESSOR_REQUEST" SuccessorRequest;
 
-    /// The token, to the successor.
+    /// A node passes the token to its successor.
     4 "TOKEN" Token {
-        /// Grows by one with every hop.
+        /// The number of hops: each hop adds one.
         sequence: u64,
     } in token;
 
-    /// The token has come, to the predecessor.
+    /// A node tells its predecessor that the token has arrived.
     5 "TOKEN_ACK" TokenAck {
-        /// The sequence of the token that came.
+        /// The sequence of the token that arrived.
         sequence: u64,
     } in token_ack;
 
     /// A message of an election.
     6 "COORDINATOR_ELECTION" CoordinatorElection {
-        /// Its method and what it says.
+        /// The election's method and data.
         election: Election<'a>,
     } in coordinator_election;
 }

@@ -1,6 +1,6 @@
-//! Andrews: a ring kept by a coordinator, with elections (`docs/wire-formats.md`, "Andrews").
+//! Andrews: a ring that an elected coordinator manages (`docs/wire-formats.md`, "Andrews").
 //!
-//! A frame is a head of 12 bytes and a payload, the same on TCP and in UDP datagrams. Integers are
+//! A frame is a header of 12 bytes and a payload. TCP and UDP use the same frames. Integers are
 //! big-endian. Each type has a module with its layout and a worked example.
 //!
 //! ```text
@@ -9,28 +9,28 @@
 //!    1      1  type        1 to 6
 //!    2      2  reserved    0
 //!    4      4  srcId       u32, the sender
-//!    8      4  payloadLen  u32, at most 65,536 and what the type calls for
+//!    8      4  payloadLen  u32, at most 65,536 and exactly the length of the type
 //!   12         payload
 //! ```
 //!
-//! # What is refused
-//! The first that fails is reported. On a stream each check is made as soon as its field is there,
-//! so that a frame that cannot become legal is never waited for.
+//! # What the decoder refuses
+//! The decoder reports the first check that fails. On a stream it checks each field as soon as it arrives, so a receiver
+//! never waits for the rest of an illegal frame.
 //!
 //! | [`field`](crate::DecodeError::field) | [`problem`](crate::DecodeError::problem) | reason |
 //! |---|---|---|
 //! | any | `Truncated` | the datagram, or the ended stream, is too short |
 //! | `version` | `Unknown` | not 1 |
 //! | `type` | `Unknown` | none of 1 to 6 |
-//! | `reserved` | `Reserved` | not 0, in either head |
+//! | `reserved` | `Reserved` | not 0, in either header |
 //! | `payloadLen` | `TooLarge` | above [`MAX_PAYLOAD_LEN`] |
-//! | `payloadLen` | `WrongLength` | not what the message's type, or its count, calls for |
+//! | `payloadLen` | `WrongLength` | not the length for the message's type or count |
 //! | `method` | `Unknown` | none of 1 to 3 |
-//! | `electionType` | `Unknown` | none of those that the method has |
+//! | `electionType` | `Unknown` | not a type of the method |
 //! | `count` | `TooLarge` | above [`MAX_IDS`] |
 //! | `datagram` | `Trailing` | bytes after the frame |
 //!
-//! Encoding refuses what decoding would refuse.
+//! The encoder refuses the same values.
 
 mod election;
 mod frame;
@@ -50,9 +50,9 @@ pub use message::{Kind, Message};
 
 /// The version of the format.
 pub const VERSION: u8 = 1;
-/// Bytes of a frame's head.
+/// The length of a frame's header in bytes.
 pub const HEADER_LEN: usize = 12;
 /// The longest payload, in bytes.
 pub const MAX_PAYLOAD_LEN: usize = 65_536;
-/// The most candidates of a ring-based election: what the longest payload holds.
+/// The most candidates of a ring-based election: as many as fit the longest payload.
 pub const MAX_IDS: usize = (MAX_PAYLOAD_LEN - 8) / 4;

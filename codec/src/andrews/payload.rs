@@ -1,14 +1,14 @@
-//! Reading a payload against the length that the frame's head declares for it.
+//! Reads a payload and checks the length that the frame's header declares.
 
 use super::HEADER_LEN;
 use crate::layout::Layout;
 use crate::reader::Reader;
 use crate::{DecodeError, Field, Problem};
 
-/// Where payloadLen stands in a frame.
+/// The offset of payloadLen in a frame.
 pub(super) const LEN_OFFSET: usize = 8;
 
-/// The next part of the payload, which must be within its declared length.
+/// Reads the next part of the payload. Fails if the part exceeds the declared length.
 pub(super) fn view<'a, T: Layout>(reader: &mut Reader<'a>) -> Result<&'a T, DecodeError> {
     let end = reader.offset() + size_of::<T>();
     if end > reader.declared_end() {
@@ -17,7 +17,7 @@ pub(super) fn view<'a, T: Layout>(reader: &mut Reader<'a>) -> Result<&'a T, Deco
     reader.view()
 }
 
-/// Refuses a payload that does not end at the offset `end`.
+/// Fails if the declared length does not end the payload at the offset `end`.
 pub(super) fn require_end(reader: &Reader<'_>, end: u64) -> Result<(), DecodeError> {
     if end == reader.declared_end() as u64 {
         return Ok(());

@@ -1,6 +1,6 @@
-//! SUCCESSOR, type 2: the coordinator names the node to connect to.
+//! SUCCESSOR, type 2: the coordinator tells a node its successor.
 //!
-//! It goes to a node that joins, to its predecessor-to-be, and to a node whose successor has failed.
+//! The coordinator sends it to a joining node, to that node's new predecessor, and to a node whose successor has failed.
 //!
 //! ```text
 //!   at  bytes  field

@@ -1,4 +1,4 @@
-//! SUCCESSOR_REQUEST, type 3: a node whose successor has failed asks for another.
+//! SUCCESSOR_REQUEST, type 3: a node whose successor has failed asks for a new one.
 //!
 //! The payload is empty.
 //!

@@ -1,7 +1,7 @@
-//! TOKEN, type 4: the token, to the successor.
+//! TOKEN, type 4: a node passes the token to its successor.
 //!
-//! The sequence grows by one with every hop. A token whose acknowledgement came late has been sent again
-//! by then; the sequence tells the second as a duplicate.
+//! Each hop adds one to the sequence. A sender repeats a token whose acknowledgement is late; the receiver recognizes the
+//! duplicate by its sequence.
 //!
 //! ```text
 //!   at  bytes  field

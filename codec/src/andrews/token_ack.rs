@@ -1,6 +1,6 @@
-//! TOKEN_ACK, type 5: the token has come, to the predecessor.
+//! TOKEN_ACK, type 5: a node tells its predecessor that the token has arrived.
 //!
-//! It is the only message that goes round the ring backwards.
+//! No other message goes around the ring backward.
 //!
 //! ```text
 //!   at  bytes  field

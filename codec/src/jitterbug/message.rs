@@ -1,4 +1,4 @@
-//! The eight messages as values.
+//! The eight messages.
 
 use super::{MAX_NODES, Node, Terms, TokenId, VERSION, tp1, tp4, tp5, tp6, tr1, tr2};
 use crate::list::List;
@@ -11,24 +11,24 @@ use crate::{DecodeError, EncodeError, Field, Problem};
 messages! {
     /// A message's type: the high four bits of its first byte.
     kind Kind;
-    /// One message, its variable parts borrowed from the input.
+    /// A message. Parts of variable length borrow from the input.
     message Message;
 
-    /// UDP broadcast: an orphan asks for better tokens.
+    /// UDP broadcast: an orphan asks whether a better token exists.
     0 "TR1" Tr1 {
-        /// The token that the sender would restore.
+        /// The token that the sender wants to restore.
         token_id: TokenId,
         /// The port that the sender's TCP listener is bound to.
         node_tcp_port: u16,
-        /// The sender's terms; a node of before them sends none.
+        /// The sender's terms. A node of an older version sends none.
         terms: Option<Terms>,
     } in tr1;
 
-    /// UDP: the answer of a node that knows a better token, or leads.
+    /// UDP: a leader, or a node that knows a better token, answers a TR1.
     1 "TR2" Tr2 {
         /// The answering node's token.
         token_id: TokenId,
-        /// The sender's terms; a question without them is answered without them.
+        /// The sender's terms, if the TR1 had terms.
         terms: Option<Terms>,
     } in tr2;
 
@@ -52,15 +52,15 @@ messages! {
         node_list: List<'a, Node>,
     } in tp4;
 
-    /// TCP: the token itself, to the end of the stream.
+    /// TCP: the leader passes the token. The message ends with the stream.
     6 "TP5" Tp5 {
-        /// The token handed over.
+        /// The token.
         token_id: TokenId,
         /// The application's data.
         data: &'a [u8],
     } in tp5;
 
-    /// TCP: the leader's terms, before TP1.
+    /// TCP: the leader sends its terms before TP1.
     7 "TP6" Tp6 {
         /// The leader's terms.
         terms: Terms,
@@ -68,7 +68,7 @@ messages! {
 }
 
 impl Kind {
-    /// Whether the message travels in a datagram; the others travel on a stream.
+    /// Tells whether the message is a datagram. Every other message is part of a stream.
     pub const fn is_datagram(self) -> bool {
         matches!(self, Self::Tr1 | Self::Tr2)
     }
@@ -77,18 +77,18 @@ impl Kind {
         let offset = reader.offset();
         let first = reader.u8(Field::Type)?;
         let (version, kind) = (first & 0x0f, first >> 4);
-        let unknown = |field, value: u8| {
+        let unknown_value = |field, value: u8| {
             let value = value.into();
             DecodeError::new(field, offset, Problem::Unknown { value })
         };
         if version != VERSION {
-            return Err(unknown(Field::Version, version));
+            return Err(unknown_value(Field::Version, version));
         }
-        Self::from_wire(kind).ok_or_else(|| unknown(Field::Type, kind))
+        Self::from_wire(kind).ok_or_else(|| unknown_value(Field::Type, kind))
     }
 
-    fn require_transport(self, datagram: bool) -> Result<Self, DecodeError> {
-        if self.is_datagram() == datagram {
+    fn require_transport(self, is_datagram: bool) -> Result<Self, DecodeError> {
+        if self.is_datagram() == is_datagram {
             return Ok(self);
         }
         let value = (self as u8).into();
@@ -101,10 +101,10 @@ impl Kind {
 }
 
 impl<'a> Message<'a> {
-    /// Reads a whole datagram.
+    /// Decodes a datagram that is exactly one message.
     ///
     /// # Errors
-    /// Names the first field that breaks the [format](super#what-is-refused), and its offset.
+    /// Returns the first field that violates the [format](super#what-the-decoder-refuses), and its offset.
     pub fn decode_datagram(bytes: &'a [u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(bytes);
         let kind = Kind::read(&mut reader)?.require_transport(true)?;
@@ -113,13 +113,13 @@ impl<'a> Message<'a> {
         Ok(message)
     }
 
-    /// Reads the message at the front of a stream. A node list has at most `max_nodes` nodes, and
-    /// never more than [`MAX_NODES`].
+    /// Decodes the message at the start of a stream. A node list may have at most `max_nodes` nodes and at most
+    /// [`MAX_NODES`].
     ///
-    /// A [`Tp5`](Self::Tp5) has no length of its own: it is incomplete until the stream has ended.
+    /// A [`Tp5`](Self::Tp5) contains no length, so it is incomplete until the stream ends.
     ///
     /// # Errors
-    /// Names the first field that breaks the [format](super#what-is-refused), and its offset.
+    /// Returns the first field that violates the [format](super#what-the-decoder-refuses), and its offset.
     pub fn decode_stream(
         bytes: &'a [u8],
         state: StreamState,
@@ -136,20 +136,20 @@ impl<'a> Message<'a> {
         })
     }
 
-    /// How many bytes [`encode`](Self::encode) writes.
+    /// Returns how many bytes [`encode`](Self::encode) writes.
     pub fn encoded_len(&self) -> usize {
-        writer::measure(|w| self.write_whole(w))
+        writer::measure(|w| self.write_with_type(w))
     }
 
     /// Writes the message at the start of `buf` and returns its length in bytes.
     ///
     /// # Errors
-    /// Writes nothing if `buf` is too small or the node list has more than [`MAX_NODES`] nodes.
+    /// Fails and writes no byte if `buf` is too small or the node list has more than [`MAX_NODES`] nodes.
     pub fn encode(&self, buf: &mut [u8]) -> Result<usize, EncodeError> {
-        writer::encode(buf, |w| self.write_whole(w))
+        writer::encode(buf, |w| self.write_with_type(w))
     }
 
-    fn write_whole(&self, writer: &mut Writer<'_>) {
+    fn write_with_type(&self, writer: &mut Writer<'_>) {
         writer.bytes(&[(self.kind() as u8) << 4 | VERSION]);
         self.write(writer);
     }

@@ -1,26 +1,25 @@
-//! Jitterbug: orphans, waiters and a leader, over UDP broadcasts and TCP
-//! (`docs/wire-formats.md`, "Jitterbug").
+//! Jitterbug: orphans, waiters and a leader, over UDP broadcasts and TCP (`docs/wire-formats.md`, "Jitterbug").
 //!
-//! The first byte of every message has the protocol's version, 1, in its low four bits and the
-//! type in its high four. Integers are big-endian. TR1 and TR2 travel in datagrams, the other
-//! types on a TCP stream. [`Terms`] may follow TR1 and TR2. Each type has a module with its layout and a worked example.
+//! The first byte of every message has the protocol's version, 1, in its low four bits and the type in its high four.
+//! Integers are big-endian. TR1 and TR2 are datagrams; the other messages use a TCP stream. [`Terms`] may follow TR1 and TR2.
+//! Each type has a module with its layout and a worked example.
 //!
-//! # What is refused
-//! The first that fails is reported:
+//! # What the decoder refuses
+//! The decoder reports the first check that fails:
 //!
 //! | [`field`](crate::DecodeError::field) | [`problem`](crate::DecodeError::problem) | reason |
 //! |---|---|---|
 //! | any | `Truncated` | the datagram, or the ended stream, is too short for its type |
 //! | `version` | `Unknown` | not 1 |
 //! | `type` | `Unknown` | none of 0 to 7 |
-//! | `type` | `OtherTransport` | a stream's type in a datagram, or the other way round |
+//! | `type` | `OtherTransport` | a type for streams in a datagram, or the reverse |
 //! | `token_id` | `Illegal` | 0 or -2^31: the random part has 31 bits and is never 0 |
 //! | `count` | `TooLarge` | more nodes than the caller allows, at most [`MAX_NODES`] |
 //! | `meta` | `Reserved` | a bit other than bit 0 is set |
 //! | `flags` | `Reserved` | a bit other than bits 0 and 1 is set |
 //! | `datagram` | `Trailing` | bytes after the message |
 //!
-//! Encoding refuses what decoding would refuse.
+//! The encoder refuses the same values.
 
 mod message;
 mod node;
@@ -43,5 +42,5 @@ pub use token_id::TokenId;
 
 /// The version of the protocol, in the low four bits of every message's first byte.
 pub const VERSION: u8 = 1;
-/// The most nodes of a list that any caller can allow.
+/// The most nodes that a caller can allow in a list.
 pub const MAX_NODES: u32 = 65_536;

@@ -1,4 +1,4 @@
-//! The nodes of a ring, and the hash of their list.
+//! A ring's nodes and the hash of their list.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -17,17 +17,17 @@ const IPV6: u8 = 1;
 /// The base of the list's hash.
 const HASH_BASE: i32 = 577;
 
-/// One node: where its TCP listener is bound.
+/// A node: the address of its TCP listener.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Node {
-    /// The address. IPv4 and IPv6 stay what they are: a mapped address is IPv6.
+    /// The address. The codec does not convert addresses: a mapped IPv4 address remains IPv6.
     pub ip: IpAddr,
     /// The TCP port.
     pub port: u16,
 }
 
 layout! {
-    /// `meta` of an IPv4 node and what follows it, 7 bytes.
+    /// An IPv4 node, 7 bytes.
     struct V4Layout {
         meta: u8 = Meta,
         address: [u8; 4] = Address,
@@ -36,7 +36,7 @@ layout! {
 }
 
 layout! {
-    /// `meta` of an IPv6 node and what follows it, 19 bytes.
+    /// An IPv6 node, 19 bytes.
     struct V6Layout {
         meta: u8 = Meta,
         address: [u8; 16] = Address,
@@ -45,17 +45,17 @@ layout! {
 }
 
 impl Node {
-    /// Reads the entry at the front of what a stream has brought of a node_list: for a list that is too long to be
-    /// kept until it is whole, and judged as it comes.
+    /// Decodes the node at the start of a part of a node_list. So a receiver can check a long list without
+    /// storing it.
     ///
     /// # Errors
-    /// Names the first field that breaks the [format](super#what-is-refused), and its offset.
+    /// Returns the first field that violates the [format](super#what-the-decoder-refuses), and its offset.
     pub fn decode_stream(bytes: &[u8], state: StreamState) -> Result<Streamed<Self>, DecodeError> {
         stream::decode(bytes, state, <Self as Item>::read)
     }
 
-    /// Hands `f` the node's bytes.
-    fn on_wire<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
+    /// Calls `f` with the node's bytes.
+    fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
         let port = self.port.into();
         match self.ip {
             IpAddr::V4(ip) => f(V4Layout {
@@ -98,18 +98,18 @@ impl<'a> Item<'a> for Node {
     }
 
     fn write(&self, writer: &mut Writer<'_>) {
-        self.on_wire(|bytes| writer.bytes(bytes));
+        self.with_bytes(|bytes| writer.bytes(bytes));
     }
 }
 
-/// The number of nodes as it lies on the wire.
-pub(super) fn count_on_wire(nodes: &List<'_, Node>) -> [u8; 4] {
-    // A list above the limit of 65,536 is never sent.
+/// Returns the bytes of the list's count.
+pub(super) fn count_bytes(nodes: &List<'_, Node>) -> [u8; 4] {
+    // The encoder refuses a list above the limit of 65,536 nodes, so the fallback is never sent.
     u32::try_from(nodes.len()).unwrap_or(u32::MAX).to_be_bytes()
 }
 
-/// The node_list_hash: `h = h * 577 + b` in 32 bits that wrap, from 0, over the bytes of the
-/// node_list on the wire (count included), each taken as signed.
+/// Computes the node_list_hash: `h = h * 577 + b` in wrapping 32-bit arithmetic, from 0, over the node_list's signed
+/// bytes, including the count.
 ///
 /// ```
 /// use ring_codec::jitterbug::{Node, node_list_hash};
@@ -123,12 +123,12 @@ pub(super) fn count_on_wire(nodes: &List<'_, Node>) -> [u8; 4] {
 pub fn node_list_hash(nodes: &List<'_, Node>) -> i32 {
     nodes
         .iter()
-        .fold(step(0, &count_on_wire(nodes)), |hash, node| {
-            node.on_wire(|bytes| step(hash, bytes))
+        .fold(hash_bytes(0, &count_bytes(nodes)), |hash, node| {
+            node.with_bytes(|bytes| hash_bytes(hash, bytes))
         })
 }
 
-fn step(hash: i32, bytes: &[u8]) -> i32 {
+fn hash_bytes(hash: i32, bytes: &[u8]) -> i32 {
     bytes.iter().fold(hash, |hash, byte| {
         hash.wrapping_mul(HASH_BASE)
             .wrapping_add(byte.cast_signed().into())

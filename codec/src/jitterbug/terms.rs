@@ -1,4 +1,4 @@
-//! The terms of a node: the trailer of TR1 and TR2, and the body of TP6.
+//! A node's terms: the end of TR1 and TR2, and the body of TP6.
 //!
 //! ```text
 //!   at  bytes  field
@@ -21,29 +21,29 @@ use crate::{DecodeError, Field, Problem};
 
 /// Bit 0 of `flags`: other nodes follow the sender's token.
 const FOLLOWED: u8 = 1;
-/// Bit 1 of `flags`: the receiver is asked for a TR1.
+/// Bit 1 of `flags`: the sender asks the receiver for a TR1.
 const ASKS: u8 = 2;
 
-/// The options of a node that have to be equal on all nodes, and its place in its ring.
+/// The options that must be equal on all nodes, and the node's role in its ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Terms {
-    /// How long the node may lead by its options while its loop does not run, in microseconds.
+    /// How long the node's options let it lead while its event loop is blocked, in microseconds.
     pub lease_us: u32,
-    /// The shortest such time of the nodes that it knows, in microseconds: the lease that it uses.
+    /// The shortest lease of the nodes that it knows, in microseconds. The node uses this lease.
     pub shortest_us: u32,
-    /// The longest such time of the nodes that it knows, in microseconds.
+    /// The longest lease of the nodes that it knows, in microseconds.
     pub longest_us: u32,
     /// Its `renew_timeout` in milliseconds.
     pub renew_ms: u32,
     /// Its `token_pass_timeout` in milliseconds.
     pub pass_ms: u32,
-    /// The random part of the id of the token that it follows; 0: it follows no other node's token.
+    /// The random part of the followed token's id, or 0 if the node follows no other node's token.
     pub follows: u32,
-    /// The digest of what it computes and decides with.
+    /// The digest of the node's computation and of its rule for forks.
     pub policy: u64,
     /// Whether other nodes follow its token.
     pub is_followed: bool,
-    /// Whether the receiver is asked for a TR1.
+    /// Whether the sender asks the receiver for a TR1.
     pub asks: bool,
 }
 
@@ -62,7 +62,7 @@ layout! {
 }
 
 impl Terms {
-    /// How many bytes they take.
+    /// The length of the terms in bytes.
     pub const LEN: usize = size_of::<TermsLayout>();
 
     pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
@@ -90,7 +90,7 @@ impl Terms {
         })
     }
 
-    /// Reads the terms that may end a datagram.
+    /// Reads the optional terms at the end of a datagram.
     pub(super) fn read_trailer(reader: &mut Reader<'_>) -> Result<Option<Self>, DecodeError> {
         if reader.rest().is_empty() {
             return Ok(None);

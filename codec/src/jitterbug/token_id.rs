@@ -1,4 +1,4 @@
-//! The token's name, whose sign says whether its sender leads.
+//! The token's id, whose sign tells whether the sender leads.
 
 use core::cmp::Ordering;
 
@@ -6,22 +6,21 @@ use zerocopy::byteorder::network_endian::I32;
 
 use crate::{DecodeError, Field, Problem};
 
-/// A token_id: a random part of 31 bits that is never 0, and as its sign whether the sender holds
-/// the token.
+/// A token_id: a random part of 31 bits that is never 0. The sign is positive if the sender holds the token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TokenId(i32);
 
 impl TokenId {
-    /// The id with this random part. `None` if the part is 0 or has more than 31 bits.
-    pub const fn new(random: u32, leader: bool) -> Option<Self> {
+    /// Creates an id from its random part. Returns `None` if the part is 0 or has more than 31 bits.
+    pub const fn new(random: u32, is_leader: bool) -> Option<Self> {
         match random.cast_signed() {
-            part @ 1.. if leader => Some(Self(part)),
+            part @ 1.. if is_leader => Some(Self(part)),
             part @ 1.. => Some(Self(-part)),
             _ => None,
         }
     }
 
-    /// The id as it lies on the wire. `None` if its random part is 0 or does not fit 31 bits.
+    /// Creates an id from the field's value. Returns `None` if the random part is 0 or does not fit 31 bits.
     pub const fn from_wire(value: i32) -> Option<Self> {
         match value {
             0 | i32::MIN => None,
@@ -29,37 +28,37 @@ impl TokenId {
         }
     }
 
-    /// The id as it lies on the wire: positive from a leader, negative from anybody else.
+    /// Returns the field's value: positive from a leader, negative from another node.
     pub const fn to_wire(self) -> i32 {
         self.0
     }
 
-    /// The random part, 1 to 2^31 - 1.
+    /// Returns the random part, 1 to 2^31 - 1.
     pub const fn random(self) -> u32 {
         self.0.unsigned_abs()
     }
 
-    /// Whether the sender holds the token.
+    /// Tells whether the sender holds the token.
     pub const fn is_leader(self) -> bool {
         self.0 > 0
     }
 
-    /// The same token, said by a leader or by another node.
-    pub const fn said_by(self, leader: bool) -> Self {
-        if leader {
+    /// Returns the same token's id as a leader or another node sends it.
+    pub const fn with_leader(self, is_leader: bool) -> Self {
+        if is_leader {
             Self(self.0.abs())
         } else {
             Self(-self.0.abs())
         }
     }
 
-    /// Compares tokens: by the random part alone, whoever says it.
+    /// Compares the random parts. The sign does not count, because it describes the sender, not the token.
     pub fn compare(self, other: Self) -> Ordering {
         self.random().cmp(&other.random())
     }
 
-    /// The id of a field that lay at `offset`.
-    pub(super) fn legal(field: I32, offset: usize) -> Result<Self, DecodeError> {
+    /// Creates an id from the field at `offset`. Fails if the value is illegal.
+    pub(super) fn from_field(field: I32, offset: usize) -> Result<Self, DecodeError> {
         let value = field.get();
         Self::from_wire(value).ok_or_else(|| {
             let value = value.into();
@@ -87,21 +86,21 @@ mod tests {
         for wire in [0, i32::MIN] {
             assert_eq!(TokenId::from_wire(wire), None);
         }
-        let most = TokenId::new((1 << 31) - 1, false).unwrap();
-        assert_eq!(most.to_wire(), -i32::MAX);
-        assert_eq!(TokenId::from_wire(-i32::MAX), Some(most));
+        let max = TokenId::new((1 << 31) - 1, false).unwrap();
+        assert_eq!(max.to_wire(), -i32::MAX);
+        assert_eq!(TokenId::from_wire(-i32::MAX), Some(max));
     }
 
     #[test]
-    fn leadership_is_the_sign_and_does_not_count_when_comparing() {
-        let (led, known) = (TokenId::new(7, true), TokenId::new(7, false));
-        let (led, known) = (led.unwrap(), known.unwrap());
-        assert!(led.is_leader() && !known.is_leader());
-        assert_eq!((led.to_wire(), known.to_wire()), (7, -7));
-        assert_eq!(led.compare(known), Ordering::Equal);
-        assert_eq!(led.said_by(false), known);
-        assert_eq!(known.said_by(true), led);
-        let more = TokenId::new(8, false).unwrap();
-        assert_eq!(more.compare(led), Ordering::Greater);
+    fn the_sign_means_leadership_and_does_not_count_in_comparisons() {
+        let (leader, follower) = (TokenId::new(7, true), TokenId::new(7, false));
+        let (leader, follower) = (leader.unwrap(), follower.unwrap());
+        assert!(leader.is_leader() && !follower.is_leader());
+        assert_eq!((leader.to_wire(), follower.to_wire()), (7, -7));
+        assert_eq!(leader.compare(follower), Ordering::Equal);
+        assert_eq!(leader.with_leader(false), follower);
+        assert_eq!(follower.with_leader(true), leader);
+        let greater = TokenId::new(8, false).unwrap();
+        assert_eq!(greater.compare(leader), Ordering::Greater);
     }
 }

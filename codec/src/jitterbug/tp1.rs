@@ -1,6 +1,6 @@
 //! TP1, type 2, on a stream: the leader offers the token to a candidate.
 //!
-//! The candidate compares the hash with that of its own list and answers TP2 or TP3.
+//! The candidate compares the hash with that of its own list and replies with TP2 or TP3.
 //!
 //! ```text
 //!   at  bytes  field
@@ -16,7 +16,7 @@
 //!
 //! let bytes = hex_literal::hex!(
 //!     "21"       // version 1, type 2
-//!     "00000008" // token_id: token 8, said by its leader
+//!     "00000008" // token_id: token 8, sent by its leader
 //!     "3ebba578" // node_list_hash: of the list in the example of TP4
 //! );
 //! let token_id = TokenId::new(8, true).ok_or("random part")?;
@@ -38,7 +38,7 @@ use crate::reader::Reader;
 use crate::writer::Writer;
 
 layout! {
-    /// What follows the first byte, 8 bytes.
+    /// The bytes after the first, 8 bytes.
     struct Tp1Layout {
         token_id: I32 = TokenId,
         node_list_hash: I32 = NodeListHash,
@@ -49,7 +49,7 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Result<(TokenId, i32), DecodeErro
     let offset = reader.offset();
     let body: &Tp1Layout = reader.view()?;
     Ok((
-        TokenId::legal(body.token_id, offset)?,
+        TokenId::from_field(body.token_id, offset)?,
         body.node_list_hash.get(),
     ))
 }

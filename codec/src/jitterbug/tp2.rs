@@ -1,6 +1,6 @@
 //! TP2, type 3, on a stream: the candidate's node list differs from the leader's.
 //!
-//! Nothing follows the first byte. The leader sends its list, TP4.
+//! The message is only one byte. The leader then sends its list, TP4.
 //!
 //! ```text
 //!   at  bytes  field

@@ -1,6 +1,6 @@
-//! TP3, type 4, on a stream: the candidate's node list is the leader's.
+//! TP3, type 4, on a stream: the candidate's node list equals the leader's.
 //!
-//! Nothing follows the first byte. The leader goes on with TP5.
+//! The message is only one byte. The leader then sends TP5.
 //!
 //! ```text
 //!   at  bytes  field

@@ -1,7 +1,6 @@
 //! TP4, type 5, on a stream: the leader's node list.
 //!
-//! `meta` has bit 0 set for IPv6 and no other bit; the address has 4 or 16 bytes accordingly. So a node
-//! is 7 or 19 bytes long.
+//! Bit 0 of `meta` is set for IPv6; the other bits are 0. An address has 4 or 16 bytes, so a node has 7 or 19.
 //!
 //! ```text
 //!   at  bytes  field
@@ -35,7 +34,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use super::node::count_on_wire;
+use super::node::count_bytes;
 use super::{MAX_NODES, Node};
 use crate::list::List;
 use crate::reader::Reader;
@@ -50,6 +49,6 @@ pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<List<'a, Node>, Decode
 
 pub(super) fn write(writer: &mut Writer<'_>, node_list: List<'_, Node>) {
     writer.require_len(Field::NodeList, node_list.len(), MAX_NODES as usize);
-    writer.bytes(&count_on_wire(&node_list));
+    writer.bytes(&count_bytes(&node_list));
     node_list.write(writer);
 }

@@ -1,7 +1,7 @@
-//! TP5, type 6, on a stream: the token itself.
+//! TP5, type 6, on a stream: the leader passes the token.
 //!
-//! The data reaches to the end of the sender's stream, which it half-closes; so the message is complete
-//! only then. The format sets the data no limit: the receiver does.
+//! The sender half-closes the stream after the data, so the message is complete only when the stream ends. The receiver,
+//! not the format, limits the data's length.
 //!
 //! ```text
 //!   at  bytes  field
@@ -17,7 +17,7 @@
 //!
 //! let bytes = hex_literal::hex!(
 //!     "61"       // version 1, type 6
-//!     "00000008" // token_id: token 8, said by its leader
+//!     "00000008" // token_id: token 8, sent by its leader
 //!     "3432"     // data, to the end of the stream
 //! );
 //! let token_id = TokenId::new(8, true).ok_or("random part")?;
@@ -43,7 +43,7 @@ use crate::writer::Writer;
 use crate::{DecodeError, Field};
 
 layout! {
-    /// What stands between the first byte and the data, 4 bytes.
+    /// The bytes between the first byte and the data, 4 bytes.
     struct Tp5Layout {
         token_id: I32 = TokenId,
     }
@@ -53,7 +53,7 @@ pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<(TokenId, &'a [u8]), D
     let offset = reader.offset();
     let body: &Tp5Layout = reader.view()?;
     Ok((
-        TokenId::legal(body.token_id, offset)?,
+        TokenId::from_field(body.token_id, offset)?,
         reader.bytes(Field::Data, reader.rest().len())?,
     ))
 }

@@ -1,4 +1,4 @@
-//! TP6, type 7, on a stream: the terms of a leader, before its TP1.
+//! TP6, type 7, on a stream: the leader sends its terms before TP1.
 //!
 //! ```text
 //!   at  bytes  field

@@ -1,13 +1,13 @@
-//! TR1, type 0, in a UDP broadcast: an orphan asks for better tokens.
+//! TR1, type 0, in a UDP broadcast: an orphan asks whether a better token exists.
 //!
-//! Everybody who hears it remembers the sender: the address of the datagram and this port.
+//! Every receiver stores the sender's address: the datagram's IP address and this port.
 //!
 //! ```text
 //!   at  bytes  field
 //!    0      1  version, type  0x01: version 1 in the low four bits, type 0 in the high
 //!    1      4  token_id       i32, negative unless the sender leads
 //!    5      2  node_tcp_port  u16
-//!    7     33  terms          see `Terms`; a node of before them sends none
+//!    7     33  terms          see `Terms`; a node of an older version sends none
 //! ```
 //!
 //! # Example
@@ -16,7 +16,7 @@
 //!
 //! let bytes = hex_literal::hex!(
 //!     "01"       // version 1, type 0
-//!     "fffffff9" // token_id: token 7, said by a node that does not lead
+//!     "fffffff9" // token_id: token 7, sent by a node that does not lead
 //!     "e165"     // node_tcp_port: 57701
 //! );
 //! let token_id = TokenId::new(7, false).ok_or("random part")?;
@@ -37,7 +37,7 @@ use crate::reader::Reader;
 use crate::writer::Writer;
 
 layout! {
-    /// What follows the first byte, 6 bytes.
+    /// The bytes after the first, without terms, 6 bytes.
     struct Tr1Layout {
         token_id: I32 = TokenId,
         node_tcp_port: U16 = NodeTcpPort,
@@ -48,7 +48,7 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Result<(TokenId, u16, Option<Term
     let offset = reader.offset();
     let body: &Tr1Layout = reader.view()?;
     Ok((
-        TokenId::legal(body.token_id, offset)?,
+        TokenId::from_field(body.token_id, offset)?,
         body.node_tcp_port.get(),
         Terms::read_trailer(reader)?,
     ))

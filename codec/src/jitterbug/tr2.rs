@@ -1,12 +1,12 @@
-//! TR2, type 1, in a UDP datagram: the answer of a node that knows a better token, or leads.
+//! TR2, type 1, in a UDP datagram: a leader, or a node that knows a better token, answers a TR1.
 //!
-//! The document's separate flag "holds token" is the sign of the token_id.
+//! The sign of the token_id replaces the original document's separate flag "holds token".
 //!
 //! ```text
 //!   at  bytes  field
 //!    0      1  version, type  0x11: version 1 in the low four bits, type 1 in the high
 //!    1      4  token_id       i32, positive if the sender leads
-//!    5     33  terms          see `Terms`; not in the answer to a node that sent none
+//!    5     33  terms          see `Terms`; not in the answer to a TR1 without terms
 //! ```
 //!
 //! # Example
@@ -15,7 +15,7 @@
 //!
 //! let bytes = hex_literal::hex!(
 //!     "11"       // version 1, type 1
-//!     "00000008" // token_id: token 8, said by its leader
+//!     "00000008" // token_id: token 8, sent by its leader
 //! );
 //! let token_id = TokenId::new(8, true).ok_or("random part")?;
 //! let message = Message::Tr2 { token_id, terms: None };
@@ -35,7 +35,7 @@ use crate::reader::Reader;
 use crate::writer::Writer;
 
 layout! {
-    /// What follows the first byte, 4 bytes.
+    /// The bytes after the first, without terms, 4 bytes.
     struct Tr2Layout {
         token_id: I32 = TokenId,
     }
@@ -45,7 +45,7 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Result<(TokenId, Option<Terms>), 
     let offset = reader.offset();
     let body: &Tr2Layout = reader.view()?;
     Ok((
-        TokenId::legal(body.token_id, offset)?,
+        TokenId::from_field(body.token_id, offset)?,
         Terms::read_trailer(reader)?,
     ))
 }

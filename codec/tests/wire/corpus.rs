@@ -1,18 +1,18 @@
-//! The fuzz targets' seeds, one a worked example, and the inputs that fuzzing has ever tripped over:
-//! all go through the checks on every run.
+//! The seeds of the fuzz targets: the worked examples and the inputs that once made a fuzz target fail. Each test run
+//! checks all of them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::checks::{FORMATS, Format};
 
-/// Where a format's seeds are.
+/// Returns the directory of a format's seeds.
 pub(crate) fn dir(format: &Format) -> PathBuf {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus");
     corpus.join(format.name)
 }
 
-/// A format's seeds by name, in order.
+/// Returns a format's seeds, sorted by name.
 pub(crate) fn seeds(format: &Format) -> Vec<(String, Vec<u8>)> {
     let dir = dir(format);
     let mut seeds: Vec<_> = fs::read_dir(&dir)
@@ -27,20 +27,19 @@ pub(crate) fn seeds(format: &Format) -> Vec<(String, Vec<u8>)> {
     seeds
 }
 
-/// The seed of this name, which is a worked example.
+/// Returns the seed of a worked example.
 pub(crate) fn seed(format: &str, name: &str) -> Vec<u8> {
     let format = FORMATS.iter().find(|f| f.name == format).unwrap();
     fs::read(dir(format).join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// All seeds with their formats.
 pub(crate) fn all() -> Vec<(Format, Vec<u8>)> {
-    let of = |format: Format| {
+    let with_format = |format: Format| {
         seeds(&format)
             .into_iter()
             .map(move |(_, bytes)| (format, bytes))
     };
-    FORMATS.into_iter().flat_map(of).collect()
+    FORMATS.into_iter().flat_map(with_format).collect()
 }
 
 #[test]

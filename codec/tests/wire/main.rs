@@ -1,4 +1,4 @@
-//! The four wire formats from outside: what any peer, and any sender of garbage, can see.
+//! Tests of the four wire formats through the public interface.
 
 mod checks;
 mod corpus;

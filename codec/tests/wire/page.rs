@@ -1,5 +1,5 @@
-//! `docs/wire-formats.md`, the crate's documentation and the fuzz targets' seeds show the same
-//! examples. Set `RING_CODEC_SEEDS=write` to write the seeds anew from the page.
+//! Tests that `docs/wire-formats.md`, the crate's documentation and the seeds contain the same examples. Set
+//! `RING_CODEC_SEEDS=write` to write the seeds again from the page.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 use crate::checks::{FORMATS, Format};
 use crate::corpus;
 
-fn manifest(path: &str) -> PathBuf {
+fn crate_path(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
-/// The page's examples of a format by name: blocks that begin ` ```text format/name`, with bytes up
-/// to the semicolon of every line.
+/// Returns the page's examples of a format by name. An example is a block that starts with ` ```text format/name`; in
+/// each line the bytes end at the semicolon.
 pub(crate) fn examples(format: &Format) -> BTreeMap<String, Vec<u8>> {
-    let page = fs::read_to_string(manifest("../docs/wire-formats.md")).unwrap();
+    let page = fs::read_to_string(crate_path("../docs/wire-formats.md")).unwrap();
     let mut found = BTreeMap::new();
     for block in page.split("```text ").skip(1) {
         let (title, rest) = block.split_once('\n').unwrap();
@@ -24,16 +24,16 @@ pub(crate) fn examples(format: &Format) -> BTreeMap<String, Vec<u8>> {
             && of == format.name
         {
             let hex: String = body.lines().filter_map(|l| l.split(';').next()).collect();
-            let twice = found.insert(name.to_owned(), bytes(&hex));
-            assert_eq!(twice, None, "{title}");
+            let earlier = found.insert(name.to_owned(), parse_hex(&hex));
+            assert_eq!(earlier, None, "{title} is there twice");
         }
     }
     found
 }
 
-/// The examples in the documentation of a format's modules, in no order.
-fn in_the_code(format: &Format) -> BTreeSet<Vec<u8>> {
-    let dir = manifest("src").join(format.name);
+/// Returns the examples in the documentation of a format's modules.
+fn code_examples(format: &Format) -> BTreeSet<Vec<u8>> {
+    let dir = crate_path("src").join(format.name);
     let sources = fs::read_dir(dir).unwrap().map(|entry| {
         let source = fs::read_to_string(entry.unwrap().path()).unwrap();
         source.replace("\r\n", "\n")
@@ -43,13 +43,13 @@ fn in_the_code(format: &Format) -> BTreeSet<Vec<u8>> {
         for block in source.split("hex_literal::hex!(").skip(1) {
             let (body, _) = block.split_once(");").unwrap();
             let hex: String = body.split('"').skip(1).step_by(2).collect();
-            examples.insert(bytes(&hex));
+            examples.insert(parse_hex(&hex));
         }
     }
     examples
 }
 
-fn bytes(hex: &str) -> Vec<u8> {
+fn parse_hex(hex: &str) -> Vec<u8> {
     let digits: Vec<_> = hex.chars().filter(|c| !c.is_whitespace()).collect();
     let byte = |pair: &[char]| {
         let pair: String = pair.iter().collect();
@@ -59,11 +59,11 @@ fn bytes(hex: &str) -> Vec<u8> {
 }
 
 #[test]
-fn the_page_and_the_codes_documentation_show_the_same_examples() {
+fn the_page_and_the_code_have_the_same_examples() {
     for format in FORMATS {
         let page: BTreeSet<_> = examples(&format).into_values().collect();
-        assert!(!page.is_empty(), "{}", format.name);
-        assert_eq!(page, in_the_code(&format), "{}", format.name);
+        assert!(!page.is_empty(), "no example of {}", format.name);
+        assert_eq!(page, code_examples(&format), "{}", format.name);
     }
 }
 
@@ -71,7 +71,7 @@ fn the_page_and_the_codes_documentation_show_the_same_examples() {
 fn every_example_of_the_page_is_a_seed_and_decodes() {
     for format in FORMATS {
         let examples = examples(&format);
-        if std::env::var("RING_CODEC_SEEDS").is_ok_and(|how| how == "write") {
+        if std::env::var("RING_CODEC_SEEDS").is_ok_and(|action| action == "write") {
             for (name, bytes) in &examples {
                 fs::write(corpus::dir(&format).join(name), bytes).unwrap();
             }

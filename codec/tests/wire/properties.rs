@@ -1,4 +1,4 @@
-//! The checks on random bytes, on random values, and on valid messages with random damage.
+//! Runs the checks on random bytes, on random values and on valid messages with random changes.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -18,20 +18,20 @@ proptest! {
     }
 
     #[test]
-    fn legal_values_come_back(seed in vec(any::<u8>(), 0..3_000)) {
+    fn legal_values_survive_encoding_and_decoding(seed in vec(any::<u8>(), 0..3_000)) {
         for format in FORMATS {
             (format.value)(&seed);
         }
     }
 
     #[test]
-    fn damaged_messages_are_messages_or_errors(
+    fn changed_messages_are_messages_or_errors(
         (format, mut bytes) in select(corpus::all()),
-        damage in vec((any::<Index>(), any::<u8>()), 0..4),
+        changes in vec((any::<Index>(), any::<u8>()), 0..4),
         cut in any::<Index>(),
         more in vec(any::<u8>(), 0..40),
     ) {
-        for (at, byte) in damage {
+        for (at, byte) in changes {
             let at = at.index(bytes.len());
             bytes[at] = byte;
         }

@@ -1,4 +1,4 @@
-//! Every reason to refuse a message, in both directions: the field, its offset and the problem.
+//! Tests each reason why the decoder or the encoder refuses a message: the field, its offset and the problem.
 
 use hex_literal::hex;
 use ring_codec::andrews::{self, Election};
@@ -9,15 +9,16 @@ use ring_codec::{DecodeError, EncodeError, Field, MacAddr, Problem, StreamState,
 
 use crate::corpus;
 
-/// An example with some bytes from `offset` on replaced.
-fn damaged(format: &str, seed: &str, offset: usize, bytes: &[u8]) -> Vec<u8> {
+/// Returns an example with the bytes at `offset` replaced.
+fn changed(format: &str, seed: &str, offset: usize, bytes: &[u8]) -> Vec<u8> {
     let mut message = corpus::seed(format, seed);
     message[offset..offset + bytes.len()].copy_from_slice(bytes);
     message
 }
 
-/// Each row: the example, an offset, the bytes to put there; the field, offset and problem reported.
-fn refused(format: &str, rows: &str, error: impl Fn(&[u8]) -> Option<DecodeError>) {
+/// Checks the reported errors. A row has the example, an offset, the bytes to put there, and the expected field, offset
+/// and problem.
+fn check_refusals(format: &str, rows: &str, error: impl Fn(&[u8]) -> Option<DecodeError>) {
     for row in rows.lines().map(str::trim).filter(|row| !row.is_empty()) {
         let [seed, at, bytes, expected] = *row.splitn(4, ' ').collect::<Vec<_>>() else {
             panic!("{row}");
@@ -26,7 +27,7 @@ fn refused(format: &str, rows: &str, error: impl Fn(&[u8]) -> Option<DecodeError
         let bytes: Vec<u8> = digits
             .map(|digits| u8::from_str_radix(digits, 16).unwrap())
             .collect();
-        let found = error(&damaged(format, seed, at.parse().unwrap(), &bytes)).expect(row);
+        let found = error(&changed(format, seed, at.parse().unwrap(), &bytes)).expect(row);
         let found = format!("{:?} {} {:?}", found.field, found.offset, found.problem);
         assert_eq!(found, expected, "{row}");
     }
@@ -63,12 +64,12 @@ fn lab2() {
         stamps 99 01 RunnerMAC 99 NotAStation
         stamps 105 04 Outcome 105 Illegal { value: 4 }
     ";
-    refused("lab2", rows, |bytes| lab2::Frame::decode(bytes).err());
+    check_refusals("lab2", rows, |bytes| lab2::Frame::decode(bytes).err());
 }
 
 #[test]
 fn lab2_reports_the_first_reason_of_several() {
-    let mut bytes = damaged("lab2", "take_token", 14, &[77, 1, 1, 0, 0, 0, 0, 0]);
+    let mut bytes = changed("lab2", "take_token", 14, &[77, 1, 1, 0, 0, 0, 0, 0]);
     bytes[22] = 0x80;
     let field = |bytes: &[u8]| lab2::Frame::decode(bytes).unwrap_err().field;
     assert_eq!(field(&bytes), Field::Kind);
@@ -96,13 +97,13 @@ fn lab2_ignores_padding() {
 }
 
 #[test]
-fn lab2_the_borders_are_legal() {
-    let top = damaged("lab2", "take_token", 22, &hex!("7fffffffffffffff"));
+fn lab2_accepts_the_limits() {
+    let top = changed("lab2", "take_token", 22, &hex!("7fffffffffffffff"));
     assert!(lab2::Frame::decode(&top).is_ok());
-    let mut full = damaged("lab2", "take_token", 52, &[4, 0]);
+    let mut full = changed("lab2", "take_token", 52, &[4, 0]);
     full.resize(54 + 1024, 7);
     assert!(lab2::Frame::decode(&full).is_ok());
-    let mut full = damaged("lab2", "ring_members", 34, &[0, 66]);
+    let mut full = changed("lab2", "ring_members", 34, &[0, 66]);
     full.resize(36 + 66 * 22, 2);
     assert!(lab2::Frame::decode(&full).is_ok());
     assert_eq!(full.len(), lab2::MAX_FRAME_LEN);
@@ -120,7 +121,7 @@ fn jitterbug() {
         tr2 1 00000000 TokenId 1 Illegal { value: 0 }
         tr1 1 80000000 TokenId 1 Illegal { value: -2147483648 }
     ";
-    refused("jitterbug", rows, |bytes| {
+    check_refusals("jitterbug", rows, |bytes| {
         jitterbug::Message::decode_datagram(bytes).err()
     });
     let rows = "
@@ -135,7 +136,7 @@ fn jitterbug() {
         tp4 5 02 Meta 5 Reserved { value: 2 }
         tp4 12 81 Meta 12 Reserved { value: 129 }
     ";
-    refused("jitterbug", rows, |bytes| {
+    check_refusals("jitterbug", rows, |bytes| {
         let max = jitterbug::MAX_NODES;
         jitterbug::Message::decode_stream(bytes, StreamState::Ended, max).err()
     });
@@ -169,7 +170,7 @@ fn andrews() {
         election_bully 15 01 Reserved 14 Reserved { value: 1 }
         election_bully 13 02 PayloadLen 8 WrongLength { value: 4, expected: 8 }
     ";
-    refused("andrews", rows, |bytes| {
+    check_refusals("andrews", rows, |bytes| {
         andrews::Frame::decode_datagram(bytes).err()
     });
 }
@@ -200,11 +201,11 @@ fn ftn() {
         transfer 27 01 Holders 28 WrongLength { value: 0, expected: 1 }
         transfer 27 7f Holders 28 WrongLength { value: 0, expected: 1 }
     ";
-    refused("ftn", rows, |bytes| ftn::Datagram::decode(bytes).err());
+    check_refusals("ftn", rows, |bytes| ftn::Datagram::decode(bytes).err());
 }
 
 #[test]
-fn a_long_that_needs_more_than_64_bits() {
+fn a_long_of_more_than_64_bits_is_an_error() {
     let mut bytes = corpus::seed("ftn", "confirm");
     let offset = bytes.len() - 3;
     bytes.truncate(offset);
@@ -215,22 +216,22 @@ fn a_long_that_needs_more_than_64_bits() {
 }
 
 #[test]
-fn a_datagram_ends_with_its_message() {
-    let trailing = |name, extra| {
+fn bytes_after_the_message_of_a_datagram_are_an_error() {
+    let with_extra_bytes = |name, extra| {
         let mut bytes = corpus::seed(name, if name == "jitterbug" { "tr1" } else { "token" });
         if name == "jitterbug" {
-            // The terms of TP6 are those that may follow TR1.
+            // The terms after a TR1 have the same format as those in TP6.
             bytes.extend(&corpus::seed(name, "tp6")[1..]);
         }
         let len = bytes.len();
         bytes.extend(vec![0; extra]);
         (len, bytes)
     };
-    let (len, bytes) = trailing("jitterbug", 1);
+    let (len, bytes) = with_extra_bytes("jitterbug", 1);
     let error = jitterbug::Message::decode_datagram(&bytes).unwrap_err();
     assert_eq!((error.field, error.offset), (Field::Datagram, len));
     assert_eq!(error.problem, Problem::Trailing { extra: 1 });
-    let (len, bytes) = trailing("andrews", 5);
+    let (len, bytes) = with_extra_bytes("andrews", 5);
     let error = andrews::Frame::decode_datagram(&bytes).unwrap_err();
     assert_eq!((error.field, error.offset), (Field::Datagram, len));
     assert_eq!(error.problem, Problem::Trailing { extra: 5 });
@@ -249,7 +250,7 @@ fn a_datagram_ends_with_its_message() {
 const AUTHOR: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
 const DIGEST: Digest = Digest { size: 1, hash: 2 };
 
-/// What encoding this Lab2 message says, which must leave the buffer alone.
+/// Returns the encoder's error for this Lab2 message. The encoder must not change the buffer.
 fn lab2_refusal(author: MacAddr, message: lab2::Message<'_>) -> EncodeError {
     let frame = lab2::Frame {
         destination: MacAddr::BROADCAST,
@@ -265,7 +266,7 @@ fn lab2_refusal(author: MacAddr, message: lab2::Message<'_>) -> EncodeError {
 }
 
 #[test]
-fn lab2_is_not_encoded_if_it_would_be_refused() {
+fn lab2_encoder_refuses_what_the_decoder_refuses() {
     let illegal = |field| EncodeError::Illegal { field };
     let too_long = |field, len, max| EncodeError::TooLong { field, len, max };
     let token = |progress| lab2::Token {
@@ -273,31 +274,31 @@ fn lab2_is_not_encoded_if_it_would_be_refused() {
         author: AUTHOR,
         number: 1,
     };
-    let take = |progress, data| lab2::Message::TakeToken {
+    let take_token = |progress, data| lab2::Message::TakeToken {
         token: token(progress),
         digest: DIGEST,
         data,
     };
-    for nobody in [MacAddr([0; 6]), MacAddr::BROADCAST] {
-        let refusal = lab2_refusal(nobody, lab2::Message::Leaving);
+    for no_station in [MacAddr([0; 6]), MacAddr::BROADCAST] {
+        let refusal = lab2_refusal(no_station, lab2::Message::Leaving);
         assert_eq!(refusal, illegal(Field::MessageAuthorMAC));
         let members = &[Member {
-            mac: nobody,
+            mac: no_station,
             ip: lab2::NO_IP,
         }];
         let digest = DIGEST;
         let refusal = lab2_refusal(AUTHOR, lab2::Message::RingMembers { digest, members });
         assert_eq!(refusal, illegal(Field::Mac));
-        let members = &[nobody];
+        let members = &[no_station];
         let refusal = lab2_refusal(AUTHOR, lab2::Message::Forget { members });
         assert_eq!(refusal, illegal(Field::Mac));
     }
     let members = &[AUTHOR; 65];
     let refusal = lab2_refusal(AUTHOR, lab2::Message::Forget { members });
     assert_eq!(refusal, too_long(Field::Members, 65, 64));
-    let refusal = lab2_refusal(AUTHOR, take(1 << 63, b""));
+    let refusal = lab2_refusal(AUTHOR, take_token(1 << 63, b""));
     assert_eq!(refusal, illegal(Field::Progress));
-    let refusal = lab2_refusal(AUTHOR, take(1, &[0; 1025]));
+    let refusal = lab2_refusal(AUTHOR, take_token(1, &[0; 1025]));
     assert_eq!(refusal, too_long(Field::Data, 1025, 1024));
     let members = &[Member {
         mac: AUTHOR,
@@ -319,25 +320,28 @@ fn lab2_is_not_encoded_if_it_would_be_refused() {
         message: lab2::Message::WhereIsToken,
         ..frame
     };
-    let with = |profile, work| {
+    let card_refusal = |profile, work| {
         refusal(lab2::Frame {
             profile,
             card: Some(lab2::Card { work, ..CARD }),
             ..question
         })
     };
-    assert_eq!(with(None, None), Err(illegal(Field::Card)));
-    let never = lab2::Work {
+    assert_eq!(card_refusal(None, None), Err(illegal(Field::Card)));
+    let illegal_work = lab2::Work {
         held: u64::MAX,
         program: "",
     };
-    assert_eq!(with(Some(PROFILE), Some(never)), Err(illegal(Field::Held)));
+    assert_eq!(
+        card_refusal(Some(PROFILE), Some(illegal_work)),
+        Err(illegal(Field::Held))
+    );
     let program = "x".repeat(65);
     let long = lab2::Work {
         held: 0,
         program: &program,
     };
-    let error = with(Some(PROFILE), Some(long));
+    let error = card_refusal(Some(PROFILE), Some(long));
     assert_eq!(error, Err(too_long(Field::Program, 65, 64)));
 }
 
@@ -352,11 +356,11 @@ const CARD: lab2::Card<'_> = lab2::Card {
 };
 
 #[test]
-fn lab2_takes_what_is_no_card_for_padding() {
+fn lab2_reads_an_illegal_card_as_padding() {
     let bytes = corpus::seed("lab2", "where_is_token_with_card");
     let whole = lab2::Frame::decode(&bytes).unwrap();
     assert!(whole.card.is_some());
-    // The mark, a length that is too large, a program without a holder, and text that is not UTF-8.
+    // An illegal mark, a length above the limit, a program without a holder, and text that is not UTF-8.
     let card = bytes.len() - 25 - "backup".len();
     for (at, to) in [
         (card, &b"RGDX"[..]),
@@ -365,7 +369,7 @@ fn lab2_takes_what_is_no_card_for_padding() {
         (card + 16, &[0xff; 8]),
         (card + 25, &[0xff]),
     ] {
-        let bytes = damaged("lab2", "where_is_token_with_card", at, to);
+        let bytes = changed("lab2", "where_is_token_with_card", at, to);
         let frame = lab2::Frame::decode(&bytes).unwrap();
         assert_eq!(
             frame,
@@ -391,7 +395,7 @@ const PROFILE: lab2::Profile = lab2::Profile {
 };
 
 #[test]
-fn lab2_reads_a_profile_behind_a_trailer_and_where_there_is_none() {
+fn lab2_reads_a_profile_with_and_without_a_trailer_before_it() {
     for seed in [
         "token_is_here",
         "token_is_here_with_beat",
@@ -410,18 +414,18 @@ fn lab2_reads_a_profile_behind_a_trailer_and_where_there_is_none() {
         assert_eq!(
             buf[..bytes.len()],
             bytes,
-            "{seed}: what was there stays in place"
+            "{seed}: the profile changed the bytes before it"
         );
         let read = lab2::Frame::decode(&buf[..len]).unwrap();
         assert_eq!(read, frame, "{seed}");
         assert!(read.profile.unwrap().is_deaf());
         let cut = lab2::Frame::decode(&buf[..len - 1]).unwrap();
-        assert_eq!(cut, plain, "{seed}: a profile that is cut is padding");
+        assert_eq!(cut, plain, "{seed}: an incomplete profile is not padding");
     }
 }
 
 #[test]
-fn lab2_reads_no_profile_behind_other_messages() {
+fn lab2_reads_no_profile_after_other_messages() {
     let profile = corpus::seed("lab2", "where_is_token_with_profile")[22..].to_vec();
     for seed in [
         "take_token",
@@ -435,14 +439,14 @@ fn lab2_reads_no_profile_behind_other_messages() {
 }
 
 #[test]
-fn lab2_flags_of_a_profile_that_are_not_known_are_kept() {
-    let bytes = damaged("lab2", "where_is_token_with_profile", 26, &[0x80]);
+fn lab2_keeps_unknown_flags_of_a_profile() {
+    let bytes = changed("lab2", "where_is_token_with_profile", 26, &[0x80]);
     let profile = lab2::Frame::decode(&bytes).unwrap().profile.unwrap();
     assert_eq!((profile.flags, profile.is_deaf()), (0x80, false));
 }
 
 #[test]
-fn the_others_are_not_encoded_if_they_would_be_refused() {
+fn other_encoders_refuse_what_the_decoder_refuses() {
     let mut buf = vec![0; 1 << 20];
     let (len, max) = (65_537, 65_536);
     let node = Node {
@@ -470,7 +474,7 @@ fn the_others_are_not_encoded_if_they_would_be_refused() {
         to: 1,
         ssig: 2,
     };
-    let nobody = [Assignment {
+    let no_holders = [Assignment {
         token: Token {
             name: b"t",
             data: b"",
@@ -478,7 +482,7 @@ fn the_others_are_not_encoded_if_they_would_be_refused() {
         holders: Holders::Shared((&[]).into()),
     }];
     for (part, parts, assignments, field) in [
-        (0, 1, &nobody[..], Field::Holders),
+        (0, 1, &no_holders[..], Field::Holders),
         (1, 1, &[], Field::Part),
         (-1, 1, &[], Field::Part),
         (0, 0, &[], Field::Part),
@@ -496,8 +500,8 @@ fn the_others_are_not_encoded_if_they_would_be_refused() {
 }
 
 #[test]
-fn errors_read_as_sentences() {
-    let bytes = damaged("lab2", "take_token", 52, &[4, 1]);
+fn error_texts() {
+    let bytes = changed("lab2", "take_token", 52, &[4, 1]);
     let error = lab2::Frame::decode(&bytes).unwrap_err().to_string();
     assert_eq!(error, "dataLen at offset 52: 1025 is above 1024");
     let error = lab2::Frame::decode(&bytes[..40]).unwrap_err().to_string();

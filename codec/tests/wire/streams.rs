@@ -1,4 +1,4 @@
-//! Streams: what is not complete is told apart from what is wrong, and wrong is told at once.
+//! Tests that the stream decoders distinguish incomplete from illegal messages and report an illegal one at once.
 
 use std::fmt::Debug;
 
@@ -13,16 +13,16 @@ fn tp(bytes: &[u8], max_nodes: u32) -> Result<Streamed<Message<'_>>, DecodeError
     Message::decode_stream(bytes, OPEN, max_nodes)
 }
 
-/// How many bytes are said to be missing.
-fn more<M: Debug>(streamed: Result<Streamed<M>, DecodeError>) -> usize {
-    match streamed.expect("nothing wrong so far") {
+/// Returns how many bytes are missing.
+fn missing<M: Debug>(streamed: Result<Streamed<M>, DecodeError>) -> usize {
+    match streamed.expect("a legal part of a message") {
         Streamed::Incomplete { more } => more,
         whole @ Streamed::Message { .. } => panic!("{whole:?}"),
     }
 }
 
 #[test]
-fn messages_on_one_stream_are_told_apart() {
+fn the_decoder_separates_the_messages_of_a_stream() {
     let (tp1, tp4) = (
         corpus::seed("jitterbug", "tp1"),
         corpus::seed("jitterbug", "tp4"),
@@ -51,26 +51,26 @@ fn messages_on_one_stream_are_told_apart() {
 }
 
 #[test]
-fn what_is_missing_is_known_as_soon_as_its_length_is() {
-    assert_eq!(more(tp(&[], MAX_NODES)), 1);
-    assert_eq!(more(tp(&[0x21, 0, 0], MAX_NODES)), 6);
-    // Two nodes of at least 7 bytes; when the first turns out to have 19, the second still has 7.
-    assert_eq!(more(tp(&[0x51, 0, 0, 0, 2], MAX_NODES)), 14);
-    assert_eq!(more(tp(&[0x51, 0, 0, 0, 2, 1, 0, 0], MAX_NODES)), 16 + 7);
-    // A TP5 waits for a byte or the end, whatever it has.
-    assert_eq!(more(tp(&corpus::seed("jitterbug", "tp5"), MAX_NODES)), 1);
+fn the_decoder_asks_for_the_bytes_whose_number_it_knows() {
+    assert_eq!(missing(tp(&[], MAX_NODES)), 1);
+    assert_eq!(missing(tp(&[0x21, 0, 0], MAX_NODES)), 6);
+    // Two nodes have at least 7 bytes each. The first proves to have 19, and the second still has at least 7.
+    assert_eq!(missing(tp(&[0x51, 0, 0, 0, 2], MAX_NODES)), 14);
+    assert_eq!(missing(tp(&[0x51, 0, 0, 0, 2, 1, 0, 0], MAX_NODES)), 16 + 7);
+    // A TP5 always waits for another byte or the end.
+    assert_eq!(missing(tp(&corpus::seed("jitterbug", "tp5"), MAX_NODES)), 1);
 
     let ring = corpus::seed("andrews", "election_ring_based");
     let frame = |len: usize| andrews::Frame::decode_stream(&ring[..len], OPEN);
-    assert_eq!(more(frame(0)), 12);
-    assert_eq!(more(frame(11)), 1);
-    assert_eq!(more(frame(12)), 4);
-    assert_eq!(more(frame(20)), 8);
-    assert_eq!(more(frame(27)), 1);
+    assert_eq!(missing(frame(0)), 12);
+    assert_eq!(missing(frame(11)), 1);
+    assert_eq!(missing(frame(12)), 4);
+    assert_eq!(missing(frame(20)), 8);
+    assert_eq!(missing(frame(27)), 1);
 }
 
 #[test]
-fn a_stream_that_ends_too_soon_is_an_error_at_the_field_that_is_cut() {
+fn a_stream_that_ends_early_is_an_error_at_the_incomplete_field() {
     let bytes = [0x51, 0, 0, 0, 2, 0, 192, 0];
     let error = Message::decode_stream(&bytes, StreamState::Ended, MAX_NODES).unwrap_err();
     assert_eq!((error.field, error.offset), (Field::Address, 6));
@@ -78,7 +78,7 @@ fn a_stream_that_ends_too_soon_is_an_error_at_the_field_that_is_cut() {
 }
 
 #[test]
-fn a_count_above_the_limit_is_wrong_before_a_node_has_come() {
+fn a_count_above_the_limit_is_an_error_before_the_first_node() {
     let count = |count: u32| [[0x51].as_slice(), &count.to_be_bytes()].concat();
     let refused = |bytes: &[u8], limit| tp(bytes, limit).unwrap_err();
 
@@ -86,23 +86,23 @@ fn a_count_above_the_limit_is_wrong_before_a_node_has_come() {
     assert_eq!((error.field, error.offset), (Field::Count, 1));
     let (value, max) = (u64::from(MAX_NODES) + 1, MAX_NODES.into());
     assert_eq!(error.problem, Problem::TooLarge { value, max });
-    assert_eq!(more(tp(&count(MAX_NODES), MAX_NODES)), 7 * 65_536);
+    assert_eq!(missing(tp(&count(MAX_NODES), MAX_NODES)), 7 * 65_536);
 
     let error = refused(&count(9), 8);
     assert_eq!(error.problem, Problem::TooLarge { value: 9, max: 8 });
-    // No caller gets past the format's own limit.
+    // A caller cannot raise the format's own limit.
     let error = refused(&count(u32::MAX), u32::MAX);
     let value = u32::MAX.into();
     assert_eq!(error.problem, Problem::TooLarge { value, max });
 }
 
 #[test]
-fn a_frame_that_cannot_become_legal_is_wrong_at_the_byte_that_makes_it_so() {
+fn an_illegal_frame_is_an_error_as_soon_as_it_is_illegal() {
     let refused = |bytes: &[u8]| {
         let error = andrews::Frame::decode_stream(bytes, OPEN).unwrap_err();
         (error.field, error.offset, error.problem)
     };
-    // TOKEN, 9 bytes of payload, none of them here.
+    // A TOKEN that declares 9 bytes of payload.
     let nine = [1, 4, 0, 0, 0, 0, 0, 2, 0, 0, 0, 9];
     let problem = Problem::WrongLength {
         value: 9,
@@ -117,7 +117,7 @@ fn a_frame_that_cannot_become_legal_is_wrong_at_the_byte_that_makes_it_so() {
         expected: 8,
     };
     assert_eq!(refused(&seven), (Field::PayloadLen, 8, problem));
-    // 65,536 bytes of payload for 3 ids, none of them here.
+    // The header declares 65,536 bytes of payload for 3 ids. No id has arrived.
     let mut ring = corpus::seed("andrews", "election_ring_based")[..20].to_vec();
     ring[8..12].copy_from_slice(&65_536_u32.to_be_bytes());
     ring[16..20].copy_from_slice(&3_u32.to_be_bytes());
@@ -129,7 +129,7 @@ fn a_frame_that_cannot_become_legal_is_wrong_at_the_byte_that_makes_it_so() {
 }
 
 #[test]
-fn a_list_that_comes_byte_by_byte_is_walked_a_few_times_only() {
+fn a_long_list_needs_few_decode_calls() {
     let nodes: Vec<_> = (0..MAX_NODES)
         .map(|i| Node {
             ip: std::net::Ipv6Addr::from(u128::from(i)).into(),
@@ -141,11 +141,15 @@ fn a_list_that_comes_byte_by_byte_is_walked_a_few_times_only() {
     };
     let mut bytes = vec![0; message.encoded_len()];
     message.encode(&mut bytes).unwrap();
-    let (mut have, mut walks) = (0, 0);
+    let (mut have, mut calls) = (0, 0);
     while let Ok(Streamed::Incomplete { more }) = tp(&bytes[..have], MAX_NODES) {
         have += more;
-        walks += 1;
-        assert!(walks < 40, "at {have} of {} bytes", bytes.len());
+        calls += 1;
+        assert!(
+            calls < 40,
+            "more than 40 calls at {have} of {} bytes",
+            bytes.len()
+        );
     }
     assert_eq!(have, bytes.len());
     let consumed = have;
@@ -154,7 +158,7 @@ fn a_list_that_comes_byte_by_byte_is_walked_a_few_times_only() {
 }
 
 #[test]
-fn a_list_is_hashed_as_its_bytes_wherever_it_lies() {
+fn the_hash_of_a_decoded_list_equals_that_of_its_nodes() {
     let bytes = corpus::seed("jitterbug", "tp4");
     let Ok(Streamed::Message { message, .. }) = tp(&bytes, MAX_NODES) else {
         panic!("TP4 is there");
@@ -163,10 +167,10 @@ fn a_list_is_hashed_as_its_bytes_wherever_it_lies() {
         panic!("{message:?}");
     };
     let nodes: Vec<_> = node_list.iter().collect();
-    let given = nodes.as_slice().into();
-    assert_eq!(node_list, given);
+    let list = nodes.as_slice().into();
+    assert_eq!(node_list, list);
     let hash = jitterbug::node_list_hash(&node_list);
-    assert_eq!(hash, jitterbug::node_list_hash(&given));
-    // Worked out by hand for the page.
+    assert_eq!(hash, jitterbug::node_list_hash(&list));
+    // The page's value, which was computed by hand.
     assert_eq!(hash, 0x3ebb_a578);
 }

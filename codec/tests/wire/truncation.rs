@@ -1,13 +1,13 @@
-//! A message that breaks off names the field that it breaks off in, where that begins, how long it
-//! is, and how much of it is there: at every length of every example.
+//! Tests the error for an incomplete message, at each length of each example: the incomplete field, its offset, its
+//! length and how much of it is there.
 
 use ring_codec::{DecodeError, Problem, StreamState, andrews, ftn, jitterbug, lab2};
 
 use crate::checks::FORMATS;
 use crate::{corpus, page};
 
-/// The fields of an example in order, `name:bytes`. `name~bytes` is an integer whose first byte says
-/// how long it is; so 1 byte is missing at first.
+/// The fields of an example in order, `name:bytes`. `name~bytes` is an integer whose first byte contains its length, so
+/// without that byte the decoder asks for 1 byte.
 #[derive(Clone)]
 struct Fields {
     format: &'static str,
@@ -15,28 +15,28 @@ struct Fields {
     layout: String,
 }
 
-fn of(format: &'static str, head: &str, rows: &[(&'static str, &str)]) -> Vec<Fields> {
-    let fields = |(seed, body): &(&'static str, &str)| Fields {
+fn fields(format: &'static str, head: &str, rows: &[(&'static str, &str)]) -> Vec<Fields> {
+    let example = |(seed, body): &(&'static str, &str)| Fields {
         format,
         seed,
         layout: format!("{head} {body}"),
     };
-    rows.iter().map(fields).collect()
+    rows.iter().map(example).collect()
 }
 
 fn lab2() -> Vec<Fields> {
     let head = "destination:6 source:6 ethertype:2 kind:1 reserved:1 messageAuthorMAC:6";
     let token = "progress:8 authorMAC:6 authorTokenNum:4";
     let digest = "ringSize:4 ringMembersHash:8";
-    let baton = format!("{token} {digest} dataLen:2 data:2");
+    let with_data = format!("{token} {digest} dataLen:2 data:2");
     let ping = format!("{digest} ip:16");
     let recently = format!("{token} holder:6");
     let members = format!("{digest} count:2 members:44");
     let stamps = format!("{token} serial:4 purpose:1 stampsHash:8 stampCount:2 stamps:75");
     let rows = [
-        ("take_token", baton.as_str()),
-        ("token_is_here", &baton),
-        ("token_is_here_with_beat", &baton),
+        ("take_token", with_data.as_str()),
+        ("token_is_here", &with_data),
+        ("token_is_here_with_beat", &with_data),
         ("ping", &ping),
         ("ping_with_promise", &ping),
         ("token_was_here_recently", &recently),
@@ -50,7 +50,7 @@ fn lab2() -> Vec<Fields> {
         ("stamps", &stamps),
         ("forget", "count:2 members:12"),
     ];
-    of("lab2", head, &rows)
+    fields("lab2", head, &rows)
 }
 
 fn jitterbug() -> Vec<Fields> {
@@ -64,14 +64,14 @@ fn jitterbug() -> Vec<Fields> {
             "tp4",
             "count:4 meta:1 address:4 port:2 meta:1 address:16 port:2",
         ),
-        // However little of the data there is, that is the data.
+        // The data has no minimum length, so a cut in it goes unnoticed.
         ("tp5", "token_id:4"),
         (
             "tp6",
             "lease:4 shortest:4 longest:4 renew:4 pass:4 follows:4 policy:8 flags:1",
         ),
     ];
-    of("jitterbug", "type:1", &rows)
+    fields("jitterbug", "type:1", &rows)
 }
 
 fn andrews() -> Vec<Fields> {
@@ -94,7 +94,7 @@ fn andrews() -> Vec<Fields> {
         ("election_bully_coordinator", &coordinator),
         ("election_bully_ok", election),
     ];
-    of("andrews", head, &rows)
+    fields("andrews", head, &rows)
 }
 
 fn ftn() -> Vec<Fields> {
@@ -114,7 +114,7 @@ fn ftn() -> Vec<Fields> {
     let heartbeat = "configuration~1 round~1 sstate~1";
     let with_terms =
         format!("{heartbeat} client_timeout~4 quorum~1 heartbeat~4 server_timeout~4 grace~1");
-    let mut all = of(
+    let mut all = fields(
         "ftn",
         by_client,
         &[
@@ -127,7 +127,7 @@ fn ftn() -> Vec<Fields> {
         ],
     );
     let config = "leader~1 sstates~1 sstate~1 sstate~1 sstate~1";
-    all.extend(of(
+    all.extend(fields(
         "ftn",
         to_client,
         &[
@@ -138,7 +138,7 @@ fn ftn() -> Vec<Fields> {
             ("parted", "content~1 came~1 came:1"),
         ],
     ));
-    all.extend(of(
+    all.extend(fields(
         "ftn",
         by_server,
         &[
@@ -152,12 +152,12 @@ fn ftn() -> Vec<Fields> {
         ],
     ));
     let long = [("confirm_long_forms", "msgnum~4")];
-    all.extend(of("ftn", "type~2 from~3 to~2 ssig~2", &long));
+    all.extend(fields("ftn", "type~2 from~3 to~2 ssig~2", &long));
     all
 }
 
 fn error(format: &str, bytes: &[u8]) -> Option<DecodeError> {
-    let of_jitterbug = || {
+    let jitterbug_error = || {
         if matches!(bytes.first(), Some(0x01 | 0x11)) {
             return jitterbug::Message::decode_datagram(bytes).err();
         }
@@ -165,7 +165,7 @@ fn error(format: &str, bytes: &[u8]) -> Option<DecodeError> {
     };
     match format {
         "lab2" => lab2::Frame::decode(bytes).err(),
-        "jitterbug" => of_jitterbug(),
+        "jitterbug" => jitterbug_error(),
         "andrews" => {
             let datagram = andrews::Frame::decode_datagram(bytes).err();
             let stream = andrews::Frame::decode_stream(bytes, StreamState::Ended).err();
@@ -177,7 +177,7 @@ fn error(format: &str, bytes: &[u8]) -> Option<DecodeError> {
 }
 
 #[test]
-fn a_message_cut_anywhere_names_the_field_that_is_cut() {
+fn the_error_for_a_cut_message_names_the_incomplete_field() {
     let tables = [lab2(), jitterbug(), andrews(), ftn()].concat();
     for table in &tables {
         let bytes = corpus::seed(table.format, table.seed);
@@ -185,16 +185,16 @@ fn a_message_cut_anywhere_names_the_field_that_is_cut() {
         for field in table.layout.split_whitespace() {
             let (name, len) = field.split_once([':', '~']).unwrap();
             let len: usize = len.parse().unwrap();
-            // The terms of a token service's server may be left out.
-            let least = usize::from(name == "client_timeout");
+            // A token service's server may omit its terms.
+            let first = usize::from(name == "client_timeout");
             let without = error(table.format, &bytes[..offset]);
             assert_eq!(
                 without.is_none(),
-                least == 1,
+                first == 1,
                 "{} without {name}",
                 table.seed
             );
-            for have in least..len {
+            for have in first..len {
                 let at = format!("{} cut at {}", table.seed, offset + have);
                 let error = error(table.format, &bytes[..offset + have]).expect(&at);
                 let need = if field.contains('~') && have == 0 {
@@ -207,7 +207,7 @@ fn a_message_cut_anywhere_names_the_field_that_is_cut() {
             }
             offset += len;
         }
-        // A trailer that is cut is padding.
+        // The decoder reads an incomplete trailer as padding.
         let trailer = if table.seed.contains("_with_") {
             bytes.len() - offset
         } else {
@@ -215,15 +215,21 @@ fn a_message_cut_anywhere_names_the_field_that_is_cut() {
         };
         for have in 0..trailer {
             let cut = lab2::Frame::decode(&bytes[..offset + have]).unwrap();
-            // A card is a trailer of its own, behind a whole profile.
+            // A card is a separate trailer after a whole profile.
             let profile = table.seed.ends_with("_with_card") && have >= lab2::Profile::LEN;
-            let kept = offset + if profile { lab2::Profile::LEN } else { 0 };
-            assert_eq!(cut.encoded_len(), kept, "{} of {}", have, table.seed);
+            let expected = offset + if profile { lab2::Profile::LEN } else { 0 };
+            assert_eq!(
+                cut.encoded_len(),
+                expected,
+                "{} bytes of the trailer of {}",
+                have,
+                table.seed
+            );
         }
         let whole = offset + trailer == bytes.len();
         assert!(whole || table.seed == "tp5", "{}", table.seed);
         assert_eq!(error(table.format, &bytes), None, "{}", table.seed);
     }
     let examples: usize = FORMATS.iter().map(|f| page::examples(f).len()).sum();
-    assert_eq!(tables.len(), examples, "every example has a row");
+    assert_eq!(tables.len(), examples, "an example has no row");
 }

@@ -1,55 +1,55 @@
-//! What a node is asked for.
+//! Inputs of a node: requests of clients, and outcomes of database jobs.
 
 use super::Outcome;
 
-/// What is asked of a node, and what has come of its jobs.
+/// An input that the caller gives to a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
-    /// A job has ended. An answer for a job that is not waited for does nothing.
+    /// A job has ended. The node ignores an outcome of a job that it does not wait for.
     Done {
-        /// Which.
+        /// The job's id.
         job: u64,
-        /// What has come of it.
+        /// The outcome of its transaction.
         outcome: Outcome,
     },
-    /// A client wants the table of posts read or written: it waits for the token, and is
-    /// [answered](super::Event::Answered) once.
+    /// A client wants to read or write the table of posts. The request waits for the token, and gets one
+    /// [answer](super::Event::Answered).
     Request(Request),
-    /// Whether anybody listens to new posts: then each visit of the token reads them.
+    /// Whether at least one client listens for new posts. If so, each visit of the token reads the new posts.
     Listeners(bool),
-    /// The node is to pass on a token that it holds, and end.
+    /// The node passes on a token that it holds, and then ends.
     ShutDown,
 }
 
-/// A client's request, whose content the caller keeps.
+/// A client's request. The caller keeps its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request {
-    /// Chosen by the caller, not used twice.
+    /// The id, chosen by the caller and never used twice.
     pub id: u64,
-    /// Whether it writes.
+    /// Whether the request writes a post.
     pub is_post: bool,
 }
 
-/// What has become of a request.
+/// The result of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
-    /// It was done and committed with this sequence.
+    /// The request was committed under this sequence.
     Done {
-        /// The token's.
+        /// The token's sequence.
         sequence: u64,
     },
-    /// The token was not here in time: nothing was written.
+    /// The token did not arrive in time: nothing was written.
     Token,
-    /// The database is gone: nothing was written.
+    /// The database did not answer: nothing was written.
     Database,
-    /// The commit was not answered in time: it may have been written.
+    /// The database did not confirm the commit in time: the post may have been written.
     Unknown,
     /// Too many requests wait: nothing was written.
     Crowded,
 }
 
 impl Answer {
-    /// The word of an error; `None`: it is none.
+    /// Returns the word of the error, or `None` for a request that was carried out.
     pub const fn error(self) -> Option<&'static str> {
         match self {
             Self::Done { .. } => None,

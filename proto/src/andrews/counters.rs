@@ -1,4 +1,4 @@
-//! What is counted (`docs/board.md`, section 11).
+//! The counters of a node (`docs/board.md`, section 11).
 
 use ring_codec::andrews::Kind;
 
@@ -14,17 +14,18 @@ counters! {
         sent: Kind::ALL.len(),
     }
 
-    /// How often the rows said that this node is no longer in the ring.
+    /// Looks in which this node was no longer in the ring.
     removed,
-    /// Nodes that this node has taken out of the ring.
+    /// Nodes that this node removed from the ring.
     removals,
     /// Claims that were committed.
     claims,
     /// Tokens made here.
     tokens_made,
-    /// Tokens that were here and are forgotten: outrun, refused by the database, or with the node's place in the ring.
+    /// Tokens that this node had and discarded: a newer one was used, the database refused it, or the node left the
+    /// ring.
     tokens_lost,
-    /// Passes without an acknowledgement: the token was taken back.
+    /// Passes without an acknowledgement, after which the node took the token back.
     passes_failed,
     /// Posts committed.
     posts,
@@ -35,17 +36,17 @@ counters! {
 }
 
 impl Counters {
-    /// What was dropped for a reason.
+    /// Returns how many frames were dropped for this reason.
     pub const fn dropped(&self, reason: Reason) -> u64 {
         self.dropped[reason as usize]
     }
 
-    /// Frames of a type that were received, dropped or not: those that could be decoded.
+    /// Returns how many frames of this type were received and could be decoded, whether or not they were dropped.
     pub const fn received(&self, kind: Kind) -> u64 {
         self.received[place(kind)]
     }
 
-    /// Frames of a type that were given to the network.
+    /// Returns how many frames of this type were handed to the network.
     pub const fn sent(&self, kind: Kind) -> u64 {
         self.sent[place(kind)]
     }
@@ -63,7 +64,7 @@ impl Counters {
     }
 }
 
-/// Kinds are numbered from 1, without a gap.
+/// Returns the index of a type. Types are numbered from 1, without a gap.
 const fn place(kind: Kind) -> usize {
     kind as usize - 1
 }

@@ -1,4 +1,4 @@
-//! What a node tells its observers.
+//! Events that a node reports to its observers.
 
 use std::net::IpAddr;
 
@@ -6,114 +6,114 @@ use ring_codec::andrews::Method;
 
 use super::{Answer, DatabaseState, Reason, State};
 
-/// Something happened.
+/// An event of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     /// The node has entered a state.
     StateChanged {
-        /// The state from now on.
+        /// The new state.
         state: State,
     },
-    /// The coordinator's row has changed, as far as this node has read it.
+    /// The coordinator's row has changed since the last look.
     CoordinatorChanged {
-        /// Who is coordinator.
+        /// The coordinator.
         id: Option<u32>,
         /// The row's version.
         term: u64,
-        /// Whether it is an acting one.
+        /// Whether the coordinator is an acting one.
         acting: bool,
     },
-    /// The members have changed, as far as this node has read them.
+    /// The members have changed since the last look.
     MembersChanged {
-        /// How many there are.
+        /// The number of members.
         members: usize,
     },
-    /// The connection to this successor stands.
+    /// The connection to the successor is up.
     SuccessorUp {
-        /// Whose it is.
+        /// The successor.
         id: u32,
     },
-    /// The successor is lost: the rows say what follows.
+    /// The successor is lost. A look decides what the node does next.
     SuccessorLost {
-        /// Who it was.
+        /// The successor.
         id: u32,
-        /// How it was noticed.
+        /// How the node noticed it.
         why: Loss,
     },
-    /// The successor has failed, and is to be taken out of the ring.
+    /// The successor has failed, and is to be removed from the ring.
     SuccessorFailed {
-        /// Who it is.
+        /// The successor.
         id: u32,
     },
-    /// A predecessor has said hello.
+    /// A predecessor has sent its hello.
     PredecessorUp {
-        /// Who it is.
+        /// The predecessor.
         id: u32,
     },
-    /// There is no predecessor's connection any longer.
+    /// The connection of the predecessor is closed.
     PredecessorLost {
-        /// Whose it was.
+        /// The predecessor.
         id: u32,
     },
-    /// The database has a row of a node that the list does not have.
+    /// The database has a row of a node that the list lacks.
     UnknownRow {
-        /// Which.
+        /// The node.
         id: u32,
     },
-    /// A node sends from an address at which the list does not have it.
+    /// A node sends from an address that differs from its address in the list.
     UnknownSender {
         /// The node that the frame names.
         id: u32,
-        /// Where it came from.
+        /// The address that the frame came from.
         from: IpAddr,
     },
-    /// The coordinator answers no request of this node, and its beat in the database moves.
+    /// The coordinator answers no request of this node although its beat in the database moves.
     Unanswered {
         /// The coordinator.
         id: u32,
     },
-    /// A node was put into the ring by this coordinator.
+    /// This coordinator has put a node into the ring.
     NodeJoined {
-        /// Which.
+        /// The node.
         id: u32,
     },
-    /// A node was taken out of the ring by this coordinator.
+    /// This node has removed a node from the ring.
     NodeRemoved {
-        /// Which.
+        /// The removed node.
         id: u32,
     },
-    /// The rows say that this node is no longer in the ring.
+    /// This node is no longer in the ring, according to the rows.
     Removed,
     /// A claim was committed.
     Claimed,
-    /// The token is here.
+    /// The node holds the token.
     TokenHeld {
         /// Its sequence.
         sequence: u64,
     },
     /// The successor has acknowledged the token.
     TokenPassed {
-        /// The sequence that it has there.
+        /// The sequence with which it was passed.
         sequence: u64,
     },
-    /// A token was not acknowledged, and is here again.
+    /// A pass was not acknowledged, and the node holds the token again.
     TokenReturned {
-        /// Its sequence from now on.
+        /// The token's new sequence.
         sequence: u64,
     },
-    /// A token that was here is forgotten.
+    /// The node has discarded a token.
     TokenLost {
-        /// The sequence that it had.
+        /// The token's sequence.
         sequence: u64,
     },
-    /// A token was made here.
+    /// The node has made a token.
     TokenMade {
         /// Its sequence.
         sequence: u64,
-        /// Whether it is a new ring's, and not in the place of one that was lost.
+        /// Whether the token belongs to a new ring. Otherwise it replaces a lost one.
         is_first: bool,
     },
-    /// An election was started here.
+    /// The node has started an election.
     ElectionStarted {
         /// Its method.
         method: Method,
@@ -123,49 +123,49 @@ pub enum Event {
         /// Its method.
         method: Method,
     },
-    /// A result of an election has come.
+    /// The result of an election has arrived.
     ElectionResult {
-        /// Who is to be coordinator.
+        /// The winner.
         id: u32,
     },
-    /// How the database is.
+    /// The state of the database has changed.
     DatabaseChanged {
-        /// From now on.
+        /// The new state.
         state: DatabaseState,
     },
     /// A request has its answer.
     Answered {
-        /// The request.
+        /// The request's id.
         request: u64,
-        /// What has become of it.
+        /// The answer.
         answer: Answer,
     },
-    /// New posts were read for those who listen.
+    /// New posts were read for the clients that listen.
     Fed,
-    /// A frame was dropped, or a connection closed.
+    /// A frame was dropped, or a connection was closed.
     Dropped {
-        /// Where it came from.
+        /// The address that it came from.
         from: IpAddr,
-        /// Why.
+        /// The reason.
         reason: Reason,
     },
     /// The node has ended.
     ShutDown,
 }
 
-/// How it was noticed that a successor is lost.
+/// How a node noticed that its successor is lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Loss {
-    /// There was no connection: refused, timed out, no way there.
+    /// No connection could be opened: it was refused, timed out, or had no route.
     NotConnected,
-    /// The connection has ended.
+    /// The connection ended.
     Ended,
-    /// The token was not acknowledged in time.
+    /// The successor did not acknowledge the token in time.
     NotAcknowledged,
 }
 
 impl Loss {
-    /// What happened, for people.
+    /// Returns a clause for people, whose subject is the successor.
     pub const fn text(self) -> &'static str {
         match self {
             Self::NotConnected => "it cannot be connected to",

@@ -1,25 +1,24 @@
-//! A frame that owns what it says: frames outlive the bytes that they came in, as elections that wait for a successor.
+//! Frames with owned content. They outlive the received bytes, for example while an election waits for a successor.
 
 use ring_codec::U32;
 use ring_codec::andrews::{Election, Frame, HEADER_LEN, Kind, MAX_PAYLOAD_LEN, Message, Method};
 
-/// The longest frame in bytes.
-pub(crate) const LONGEST: usize = HEADER_LEN + MAX_PAYLOAD_LEN;
+/// The length of the longest frame, in bytes.
+pub(crate) const FRAME_LEN_MAX: usize = HEADER_LEN + MAX_PAYLOAD_LEN;
 
-/// What a frame says.
+/// A frame's message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Said {
+pub(crate) enum OwnedMessage {
     Join,
     Successor(u32),
     SuccessorRequest,
     Token(u64),
     TokenAck(u64),
-    Election(Ballot),
+    Election(OwnedElection),
 }
 
-/// What an election's message says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Ballot {
+pub(crate) enum OwnedElection {
     RingBased(Vec<U32>),
     ChangRoberts(u32),
     Bully,
@@ -27,7 +26,7 @@ pub(crate) enum Ballot {
     Coordinator(Method, u32),
 }
 
-impl Ballot {
+impl OwnedElection {
     pub(crate) const fn method(&self) -> Method {
         match self {
             Self::RingBased(_) => Method::RingBased,
@@ -38,7 +37,7 @@ impl Ballot {
     }
 }
 
-impl Said {
+impl OwnedMessage {
     pub(crate) const fn kind(&self) -> Kind {
         match self {
             Self::Join => Kind::Join,
@@ -50,7 +49,7 @@ impl Said {
         }
     }
 
-    /// The frame's bytes, from a sender; none for an election that names more than a payload holds.
+    /// Encodes the message as a frame of the sender `src_id`. Returns no bytes if an election has more ids than fit.
     pub(crate) fn encode(&self, src_id: u32) -> Vec<u8> {
         let message = match self {
             Self::Join => Message::Join,
@@ -58,13 +57,13 @@ impl Said {
             Self::SuccessorRequest => Message::SuccessorRequest,
             &Self::Token(sequence) => Message::Token { sequence },
             &Self::TokenAck(sequence) => Message::TokenAck { sequence },
-            Self::Election(ballot) => Message::CoordinatorElection {
-                election: match ballot {
-                    Ballot::RingBased(ids) => Election::RingBased { ids },
-                    &Ballot::ChangRoberts(candidate) => Election::ChangRoberts { candidate },
-                    Ballot::Bully => Election::Bully,
-                    Ballot::Ok => Election::BullyOk,
-                    &Ballot::Coordinator(method, coordinator_id) => Election::Coordinator {
+            Self::Election(election) => Message::CoordinatorElection {
+                election: match election {
+                    OwnedElection::RingBased(ids) => Election::RingBased { ids },
+                    &OwnedElection::ChangRoberts(candidate) => Election::ChangRoberts { candidate },
+                    OwnedElection::Bully => Election::Bully,
+                    OwnedElection::Ok => Election::BullyOk,
+                    &OwnedElection::Coordinator(method, coordinator_id) => Election::Coordinator {
                         method,
                         coordinator_id,
                     },
@@ -79,7 +78,7 @@ impl Said {
     }
 }
 
-impl From<Message<'_>> for Said {
+impl From<Message<'_>> for OwnedMessage {
     fn from(message: Message<'_>) -> Self {
         match message {
             Message::Join => Self::Join,
@@ -88,14 +87,14 @@ impl From<Message<'_>> for Said {
             Message::Token { sequence } => Self::Token(sequence),
             Message::TokenAck { sequence } => Self::TokenAck(sequence),
             Message::CoordinatorElection { election } => Self::Election(match election {
-                Election::RingBased { ids } => Ballot::RingBased(ids.to_vec()),
-                Election::ChangRoberts { candidate } => Ballot::ChangRoberts(candidate),
-                Election::Bully => Ballot::Bully,
-                Election::BullyOk => Ballot::Ok,
+                Election::RingBased { ids } => OwnedElection::RingBased(ids.to_vec()),
+                Election::ChangRoberts { candidate } => OwnedElection::ChangRoberts(candidate),
+                Election::Bully => OwnedElection::Bully,
+                Election::BullyOk => OwnedElection::Ok,
                 Election::Coordinator {
                     method,
                     coordinator_id,
-                } => Ballot::Coordinator(method, coordinator_id),
+                } => OwnedElection::Coordinator(method, coordinator_id),
             }),
         }
     }

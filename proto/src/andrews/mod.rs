@@ -1,18 +1,20 @@
-//! A node of the coordinated ring of the Andrews document, as a pure state machine (`docs/board.md`).
+//! A node of the coordinated ring as a pure state machine (`docs/board.md`). Its protocol is that of the Andrews
+//! document.
 //!
-//! [`Andrews`] is a [`Machine`](crate::Machine) on datagrams and connections. What it is started with are [`Options`] and
-//! a [`NodeList`]; what it has done at the database are [`Job`]s, whose outcomes are [`Command`]s; what it tells are
-//! [`Event`]s and [`Counters`]; what it shows is a [`Snapshot`].
+//! [`Andrews`] is a [`Machine`](crate::Machine) on datagrams and connections. It starts with [`Options`] and a
+//! [`NodeList`], and gives transactions to the database as [`Job`]s. Their outcomes, and requests of clients, are
+//! [`Command`]s. It reports [`Event`]s and [`Counters`], and its status is a [`Snapshot`]. It has no clock, no sockets
+//! and no database. Start reading in `machine/mod.rs`.
 //!
 //! | folder | holds |
 //! |---|---|
-//! | `machine` | the machine: it owns the parts below, tells each what happens, and does what follows |
-//! | `database` | whether the database answers, its jobs, and the rows as they were read last |
+//! | `machine` | the state machine: it owns the parts below and connects them |
+//! | `database` | whether the database answers, its jobs, and the rows that were read last |
 //! | `ring` | the place of the node in the ring: its state, its connections, its requests to the coordinator |
 //! | `token` | the token, and the requests that wait for it |
 //! | `coordinator` | the duties of a coordinator |
 //! | `election` | the three methods of election |
-//! | `diagnostics` | what people are told; it decides nothing |
+//! | `diagnostics` | values that people read; the state machine decides nothing on them |
 //!
 //! No part uses another part. The files next to the folders define types that all parts share.
 

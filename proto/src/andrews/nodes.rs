@@ -1,4 +1,4 @@
-//! The list of nodes that may be in the ring (`docs/board.md`, section 1).
+//! The list of the nodes that may be in the ring (`docs/board.md`, section 1).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
@@ -6,16 +6,16 @@ use std::net::{IpAddr, SocketAddr};
 use ring_codec::andrews::MAX_IDS;
 use thiserror::Error;
 
-/// Nodes by id; ids, and addresses with their ports, are unique.
+/// Nodes by id. Ids are unique, and so are address and port together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeList {
     addresses: BTreeMap<u32, SocketAddr>,
 }
 
-/// Why a list of nodes is none.
+/// The reason for which a list of nodes is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum ListError {
-    /// An election has no room for so many.
+    /// The list is longer than the longest message of an election.
     #[error("the list has more than {MAX_IDS} nodes")]
     TooMany,
     /// An id is 0.
@@ -24,7 +24,7 @@ pub enum ListError {
     /// A port is 0.
     #[error("the list gives node {0} port 0")]
     Port(u32),
-    /// An id is there twice.
+    /// Two nodes have the same id.
     #[error("the list has two nodes with id {0}")]
     SameId(u32),
     /// Two nodes have the same address and port.
@@ -33,15 +33,16 @@ pub enum ListError {
 }
 
 impl NodeList {
-    /// The list of these nodes: each has an id, and the address and port of its UDP socket and its listener.
+    /// Creates the list of these nodes. The address of a node is that of its UDP socket and of its TCP listener.
     ///
     /// # Errors
-    /// Names the first node that cannot be in it.
+    /// Returns an error that names the first node that the list cannot have.
     pub fn new(nodes: impl IntoIterator<Item = (u32, SocketAddr)>) -> Result<Self, ListError> {
         let mut addresses = BTreeMap::new();
         let mut taken = BTreeSet::new();
         for (id, address) in nodes {
             let address = SocketAddr::new(address.ip().to_canonical(), address.port());
+            // A dual-stack socket shows IPv4 senders as mapped addresses.
             if id == 0 {
                 return Err(ListError::Id);
             }
@@ -61,22 +62,22 @@ impl NodeList {
         Ok(Self { addresses })
     }
 
-    /// Where a node is, if the list has it.
+    /// Returns the address of a node, or `None` if the list lacks the node.
     pub fn address(&self, id: u32) -> Option<SocketAddr> {
         self.addresses.get(&id).copied()
     }
 
-    /// How many nodes it has.
+    /// Returns the number of nodes.
     pub fn len(&self) -> usize {
         self.addresses.len()
     }
 
-    /// Whether it has none.
+    /// Whether the list has no node.
     pub fn is_empty(&self) -> bool {
         self.addresses.is_empty()
     }
 
-    /// Whether a frame of this node may come from this address.
+    /// Whether a frame of this node may come from this address. Its port does not matter.
     pub(crate) fn is_from(&self, id: u32, source: IpAddr) -> bool {
         self.address(id)
             .is_some_and(|address| address.ip() == source.to_canonical())

@@ -1,4 +1,4 @@
-//! What a node is started with (`docs/board.md`, section 1).
+//! The options of a node (`docs/board.md`, section 1).
 
 use std::time::Duration;
 
@@ -7,42 +7,42 @@ use thiserror::Error;
 
 use super::NodeList;
 
-/// What a node is told at its start.
+/// The options of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
     /// This node's id, which the list must have.
     pub id: u32,
-    /// The method of the elections that it starts.
+    /// The method of the elections that this node starts.
     pub election: Method,
-    /// Whether it empties the topology first.
+    /// Whether the node empties the topology first.
     pub drop: bool,
-    /// How long a node without work keeps the token.
+    /// How long the node keeps a token without work.
     pub hold: Duration,
-    /// How long a TOKEN_ACK is waited for; the period of repeats of JOIN and SUCCESSOR_REQUEST.
+    /// How long the node waits for a TOKEN_ACK. It is also the interval of JOIN and SUCCESSOR_REQUEST.
     pub ack_timeout: Duration,
     /// The fixed part of [`silence`](Self::silence).
     pub token_timeout: Duration,
-    /// For a connection to stand, and for the first frame of a new one.
+    /// How long a connection may take to open, and how long its first frame may take.
     pub connect_timeout: Duration,
-    /// Within which a frame that was begun must end.
+    /// How long a frame may take to arrive once it has begun.
     pub liveness: Duration,
-    /// T1.
+    /// T1, the time limit of an answer in an election.
     pub election_timeout: Duration,
-    /// The period of reading the rows.
+    /// The interval of looks.
     pub poll: Duration,
-    /// How long a statement may take before the database counts as slow.
+    /// How long a job may take before the database counts as slow.
     pub database_timeout: Duration,
-    /// How long the coordinator's beat must stand still to count as dead without proof.
+    /// How long the coordinator's beat must not move to count as dead without proof of the network.
     pub alone_timeout: Duration,
     /// How long a request waits for the token.
     pub request_timeout: Duration,
 }
 
-/// Why options cannot work.
+/// The reason for which options are refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum OptionsError {
     /// A period is zero.
-    #[error("{0} must be longer than nothing")]
+    #[error("{0} must be longer than 0")]
     Zero(&'static str),
     /// The list does not have this node.
     #[error("--id {0} is not in the list of nodes")]
@@ -50,7 +50,7 @@ pub enum OptionsError {
 }
 
 impl Options {
-    /// The defaults, for the node with this id.
+    /// Returns the default options of the node with this id.
     pub const fn new(id: u32) -> Self {
         Self {
             id,
@@ -69,10 +69,10 @@ impl Options {
         }
     }
 
-    /// Checks that they can work.
+    /// Checks that the options can work.
     ///
     /// # Errors
-    /// Names the first option that cannot.
+    /// Returns an error that names the first option that cannot work.
     pub fn check(&self, list: &NodeList) -> Result<(), OptionsError> {
         let periods = [
             ("--ack-timeout", self.ack_timeout),
@@ -94,19 +94,19 @@ impl Options {
         Ok(())
     }
 
-    /// How long the coordinator's beat must stand still before it counts as dead, with proof of the network: two polls, one of
-    /// its own and one of the reader, and the time in which a write must be answered.
+    /// Returns Q, after which a beat that does not move counts as dead, with proof of the network.
     pub fn still_timeout(&self) -> Duration {
+        // One poll for the writer, one for the reader, and the time within which a write must be answered.
         let polls = self.poll.saturating_mul(2);
         polls.saturating_add(self.database_timeout)
     }
 
-    /// The same without proof: no shorter.
-    pub fn lonely_timeout(&self) -> Duration {
+    /// Returns how long the beat must not move to count as dead without proof of the network.
+    pub fn beat_timeout_without_proof(&self) -> Duration {
         self.alone_timeout.max(self.still_timeout())
     }
 
-    /// R for a ring of so many members: without a token for so long, the coordinator makes one.
+    /// Returns R for a ring of `members` nodes. The coordinator makes a token after R without one.
     pub fn silence(&self, members: usize) -> Duration {
         let members = u32::try_from(members).unwrap_or(u32::MAX);
         let holds = self.hold.saturating_mul(members);

@@ -1,44 +1,44 @@
-//! Why a frame was dropped or a connection closed (`docs/board.md`, sections 2 and 11).
+//! The reasons for which frames are dropped and connections closed (`docs/board.md`, sections 2 and 11).
 
 use crate::counted::reasons;
 
 reasons! {
-    /// Why a frame changed nothing and was not answered, or a connection was closed.
+    /// The reason for which a frame was dropped or a connection was closed. A dropped frame gets no answer.
     pub enum Reason;
 
-    /// It does not decode, or its stream ends inside it.
-    Malformed "malformed" "it breaks the wire format",
-    /// srcId is not in the list, its address is not that node's, or it is the receiver; on a connection also another
-    /// srcId than the hello's.
-    WrongSource "wrong_source" "it does not come from the node that it names",
-    /// It came over a way that its type does not take.
-    WrongTransport "wrong_transport" "its type does not travel this way",
-    /// A token that is no newer than one that was here.
-    Duplicate "duplicate" "the token is no newer than one that was here",
-    /// A token of a term that the database does not know, or that cannot be looked up.
-    FromFuture "from_future" "the token's term is above that of the database",
+    /// The frame does not decode, or its stream ends within it.
+    Malformed "malformed" "its format is illegal",
+    /// The frame's srcId is not in the list, has another address there, or is the receiver. On a connection also a
+    /// srcId that differs from the hello's.
+    WrongSource "wrong_source" "its sender is not the node that its srcId names",
+    /// The frame's type does not travel on this transport.
+    WrongTransport "wrong_transport" "this transport does not allow its type",
+    /// The token is no newer than one that this node has held.
+    Duplicate "duplicate" "this node has already held this token or a newer one",
+    /// The token's term is newer than the database's, or cannot be looked up.
+    FromFuture "from_future" "the token's term is not yet in the database",
     /// The first frame of a connection is no SUCCESSOR that names this node.
-    NotHello "not_hello" "the connection does not begin with a hello for this node",
-    /// No hello within connect-timeout, or no end of a frame within liveness.
-    Late "late" "its frame was not over in time",
-    /// More than 16 connections without a hello: the oldest goes.
+    NotHello "not_hello" "the connection does not start with a hello for this node",
+    /// A hello took longer than connect-timeout, or a frame took longer than liveness.
+    Late "late" "the rest of the frame did not arrive in time",
+    /// More than 16 connections had no hello, so the oldest was closed.
     Crowded "crowded" "there are too many connections without a hello",
     /// The predecessor does not read its acknowledgements.
-    Unread "unread" "the peer does not read what it is sent",
-    /// An election's message came to a node that is no member.
-    NotMember "not_member" "the node takes no part in elections",
+    Unread "unread" "the peer does not read this node's frames",
+    /// A message of an election came to a node that is no member.
+    NotMember "not_member" "this node is not a member, so it ignores elections",
     /// An election names a node that is not in the list.
-    UnknownNode "unknown_node" "the node that it names is not in the list",
-    /// A RING_BASED ELECTION without ids, or with more than the list has.
-    Candidates "candidates" "its candidates cannot be those of this ring",
-    /// A result or a candidate that was sent on less than T1 ago.
-    Repeated "repeated" "the same was sent on less than T1 ago",
-    /// A CHANG_ROBERTS candidate below this node, which has taken part.
+    UnknownNode "unknown_node" "it names a node that is not in the list",
+    /// A RING_BASED ELECTION has no ids, or more than the list.
+    Candidates "candidates" "it has no candidates or too many",
+    /// A result or a candidate was sent on less than T1 ago.
+    Repeated "repeated" "this node forwarded the same content less than T1 ago",
+    /// A CHANG_ROBERTS candidate is smaller than this node, which has already taken part.
     Outbid "outbid" "this node has already proposed a larger candidate",
-    /// A BULLY ELECTION from a larger node.
-    Larger "larger" "its sender is the better candidate",
-    /// An OK that this node does not wait for, or from a smaller node.
-    Unasked "unasked" "nobody asked for it",
-    /// A BULLY COORDINATOR whose coordinatorId is not its sender.
-    NotItself "not_itself" "its sender announces another node",
+    /// A BULLY ELECTION came from a larger node.
+    Larger "larger" "its sender has the larger id, so it needs no reply",
+    /// This node did not wait for the OK, or the OK came from a smaller node.
+    Unasked "unasked" "this node is not waiting for it",
+    /// A BULLY COORDINATOR names another node than its sender.
+    NotItself "not_itself" "its sender is not the coordinator that it announces",
 }

@@ -1,20 +1,20 @@
-//! What a node is, and how its database is.
+//! The states of a node and of its database.
 
-/// A node's state as it is shown.
+/// The state of a node, as its status shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum State {
-    /// It has not decided what it is.
+    /// The node has not decided what it is.
     Starting,
-    /// It asks for a place in the ring.
+    /// The node asks for a place in the ring.
     Joining,
-    /// It is in the ring.
+    /// The node is in the ring.
     Member,
-    /// It is in the ring, and its successor has failed.
+    /// The node is in the ring, and its successor has failed.
     Recovering,
 }
 
 impl State {
-    /// The name in `state`.
+    /// Returns the name in the status.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Starting => "STARTING",
@@ -25,10 +25,10 @@ impl State {
     }
 }
 
-/// How the database is.
+/// The state of the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DatabaseState {
-    /// It answers.
+    /// The database answers.
     #[default]
     Up,
     /// A job was not answered in time.
@@ -38,7 +38,7 @@ pub enum DatabaseState {
 }
 
 impl DatabaseState {
-    /// The name in `database`.
+    /// Returns the name in the status.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Up => "up",

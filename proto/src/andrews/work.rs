@@ -1,67 +1,67 @@
-//! What a node has done at the database (`docs/board.md`, section 7). Every job is one transaction.
+//! Jobs of a node at the database, and their outcomes (`docs/board.md`, section 7). Every job is one transaction.
 
 use super::Request;
 
-/// Work at the database. At most two are waited for at a time, one of them [`Work::Serve`].
+/// A job for the database. The node waits for at most two at a time, and one of them is [`Work::Serve`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Job {
-    /// To be handed back with the outcome.
+    /// The job's id, which the caller returns with the outcome.
     pub id: u64,
-    /// What is to be done.
+    /// The transaction.
     pub work: Work,
 }
 
-/// What a job does.
+/// The transaction of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Work {
-    /// Creates what is absent, inserts the list's absent rows, brings the own row's address up to date.
+    /// Creates missing tables, inserts missing rows of the list, and updates the address in this node's row.
     Prepare {
-        /// Empties the topology: all successors and the coordinator none, term + 1.
+        /// Whether to empty the topology: no successors, no coordinator, term + 1.
         drop: bool,
     },
     /// Reads all members, the coordinator's row and token.sequence, in one snapshot.
     Look,
     /// Changes the topology.
     Write(Write),
-    /// Uses the token: first the guard `UPDATE token SET sequence = :s, holder = :self WHERE sequence < :s OR (sequence =
-    /// :s AND holder = :self)`, also where only reading follows; then the requests in order.
+    /// Uses the token. The guard comes first, even if all requests only read: `UPDATE token SET sequence = :s, holder =
+    /// :self WHERE sequence < :s OR (sequence = :s AND holder = :self)`. Then come the requests, in order.
     Serve {
-        /// The token's.
+        /// The token's sequence.
         sequence: u64,
-        /// At most 64.
+        /// At most 64 requests.
         requests: Vec<Request>,
-        /// Whether new posts are read for those who listen.
+        /// Whether to read new posts for the clients that listen.
         feed: bool,
     },
 }
 
-/// The coordinator's row as it was read: what a compare-and-swap is about.
+/// The coordinator's row as it was read. A compare-and-swap names it as the expected value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Seat {
-    /// Who is coordinator.
+    /// The coordinator.
     pub id: Option<u32>,
     /// The version of the row.
     pub term: u64,
 }
 
-/// A change of the topology, each with its guard. Where no row is hit nothing is written: [`Outcome::Refused`].
+/// A change of the topology with its guard. If the guard matches no row, nothing is written: [`Outcome::Refused`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Write {
-    /// If the row is still `seen` and there is no member: the row is (this node, `term`, `acting`), this node is its own
-    /// successor, and the token is (`term` × 2^32, this node).
+    /// Founds a ring, if the row is still `seen` and there is no member. Sets the row to (this node, `term`, `acting`), this
+    /// node's successor to itself, and the token to (`term` × 2^32, this node).
     Found {
         /// The row as read.
         seen: Seat,
         /// The new term.
         term: u64,
-        /// What the row says of it.
+        /// Whether the new coordinator is an acting one.
         acting: bool,
     },
     /// If the row is still `seen`: it is (this node, seen term + 1, acting), and the change is made.
     Claim {
         /// The row as read.
         seen: Seat,
-        /// What made the claim necessary. If it cannot be made, nothing is.
+        /// The change that made the claim necessary. If it cannot be made, nothing is written.
         change: Option<Change>,
     },
     /// If the row is still `seen`: it is (this node, seen term + 1, not acting).
@@ -71,60 +71,60 @@ pub enum Write {
     },
     /// If the row is (this node, `term`): beat + 1, and the change.
     Change {
-        /// The own term.
+        /// The term of this coordinator.
         term: u64,
-        /// What is changed. If it cannot be, nothing is.
+        /// The change of the ring. If it cannot be made, nothing is written.
         change: Change,
     },
-    /// The own row, as it is: shows whether the database can be written.
+    /// Writes this node's row unchanged, to show whether the database can be written.
     Try,
     /// If the row is (this node, `term`): beat + 1.
     Beat {
-        /// The own term.
+        /// The term of this coordinator.
         term: u64,
     },
     /// If the row is (this node, `term`): its term is `new`, and the token is (`new` × 2^32, this node).
     Token {
-        /// The own term.
+        /// The present term of this coordinator.
         term: u64,
         /// The new one.
         new: u64,
     },
 }
 
-/// A change of the ring. Successors are unique: none is written first, then the rest.
+/// A change of the ring. Successors are unique, so a successor is removed before another row may name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    /// If `after` → `before` still and `node` has no successor: `node` → `before` and `after` → `node`.
+    /// If `after` → `before` still holds and `node` has no successor: `node` → `before` and `after` → `node`.
     Insert {
-        /// Who joins.
+        /// The node that joins.
         node: u32,
-        /// The predecessor-to-be.
+        /// Its predecessor after the change.
         after: u32,
-        /// Its successor.
+        /// Its successor after the change.
         before: u32,
     },
-    /// If `after` → `node` still: `after` → the successor that `node` has, and `node` has none.
+    /// If `after` → `node` still holds: `after` → the successor of `node`, and `node` has no successor.
     Remove {
-        /// Who has failed.
+        /// The node that has failed.
         node: u32,
         /// Its predecessor.
         after: u32,
     },
 }
 
-/// What has come of a job.
+/// The outcome of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// It was committed.
+    /// The transaction was committed.
     Done,
-    /// What a look has read.
+    /// The rows of a look.
     Rows(Rows),
-    /// The guard, or what the change depends on, hit no row: rolled back.
+    /// The guard, or a row that the change depends on, matched no row. The transaction was rolled back.
     Refused,
-    /// An error: nothing was written.
+    /// The transaction failed, and nothing was written.
     Failed,
-    /// An error from which does not follow whether it was committed.
+    /// The transaction failed, and it is unknown whether it was committed.
     Unknown,
 }
 
@@ -133,13 +133,13 @@ pub enum Outcome {
 pub struct Rows {
     /// Every node that has a row.
     pub nodes: Vec<u32>,
-    /// Every node with a successor, and that.
+    /// Every node that has a successor, with that successor.
     pub members: Vec<(u32, u32)>,
-    /// Who is coordinator, and the row's version.
+    /// The coordinator and its term.
     pub seat: Seat,
     /// Whether the coordinator is an acting one.
     pub acting: bool,
-    /// Grows as long as the coordinator lives.
+    /// A counter that grows while the coordinator is alive.
     pub beat: u64,
     /// The largest sequence with which the token was used.
     pub sequence: u64,

@@ -1,58 +1,58 @@
-//! What a node is asked for, and what it has done off the loop.
+//! Inputs of a node, and the jobs that it gives to a thread outside the loop.
 
-/// What is asked of a node.
+/// An input that the caller gives to a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
     /// A job has ended, cancelled or not. Each job has exactly one outcome.
     Done {
-        /// Which.
+        /// The job's id.
         job: u64,
-        /// What has come of it.
+        /// Its outcome.
         outcome: Outcome,
     },
-    /// Whether local work wants the token or has it: as long as that is so a leader keeps it, but for a stronger token
-    /// or a shutdown. Whether the work may use the token is said by
-    /// [`may_use_token`](super::Jitterbug::may_use_token).
+    /// Whether local work wants the token or uses it. If so, a leader keeps the token, unless a stronger token or a
+    /// shutdown takes it away. [`may_use_token`](super::Jitterbug::may_use_token) tells whether the work may use the
+    /// token.
     Work(bool),
-    /// A leader is to hand the token on before its hold is over, unless local work has it.
+    /// A leader passes the token on before its hold is over, unless local work uses it.
     Yield,
-    /// A leader is to hand the token on and end, others to end at once.
+    /// A leader passes the token on and ends. Other nodes end at once.
     ShutDown,
 }
 
-/// Something to be done off the loop. One is in hand at a time.
+/// A job for a thread outside the loop. Only one runs at a time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Job {
-    /// To be handed back with the outcome.
+    /// The job's id, which the caller returns with the outcome.
     pub id: u64,
-    /// What is to be done.
+    /// The work.
     pub work: Work,
 }
 
-/// What a job does (section 9).
+/// The work of a job (section 9).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Work {
-    /// Computes the next data from this: standard input, and output.
+    /// Computes the next data. The bytes are its standard input, and the next data its output.
     Compute(Box<[u8]>),
-    /// Decides which data continues.
+    /// Decides which of two data continues.
     Decide {
-        /// That which came with a token: `$1`.
+        /// The data of a received token: `$1`.
         received: Box<[u8]>,
-        /// The node's own: `$2`.
+        /// The node's own data: `$2`.
         own: Box<[u8]>,
     },
 }
 
-/// What has come of a job.
+/// The outcome of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// The next data: the program has ended with 0.
+    /// The next data. The program has exited with 0.
     Computed(Box<[u8]>),
-    /// Which data continues: the received one (exit code 0) or the own (1).
+    /// The data that continues: the received one (exit code 0) or the node's own (1).
     Decided {
-        /// Whether it is the received one.
+        /// Whether the received data continues.
         received: bool,
     },
-    /// Neither: another exit code, a signal, no program, cancelled.
+    /// Any other end: another exit code, a signal, a missing program, a cancellation.
     Failed,
 }

@@ -1,4 +1,4 @@
-//! What is counted (`docs/jitterbug.md`, section 11).
+//! The counters of a node (`docs/jitterbug.md`, section 11).
 
 use super::Reason;
 use crate::counted::counters;
@@ -10,23 +10,23 @@ counters! {
         dropped: Reason::ALL.len(),
     }
 
-    /// TR1 given to the link: restores, announcements and debts.
+    /// TR1 that were handed to the link: restores, announcements and owed answers.
     tr1_sent,
-    /// TR1 that were acted on.
+    /// TR1 that had an effect.
     tr1_received,
-    /// TR2 given to the link.
+    /// TR2 that were handed to the link.
     tr2_sent,
-    /// TR2 that were well-formed, whether or not a restore was going on.
+    /// Well-formed TR2, with or without a restore at that time.
     tr2_received,
     /// Restores begun.
     restores,
     /// Restores that made the node leader.
     restores_won,
-    /// Tokens taken by a waiter or an orphan.
+    /// Tokens that a waiter or an orphan took.
     taken,
-    /// Tokens that came to a leader.
+    /// Tokens that a leader merged with its own.
     merged,
-    /// Tokens that came to a node that had given a stronger one away.
+    /// Tokens that this node absorbed, because a stronger one exists.
     absorbed,
     /// Passes whose candidate has the token.
     passes_done,
@@ -34,26 +34,26 @@ counters! {
     passes_failed,
     /// Passes whose candidate may have it.
     passes_unknown,
-    /// Passes that were broken off in favour of an inbound one, or because of a stall.
+    /// Passes that ended in favor of an inbound one, or because of a stall.
     passes_aborted,
-    /// TR1 that said without being asked that the node leads.
+    /// Announcements of this node as a leader.
     announcements,
-    /// Stalls of the loop that cost a leadership or a restore.
+    /// Stalls of the loop that ended a leadership or a restore.
     stalls,
-    /// Computations begun.
+    /// Computations that were started.
     computes,
-    /// Those that left the data as it was.
+    /// Computations that left the data unchanged.
     compute_failures,
-    /// Decisions asked for.
+    /// Decisions that were asked for.
     decisions,
-    /// Decisions that were not made, or not asked for since too many waited.
+    /// Decisions that failed, or were dropped because too many waited.
     decide_failures,
-    /// Nodes that the lists had no room for.
+    /// Nodes that did not fit the lists.
     nodes_refused,
 }
 
 impl Counters {
-    /// What was dropped for a reason.
+    /// Returns how many datagrams and exchanges were dropped for this reason.
     pub const fn dropped(&self, reason: Reason) -> u64 {
         self.dropped[reason as usize]
     }

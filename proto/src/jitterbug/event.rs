@@ -1,4 +1,4 @@
-//! What a node tells its observers.
+//! Events that a node reports to its observers.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -7,73 +7,73 @@ use ring_codec::jitterbug::Node;
 
 use super::{Reason, State};
 
-/// Something happened.
+/// An event of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     /// The node has entered a state, or a leader has another token.
     StateChanged {
-        /// The state from now on.
+        /// The new state.
         state: State,
-        /// The absolute token_id from now on.
+        /// The absolute value of the new token_id.
         token_id: u32,
     },
-    /// Whether [local work](super::Command::Work) may use the token from now on.
+    /// Whether [local work](super::Command::Work) may use the token has changed.
     UseChanged {
-        /// Whether it may.
+        /// Whether it may use the token.
         may_use: bool,
     },
-    /// The node asks whether it may be leader.
+    /// The node has started a restore: it asks whether it may become leader.
     RestoreBegan,
-    /// It may not.
+    /// A node has objected to the restore.
     RestoreDenied {
-        /// Who said so.
+        /// The node that objected.
         by: IpAddr,
     },
-    /// Nobody objected: the node leads.
+    /// The restore was granted: the node leads.
     RestoreWon,
-    /// Another leader was heard whose token is stronger.
+    /// The leader of a stronger token was heard.
     RivalHeard {
-        /// The absolute token_id of its token.
+        /// The absolute token_id of that token.
         token_id: u32,
-        /// Who leads.
+        /// The leader.
         from: IpAddr,
     },
     /// A token came from another node.
     Accepted {
-        /// What has become of it.
+        /// The effect of the token.
         how: Acceptance,
         /// Its absolute token_id.
         token_id: u32,
-        /// Who gave it.
+        /// The giver.
         from: IpAddr,
     },
-    /// A candidate has the token.
+    /// A pass is done: the candidate has the token.
     Passed {
         /// The candidate.
         to: Node,
     },
-    /// A candidate cannot have the token, and the next one is tried.
+    /// A pass has failed: the candidate cannot have the token. The node tries the next one.
     PassFailed {
         /// The candidate.
         to: Node,
-        /// Why not.
+        /// The cause.
         why: Failure,
     },
-    /// A candidate may have the token: the node becomes an orphan.
+    /// The outcome of a pass is unknown: the candidate may have the token. The node becomes an orphan.
     PassUnknown {
         /// The candidate.
         to: Node,
-        /// Why that is not known.
+        /// The cause.
         why: Failure,
     },
-    /// A pass was broken off in favour of an inbound one, because of a stall, a shutdown or a change of the network.
+    /// A pass was aborted because of an inbound one, a stall, a shutdown or a change of the network.
     PassAborted {
         /// The candidate.
         to: Node,
     },
-    /// The loop stood still so long that another may lead by now, or that what a restore has heard is worth nothing.
+    /// The loop stalled for so long that another node can lead now, or that the answers to a restore are out of date.
     Stalled {
-        /// How long.
+        /// How long it stalled.
         after: Duration,
     },
     /// The data has changed.
@@ -81,68 +81,68 @@ pub enum Event {
         /// Its length in bytes.
         len: usize,
     },
-    /// A computation left the data as it was.
+    /// A computation failed and left the data unchanged.
     ComputeFailed,
-    /// A decision was not made: the received data continues.
+    /// A decision failed: the received data continues.
     DecideFailed,
-    /// Too many tokens were taken while a decision was made: the data of this one counts for nothing.
+    /// The data of a received token was dropped, because too many wait for a decision.
     DataDropped,
-    /// The token goes to another leader, whose token is stronger.
+    /// The node gives its token to the leader of a stronger one.
     GaveWay {
         /// That leader.
         to: IpAddr,
         /// The absolute token_id of its token.
         token_id: u32,
     },
-    /// A node has other options, which have to be equal on all nodes.
+    /// A node has other options, although some must be equal on all nodes.
     NodeDiffers {
         /// The node.
         node: IpAddr,
-        /// What differs.
+        /// The difference.
         how: Difference,
     },
-    /// A list named more nodes than are taken from one, or nodes that cannot be on the link.
+    /// A list had more new nodes than are taken from one list, or nodes that cannot be on the link.
     ListCut {
-        /// Who gave it.
+        /// The giver of the list.
         from: IpAddr,
-        /// How many entries were left out.
+        /// The number of entries that were left out.
         left_out: usize,
     },
-    /// A node that never answered is in the list no more.
+    /// A node that never answered was removed from the list.
     NodeForgotten {
         /// The node.
         node: Node,
     },
-    /// A node is in the list from now on, or has another port there.
+    /// A node was added to the list, or its port there has changed.
     NodeAdded {
         /// The node.
         node: Node,
     },
-    /// The lists are full: the node is in none.
+    /// The lists are full, so this node is in none.
     NodeRefused {
         /// The node.
         node: Node,
     },
-    /// The node has another address, or none.
+    /// The node's address has changed.
     AddressChanged {
-        /// The address from now on.
+        /// The new address, or `None`.
         address: Option<IpAddr>,
     },
     /// A datagram or an exchange was dropped.
     Dropped {
-        /// Its source address.
+        /// The address that it came from.
         from: IpAddr,
-        /// Why.
+        /// The reason.
         reason: Reason,
     },
     /// The node has ended.
     ShutDown,
 }
 
-/// What differs between the options of two nodes.
+/// A difference between the options of two nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Difference {
-    /// Times. These are those of the other node.
+    /// Other times: those of the other node.
     Times {
         /// (2 × `tr_count` - 1) × `tr_interval`.
         lease: Duration,
@@ -151,53 +151,53 @@ pub enum Difference {
         /// Its `token_pass_timeout`.
         token_pass_timeout: Duration,
     },
-    /// What computes, or what decides.
+    /// Another computation or decision.
     Policy,
-    /// It announces a lease that no node may have.
+    /// A lease that no node may have.
     Lease,
 }
 
-/// What has become of a token that came.
+/// The effect of a token that came from another node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Acceptance {
-    /// The node leads with it.
+    /// The node leads with the token.
     Taken,
-    /// The node led already: one token is left of two.
+    /// The node led already, and has made one token of two.
     Merged,
-    /// The node has given a stronger one away, which lives on.
+    /// The node has dropped the token, because a stronger one exists.
     Absorbed,
 }
 
-/// Why a pass is not done.
+/// The cause for which a pass is not done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failure {
-    /// Nobody listens there.
+    /// No process listens at the port.
     Refused,
-    /// The candidate has reset the connection.
+    /// The candidate reset the connection.
     Reset,
-    /// The candidate has ended its side before it could have the token.
+    /// The candidate closed its side before it could have the token.
     Ended,
-    /// The candidate sent what is not due.
+    /// The candidate sent an unexpected message.
     Unexpected,
-    /// `token_pass_timeout` was over.
+    /// The pass took longer than `token_pass_timeout`.
     TimedOut,
-    /// There was no way to connect.
+    /// No connection could be opened.
     Unreachable,
-    /// The network has changed.
+    /// The address of this node has changed.
     NetworkChanged,
 }
 
 impl Failure {
-    /// What happened, for people.
+    /// Returns the cause as a clause for people.
     pub const fn text(self) -> &'static str {
         match self {
-            Self::Refused => "nobody listens there",
-            Self::Reset => "the candidate has reset the connection",
-            Self::Ended => "the candidate has ended the connection too early",
-            Self::Unexpected => "the candidate sent what was not due",
-            Self::TimedOut => "the time for a pass was over",
-            Self::Unreachable => "there was no way to connect",
-            Self::NetworkChanged => "the network has changed",
+            Self::Refused => "the candidate refused the connection",
+            Self::Reset => "the candidate reset the connection",
+            Self::Ended => "the candidate closed the connection too early",
+            Self::Unexpected => "the candidate sent an unexpected message",
+            Self::TimedOut => "the pass took longer than --token-pass-timeout",
+            Self::Unreachable => "the candidate is unreachable",
+            Self::NetworkChanged => "this node's network changed",
         }
     }
 }

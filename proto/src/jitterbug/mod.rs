@@ -1,17 +1,17 @@
-//! A node of a Jitterbug ring, as a pure state machine (`docs/jitterbug.md`).
+//! A node of a Jitterbug ring as a pure state machine (`docs/jitterbug.md`).
 //!
-//! [`Jitterbug`] is a [`Machine`](crate::Machine) on datagrams and connections. What it is started with are
-//! [`Options`]; what it is told of its network is [`Net`]; what it tells are [`Event`]s and [`Counters`]; what it shows
-//! is a [`Snapshot`].
+//! [`Jitterbug`] is a [`Machine`](crate::Machine) on datagrams and connections. It starts with [`Options`]. Its inputs
+//! are [`Net`], the state of its network, and [`Command`]s. It reports [`Event`]s and [`Counters`], and its status is a
+//! [`Snapshot`]. It has no clock, no sockets and no files. Start reading in `machine/mod.rs`.
 //!
 //! | folder | holds |
 //! |---|---|
-//! | `machine` | the machine: it owns the parts below, tells each what happens, and does what follows; what comes in and goes out |
-//! | `role` | the three states, with what ends with each: a restore, a leader's turn and its pass |
-//! | `tokens` | ids, how strong tokens are, and which were announced, given away and followed |
-//! | `inbound` | the tokens that others give, as they come |
-//! | `nodes` | the lists of nodes, and what is known of each: its terms, its penalty, its ring |
-//! | `data` | the data, how it goes on, and the job in hand |
+//! | `machine` | the state machine: it owns the parts below and connects them |
+//! | `role` | the three states with their data: a restore, a leader's turn and its pass |
+//! | `tokens` | ids, the strength of tokens, and the memory of announced, passed and followed tokens |
+//! | `inbound` | the exchanges in which other nodes give their tokens |
+//! | `nodes` | the lists of nodes, and the terms, the penalty and the ring of each node |
+//! | `data` | the data, its decisions and computations, and the running job |
 //!
 //! No part uses another part. The files next to the folders define types that all parts share: options, commands, events.
 

@@ -1,13 +1,13 @@
-//! What a node is told of its network, and who is on its segment (`docs/jitterbug.md`, section 1).
+//! The network of a node, and the addresses of its segment (`docs/jitterbug.md`, section 1).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
 /// All nodes of an IPv6 link.
 const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
-/// Subnets of longer prefixes have neither a network nor a broadcast address.
-const LONGEST_WITH_BROADCAST: u8 = 30;
+/// Subnets with longer prefixes have neither a network address nor a broadcast address.
+const BROADCAST_PREFIX_MAX: u8 = 30;
 
-/// What the network is like just now.
+/// The state of the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Net {
     /// The interface is down, or has no address.
@@ -16,16 +16,16 @@ pub enum Net {
     Up(Network),
 }
 
-/// The node's place in its network.
+/// The place of the node in its network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Network {
-    /// Its own address: IPv4, or IPv6 and link-local.
+    /// The node's address: IPv4, or IPv6 and link-local.
     pub address: IpAddr,
-    /// How many leading bits its IPv4 subnet has; of no meaning with IPv6.
+    /// The length of the IPv4 subnet's prefix. It has no meaning with IPv6.
     pub prefix: u8,
-    /// The number of the interface, by which IPv6 peers are reached.
+    /// The number of the interface, which addresses of IPv6 peers need.
     pub scope: u32,
-    /// The port that its TCP listener is bound to, not 0.
+    /// The port of the node's TCP listener, not 0.
     pub tcp_port: u16,
 }
 
@@ -36,10 +36,10 @@ impl Network {
             .unwrap_or_default()
     }
 
-    /// Where a datagram for all nodes goes.
+    /// Returns the destination of datagrams to all nodes.
     pub(super) fn everybody(&self) -> IpAddr {
         match self.address {
-            IpAddr::V4(_) if self.prefix > LONGEST_WITH_BROADCAST => Ipv4Addr::BROADCAST.into(),
+            IpAddr::V4(_) if self.prefix > BROADCAST_PREFIX_MAX => Ipv4Addr::BROADCAST.into(),
             IpAddr::V4(own) => Ipv4Addr::from_bits(own.to_bits() | !self.mask()).into(),
             IpAddr::V6(_) => ALL_NODES.into(),
         }
@@ -50,7 +50,7 @@ impl Network {
         match (self.address, address) {
             (IpAddr::V4(own), IpAddr::V4(other)) => {
                 let (own, other, mask) = (own.to_bits(), other.to_bits(), self.mask());
-                let is_host = self.prefix > LONGEST_WITH_BROADCAST
+                let is_host = self.prefix > BROADCAST_PREFIX_MAX
                     || (other & !mask != 0 && other | mask != u32::MAX);
                 own & mask == other & mask && is_host
             }
@@ -59,7 +59,7 @@ impl Network {
         }
     }
 
-    /// Where a port of an address is reached from here.
+    /// Returns the socket address of a peer.
     pub(super) fn reach(&self, address: IpAddr, port: u16) -> SocketAddr {
         match address {
             IpAddr::V4(_) => SocketAddr::new(address, port),

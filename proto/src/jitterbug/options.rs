@@ -1,4 +1,4 @@
-//! What a node is started with (`docs/jitterbug.md`, section 1).
+//! The options of a node (`docs/jitterbug.md`, section 1).
 
 use std::time::Duration;
 
@@ -7,51 +7,52 @@ use thiserror::Error;
 
 use super::policy;
 
-/// The most TR1 of a try.
-const MAX_COUNT: u32 = 100;
-/// The shortest time between two TR1: a loop looks at the clock more often than that.
-const LEAST_INTERVAL: Duration = Duration::from_millis(1);
-/// A waiter asks who leads after this time, and a leader announces itself after half of it. A shorter one fills the
-/// segment with datagrams.
-const LEAST_RENEW: Duration = Duration::from_millis(100);
-/// A node with a shorter time for a pass neither takes the token nor hands it on.
-const LEAST_PASS: Duration = Duration::from_millis(10);
-/// The shortest lease. All nodes of a ring live by the shortest lease in it, and a loop on a busy machine stands still
-/// for some milliseconds.
+/// The maximum number of TR1 in a try.
+const TR_COUNT_MAX: u32 = 100;
+/// The minimum time between two TR1. A loop checks the clock more often than that.
+const TR_INTERVAL_MIN: Duration = Duration::from_millis(1);
+/// A waiter asks who leads after this time, and a leader announces itself after half of it. Shorter times would fill
+/// the segment with datagrams.
+const RENEW_TIMEOUT_MIN: Duration = Duration::from_millis(100);
+/// With less time for a pass a node neither takes the token nor passes it.
+const PASS_TIMEOUT_MIN: Duration = Duration::from_millis(10);
+/// The shortest lease. All nodes of a ring use the shortest lease in it, and a loop on a busy machine stalls for some
+/// milliseconds.
 pub const LEAST_LEASE: Duration = Duration::from_millis(50);
 /// The longest lease. The restore of a new node lasts longer than the longest lease in its ring.
 pub const MOST_LEASE: Duration = Duration::from_secs(10);
 
-/// What a node is told at its start. Those of all nodes of a segment should be equal; a node names those that differ.
+/// The options of a node. They should be equal on all nodes of a segment; a node reports those that differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
     /// The UDP port of all nodes.
     pub udp_port: u16,
     /// The time between two TR1 of a try.
     pub tr_interval: Duration,
-    /// How many TR1 a try has, 1 to 100.
+    /// The number of TR1 in a try, 1 to 100.
     pub tr_count: u32,
     /// How long a waiter waits for the token before it becomes an orphan.
     pub renew_timeout: Duration,
-    /// The time for one whole exchange with one candidate, on both sides.
+    /// The time for one exchange with one candidate, on both sides.
     pub token_pass_timeout: Duration,
     /// How long a leader without local work keeps the token.
     pub hold: Duration,
-    /// The most entries of a node list, up to [`MAX_NODES`].
+    /// The maximum number of nodes, up to [`MAX_NODES`].
     pub max_nodes: u32,
-    /// The most bytes of data.
+    /// The maximum length of the data in bytes.
     pub max_data: usize,
-    /// Where the next data comes from.
+    /// The source of the next data.
     pub compute: Compute,
-    /// Who says which of two data continues.
+    /// The judge of which data continues.
     pub decide: Decide,
-    /// The time for one run of a program of either kind.
+    /// The time limit of a program.
     pub compute_timeout: Duration,
-    /// The [digest](super::policy::digest) of what computes and decides: nodes with different ones form different rings.
+    /// The [digest](super::policy::digest) of the computation and the decision. Nodes with different digests form
+    /// different rings.
     pub policy: u64,
 }
 
-/// Where the next data comes from.
+/// The source of the next data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Compute {
     /// [`policy::counter`](super::policy::counter).
@@ -61,7 +62,7 @@ pub enum Compute {
     Program,
 }
 
-/// Who says which of two data continues.
+/// The judge of which of two data continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Decide {
     /// [`policy::greater`](super::policy::greater).
@@ -92,70 +93,74 @@ impl Default for Options {
     }
 }
 
-/// Why options cannot work.
+/// The reason for which options are refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum OptionsError {
     /// A period is zero.
-    #[error("{0} must be longer than nothing")]
+    #[error("{0} must be longer than 0")]
     Zero(&'static str),
-    /// A period is shorter than its least value.
+    /// A period is shorter than its minimum.
     #[error("{option} {given:?} is less than {least:?}")]
     Short {
         /// The option.
         option: &'static str,
-        /// Its value.
+        /// The given value.
         given: Duration,
-        /// The least one.
+        /// The minimum.
         least: Duration,
     },
     /// The lease is shorter than [`LEAST_LEASE`].
     #[error(
-        "--tr-interval {interval:?} with --tr-count {count} makes a lease shorter than 50ms: give --tr-interval {least:?} or more"
+        "--tr-interval {interval:?} with --tr-count {count} makes a lease shorter than 50ms: use --tr-interval {least:?} or more"
     )]
     ShortLease {
         /// The interval.
         interval: Duration,
         /// The count.
         count: u32,
-        /// The least interval with this count.
+        /// The shortest interval that works with this count.
         least: Duration,
     },
     /// The lease is longer than [`MOST_LEASE`].
     #[error(
-        "--tr-interval {interval:?} with --tr-count {count} makes a lease longer than 10s: give --tr-interval {most:?} or less"
+        "--tr-interval {interval:?} with --tr-count {count} makes a lease longer than 10s: use --tr-interval {most:?} or less"
     )]
     LongLease {
         /// The interval.
         interval: Duration,
         /// The count.
         count: u32,
-        /// The longest interval with this count.
+        /// The longest interval that works with this count.
         most: Duration,
     },
     /// The port is 0.
-    #[error("--udp-port must not be 0: all nodes need the same one")]
+    #[error("--udp-port must not be 0: all nodes need the same port")]
     Port,
-    /// A try needs TR1, but not any number.
+    /// The number of TR1 is out of range.
     #[error("--tr-count {0} is not between 1 and 100")]
     Count(u32),
-    /// The wire has no room for so many, or the node itself has none.
+    /// The number of nodes is out of range.
     #[error("--max-nodes {0} is not between 1 and 65536")]
     Nodes(u32),
 }
 
 impl Options {
-    /// Checks that they can work.
+    /// Checks that the options can work.
     ///
     /// # Errors
-    /// Names the first option that cannot.
+    /// Returns an error that names the first option that cannot work.
     pub fn check(&self) -> Result<(), OptionsError> {
         if self.compute_timeout.is_zero() {
             return Err(OptionsError::Zero("--compute-timeout"));
         }
         let periods = [
-            ("--tr-interval", self.tr_interval, LEAST_INTERVAL),
-            ("--renew-timeout", self.renew_timeout, LEAST_RENEW),
-            ("--token-pass-timeout", self.token_pass_timeout, LEAST_PASS),
+            ("--tr-interval", self.tr_interval, TR_INTERVAL_MIN),
+            ("--renew-timeout", self.renew_timeout, RENEW_TIMEOUT_MIN),
+            (
+                "--token-pass-timeout",
+                self.token_pass_timeout,
+                PASS_TIMEOUT_MIN,
+            ),
         ];
         let short = periods.into_iter().find(|(_, given, least)| given < least);
         if let Some((option, given, least)) = short {
@@ -168,7 +173,7 @@ impl Options {
         if self.udp_port == 0 {
             return Err(OptionsError::Port);
         }
-        if !(1..=MAX_COUNT).contains(&self.tr_count) {
+        if !(1..=TR_COUNT_MAX).contains(&self.tr_count) {
             return Err(OptionsError::Count(self.tr_count));
         }
         self.check_lease()?;
@@ -180,7 +185,7 @@ impl Options {
 
     fn check_lease(&self) -> Result<(), OptionsError> {
         let (interval, count) = (self.tr_interval, self.tr_count);
-        // In whole milliseconds, so that a person can give the value that the message names.
+        // In whole milliseconds, because the message names a value to type.
         let intervals = u128::from(2 * count - 1);
         let millis = |time: u128| Duration::from_millis(u64::try_from(time).unwrap_or(u64::MAX));
         if self.stall() < LEAST_LEASE {
@@ -202,13 +207,13 @@ impl Options {
         Ok(())
     }
 
-    /// D: how long a whole restore takes.
+    /// Returns D, the duration of a whole restore.
     pub fn restore(&self) -> Duration {
         self.tr_interval.saturating_mul(2 * self.tr_count)
     }
 
-    /// How long a loop may stand still before what it was is worth nothing (section 5, "Stall"): a leader that stood
-    /// for less has answered at least one TR1 of every restore of a node with these options.
+    /// Returns the lease: how long a loop may stall (section 5, "Stall"). A leader that stalled for less has answered
+    /// at least one TR1 of every restore with these options.
     pub fn stall(&self) -> Duration {
         self.tr_interval.saturating_mul(2 * self.tr_count - 1)
     }

@@ -1,7 +1,7 @@
-//! How data goes on where no program says so (`docs/jitterbug.md`, section 9): pure functions of bytes.
+//! The built-in computation and decisions (`docs/jitterbug.md`, section 9): pure functions of bytes.
 
-/// The digest of what computes and decides (`docs/wire-formats.md`, "Jitterbug"): FNV-1a in 64 bits. A command is its
-/// line after `sh -c `.
+/// Returns the digest of the computation and the decision (`docs/wire-formats.md`, "Jitterbug"): FNV-1a in 64 bits. A
+/// command is its line after `sh -c `.
 pub const fn digest(compute: &str, decide: &str) -> u64 {
     const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
     fnv1a(
@@ -19,8 +19,8 @@ const fn fnv1a(mut hash: u64, mut bytes: &[u8]) -> u64 {
     hash
 }
 
-/// A decimal number plus one, of any length, and with as many leading zeros as there is room for; nothing at all gives
-/// `1`. `None`: it is no number.
+/// Returns a decimal number plus one. The number may have any length, leading zeros stay, and no data gives `1`.
+/// `None`: the data is no number.
 pub fn counter(data: &[u8]) -> Option<Vec<u8>> {
     if !data.iter().all(u8::is_ascii_digit) {
         return None;
@@ -37,12 +37,12 @@ pub fn counter(data: &[u8]) -> Option<Vec<u8>> {
     Some(next)
 }
 
-/// Whether received data continues rather than the own: that with more bytes, or the bytewise larger one.
+/// Whether received data continues: if it has more bytes, or as many and is not bytewise smaller.
 pub fn greater(received: &[u8], own: &[u8]) -> bool {
     (received.len(), received) >= (own.len(), own)
 }
 
-/// Whether received data continues rather than the own: that with more bytes, or the received one.
+/// Whether received data continues: if it has at least as many bytes.
 pub fn longer(received: &[u8], own: &[u8]) -> bool {
     received.len() >= own.len()
 }

@@ -1,4 +1,4 @@
-//! What a node shows of itself (`docs/jitterbug.md`, section 11).
+//! The status of a node (`docs/jitterbug.md`, section 11).
 
 use std::net::IpAddr;
 
@@ -6,19 +6,19 @@ use ring_codec::jitterbug::Node;
 
 use super::Difference;
 
-/// What a node is.
+/// The state of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum State {
-    /// It has no ring.
+    /// The node has no ring.
     Orphan,
-    /// It waits for the token.
+    /// The node waits for the token.
     Waiter,
-    /// It holds the token.
+    /// The node holds the token.
     Leader,
 }
 
 impl State {
-    /// The name in `state`.
+    /// Returns the name in the status.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Orphan => "orphan",
@@ -28,7 +28,7 @@ impl State {
     }
 }
 
-/// What a node is, in a few words.
+/// A short status of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Standing {
     /// Orphan, waiter or leader.
@@ -39,27 +39,27 @@ pub struct Standing {
     pub may_use: bool,
 }
 
-/// What `ringctl status` shows, but for the data ([`data`](super::Jitterbug::data)), the counters
-/// ([`counters`](super::Jitterbug::counters)) and the interface's name.
+/// The values that `ringctl status` shows, except the data ([`data`](super::Jitterbug::data)), the counters
+/// ([`counters`](super::Jitterbug::counters)) and the name of the interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
-    /// The own address; `None`: there is none.
+    /// The node's address, if it has one.
     pub address: Option<IpAddr>,
     /// The UDP port.
     pub udp_port: u16,
-    /// The port of the TCP listener; `None` as long as that is not known.
+    /// The port of the TCP listener, once it is known.
     pub tcp_port: Option<u16>,
     /// Orphan, waiter or leader.
     pub state: State,
     /// The absolute token_id.
     pub token_id: u32,
-    /// The list, in its order, with the own entry.
+    /// The list in its order, with the node's own entry.
     pub nodes: Vec<NodeStatus>,
-    /// Nodes that wait to be in it, in the order in which they came.
+    /// The nodes that wait to be added, in the order of their arrival.
     pub to_add: Vec<Node>,
     /// The hash of the list.
     pub node_list_hash: i32,
-    /// The nodes whose options differ from the own ones.
+    /// The nodes whose options differ from this node's.
     pub differing: Vec<(IpAddr, Difference)>,
     /// Whether a stronger ring of another policy keeps local work from the token.
     pub is_outranked: bool,
@@ -70,8 +70,8 @@ pub struct Snapshot {
 pub struct NodeStatus {
     /// The entry.
     pub node: Node,
-    /// Its penalty's threshold: how many passes to it have failed more than were done.
+    /// The threshold of its penalty: the number of failed passes minus the number of done ones.
     pub threshold: u32,
-    /// Its penalty's count: it is tried at 2^threshold - 1.
+    /// The count of its penalty. The node is tried when it is 2^threshold - 1.
     pub count: u32,
 }

@@ -1,4 +1,4 @@
-//! Terms of other nodes, and the units in which they say times (`docs/jitterbug.md`, section 1).
+//! The terms of other nodes, and their units (`docs/jitterbug.md`, section 1).
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use ring_codec::jitterbug::Terms;
 use super::options::{LEAST_LEASE, MOST_LEASE};
 use super::{Difference, Options};
 
-/// Why a node with these terms is in no ring with a node that has these options.
+/// Returns the difference for which a node with these terms cannot be in one ring with a node that has these options.
 pub(crate) fn separates(terms: &Terms, options: &Options) -> Option<Difference> {
     if terms.policy != options.policy {
         return Some(Difference::Policy);

@@ -343,10 +343,10 @@ fn a_node_that_cannot_start_prints_the_reason() -> Result<()> {
     refused(
         &[("--tr-interval", "1ms"), ("--tr-count", "1")],
         2,
-        "give --tr-interval 50ms or more",
+        "use --tr-interval 50ms or more",
     )?;
     refused(&[("--hold", "1")], 2, "no unit")?;
-    refused(&[("--udp-port", "0")], 2, "all nodes need the same one")?;
+    refused(&[("--udp-port", "0")], 2, "all nodes need the same port")?;
     let mut first = stand.options(0)?.spawn()?;
     first.wait_for_status(PATIENCE, |status| status["state"] == "leader")?;
     refused(&[], 6, "find it with ss -ulpn")?;

@@ -4,29 +4,29 @@ use arbitrary::{Result, Unstructured};
 use ring_codec::U32;
 use ring_codec::andrews::{Election, Frame, Kind, Message, Method};
 
-use super::{located, streamed, written};
+use super::{check_error, decode_in_portions, encode_checked};
 
-/// Any bytes are a frame that encodes to them, or an error, in a datagram and on a stream.
+/// Checks that any bytes decode to a frame that encodes to them, or to an error, as a datagram and on a stream.
 pub(crate) fn bytes(input: &[u8]) {
     match Frame::decode_datagram(input) {
         Ok(frame) => assert_eq!(encoded(&frame), input),
-        Err(error) => located(error, input),
+        Err(error) => check_error(error, input),
     }
-    if let Some((frame, consumed)) = streamed(input, Frame::decode_stream) {
+    if let Some((frame, consumed)) = decode_in_portions(input, Frame::decode_stream) {
         assert_eq!(encoded(&frame), input[..consumed]);
     }
 }
 
 fn encoded(frame: &Frame<'_>) -> Vec<u8> {
-    written(frame.encoded_len(), |buf| frame.encode(buf))
+    encode_checked(frame.encoded_len(), |buf| frame.encode(buf))
 }
 
-/// Whether these bytes are a whole message.
+/// Tells whether these bytes are exactly one message.
 pub(crate) fn decodes(input: &[u8]) -> bool {
     Frame::decode_datagram(input).is_ok()
 }
 
-/// Any legal frame comes back.
+/// Checks that a legal frame, built from these bytes, survives encoding and decoding.
 pub(crate) fn value(seed: &[u8]) {
     let _ = build(&mut Unstructured::new(seed));
 }

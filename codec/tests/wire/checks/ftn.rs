@@ -8,14 +8,14 @@ use ring_codec::ftn::{
 };
 use ring_codec::list::Item;
 
-use super::{located, written};
+use super::{check_error, encode_checked};
 
-/// Any bytes are a datagram that encodes to them, or an error. Its values encode to the shortest
-/// form, which is the same datagram.
+/// Checks that any bytes decode to a datagram that encodes to them, or to an error. The datagram's values encode to its
+/// shortest form, which decodes to the same datagram.
 pub(crate) fn bytes(input: &[u8]) {
     let datagram = match Datagram::decode(input) {
         Ok(datagram) => datagram,
-        Err(error) => return located(error, input),
+        Err(error) => return check_error(error, input),
     };
     assert_eq!(encoded(&datagram), input);
     let plain = Datagram::new(datagram.header(), datagram.message());
@@ -25,32 +25,32 @@ pub(crate) fn bytes(input: &[u8]) {
     });
     assert_eq!(datagram.is_shortest(), shortest == input);
     assert!(shortest.len() <= input.len());
-    let again = Datagram::decode(&shortest).expect("a legal message");
-    assert_eq!(again, datagram);
-    assert!(again.is_shortest());
-    bounded(datagram.message(), input.len());
+    let decoded = Datagram::decode(&shortest).expect("a legal message");
+    assert_eq!(decoded, datagram);
+    assert!(decoded.is_shortest());
+    check_lists(datagram.message(), input.len());
 }
 
-/// Going through a list ends where its length says, and the entries are within the datagram.
-fn bounded(message: Message<'_>, len: usize) {
-    fn entries<'a, T: Item<'a>>(list: List<'a, T>, len: usize) {
+/// Checks that each list has as many entries as its length says, and not more than the datagram has bytes.
+fn check_lists(message: Message<'_>, len: usize) {
+    fn check<'a, T: Item<'a>>(list: List<'a, T>, len: usize) {
         assert!(list.len() <= len);
         assert_eq!(list.iter().count(), list.len());
     }
     match message {
-        Message::Config { sstates, .. } => entries(sstates, len),
-        Message::Catalog { holdings } => entries(holdings, len),
+        Message::Config { sstates, .. } => check(sstates, len),
+        Message::Catalog { holdings } => check(holdings, len),
         Message::State {
             sstates, clients, ..
         } => {
-            entries(sstates, len);
-            entries(clients, len);
+            check(sstates, len);
+            check(clients, len);
         }
         Message::Transfer { assignments, .. } => {
-            entries(assignments, len);
+            check(assignments, len);
             for assignment in assignments {
                 if let Holders::Shared(ids) = assignment.holders {
-                    entries(ids, len);
+                    check(ids, len);
                 }
             }
         }
@@ -59,15 +59,15 @@ fn bounded(message: Message<'_>, len: usize) {
 }
 
 fn encoded(datagram: &Datagram<'_>) -> Vec<u8> {
-    written(datagram.encoded_len(), |buf| datagram.encode(buf))
+    encode_checked(datagram.encoded_len(), |buf| datagram.encode(buf))
 }
 
-/// Whether these bytes are a whole message.
+/// Tells whether these bytes are exactly one message.
 pub(crate) fn decodes(input: &[u8]) -> bool {
     Datagram::decode(input).is_ok()
 }
 
-/// Any legal message comes back.
+/// Checks that a legal message, built from these bytes, survives encoding and decoding.
 pub(crate) fn value(seed: &[u8]) {
     let _ = build(&mut Unstructured::new(seed));
 }
@@ -86,12 +86,12 @@ fn build(u: &mut Unstructured<'_>) -> Result<()> {
     match kind {
         Kind::Login => check(Message::Login { p: u.arbitrary()? }),
         Kind::Config => {
-            let sstates = many(u, self::sstate)?;
+            let sstates = list(u, self::sstate)?;
             let sstates = sstates.as_slice().into();
             check(Message::Config { leader, sstates });
         }
         Kind::Catalog => {
-            let holdings = many(u, token)?;
+            let holdings = list(u, token)?;
             let holdings = holdings.as_slice().into();
             check(Message::Catalog { holdings });
         }
@@ -124,7 +124,7 @@ fn build(u: &mut Unstructured<'_>) -> Result<()> {
         }
         Kind::Confirm => check(Message::Confirm { msgnum }),
         Kind::State => {
-            let (sstates, clients) = (many(u, self::sstate)?, many(u, client)?);
+            let (sstates, clients) = (list(u, self::sstate)?, list(u, client)?);
             check(Message::State {
                 seq,
                 leader,
@@ -161,14 +161,14 @@ fn build(u: &mut Unstructured<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The message comes back by itself, and with the terms if it is one that may have them.
+/// Checks the message without and with terms. Messages that cannot have terms ignore them.
 fn check(header: Header, message: Message<'_>, terms: Terms) {
     let plain = Datagram::new(header, message);
-    comes_back(plain);
-    comes_back(plain.with_terms(terms));
+    check_round_trip(plain);
+    check_round_trip(plain.with_terms(terms));
 }
 
-fn comes_back(datagram: Datagram<'_>) {
+fn check_round_trip(datagram: Datagram<'_>) {
     let out = encoded(&datagram);
     let decoded = Datagram::decode(&out).expect("a legal message");
     assert_eq!(decoded, datagram);
@@ -179,7 +179,7 @@ fn transfer(u: &mut Unstructured<'_>, msgnum: i64, check: impl Fn(Message<'_>)) 
     let parts = u.int_in_range(1..=i32::MAX)?;
     let part = u.int_in_range(0..=parts - 1)?;
     let ids = [int(u)?, int(u)?, int(u)?];
-    let assignments = many(u, |u| {
+    let assignments = list(u, |u| {
         Ok(Assignment {
             token: token(u)?,
             holders: match u.int_in_range(0..=3)? {
@@ -200,7 +200,7 @@ fn transfer(u: &mut Unstructured<'_>, msgnum: i64, check: impl Fn(Message<'_>)) 
     Ok(())
 }
 
-fn many<'a, T>(
+fn list<'a, T>(
     u: &mut Unstructured<'a>,
     one: impl Fn(&mut Unstructured<'a>) -> Result<T>,
 ) -> Result<Vec<T>> {
@@ -208,19 +208,17 @@ fn many<'a, T>(
     (0..count).map(|_| one(u)).collect()
 }
 
-/// A seq of any width.
 fn seq(u: &mut Unstructured<'_>) -> Result<i128> {
     let (configuration, round): (u64, u32) = (u.arbitrary()?, u.arbitrary()?);
     let configuration = configuration >> u.int_in_range(1..=63)?;
     Ok(i128::from(configuration) << 32 | i128::from(round))
 }
 
-/// A long of any width: plain random ones are nearly all of the longest.
+/// Makes a long of any width. Most uniformly random ones would have the longest width.
 fn long(u: &mut Unstructured<'_>) -> Result<i64> {
     Ok(i64::from_le_bytes(u.arbitrary()?) >> u.int_in_range(0..=63)?)
 }
 
-/// An int of any width.
 fn int(u: &mut Unstructured<'_>) -> Result<i32> {
     Ok(i32::from_le_bytes(u.arbitrary()?) >> u.int_in_range(0..=31)?)
 }

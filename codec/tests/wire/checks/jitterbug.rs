@@ -6,25 +6,25 @@ use arbitrary::{Result, Unstructured};
 use ring_codec::jitterbug::{Kind, MAX_NODES, Message, Node, Terms, TokenId, node_list_hash};
 use ring_codec::{StreamState, Streamed};
 
-use super::{located, streamed, written};
+use super::{check_error, decode_in_portions, encode_checked};
 
-/// Any bytes are a message that encodes to them, or an error, in a datagram and on a stream.
+/// Checks that any bytes decode to a message that encodes to them, or to an error, as a datagram and on a stream.
 pub(crate) fn bytes(input: &[u8]) {
     match Message::decode_datagram(input) {
-        Ok(message) => same(message, input),
-        Err(error) => located(error, input),
+        Ok(message) => check_bytes(message, input),
+        Err(error) => check_error(error, input),
     }
     let decode = |bytes, state| Message::decode_stream(bytes, state, MAX_NODES);
-    if let Some((message, consumed)) = streamed(input, decode) {
-        same(message, &input[..consumed]);
+    if let Some((message, consumed)) = decode_in_portions(input, decode) {
+        check_bytes(message, &input[..consumed]);
     }
 }
 
-fn same(message: Message<'_>, input: &[u8]) {
+fn check_bytes(message: Message<'_>, input: &[u8]) {
     assert_eq!(encoded(&message), input);
     if let Message::Tp4 { node_list } = message {
         assert_eq!(node_list.iter().count(), node_list.len());
-        // The type's byte is no part of the list.
+        // The hash does not cover the type's byte.
         let hash = input[1..].iter().fold(0_i32, |hash, byte| {
             hash.wrapping_mul(577)
                 .wrapping_add(byte.cast_signed().into())
@@ -34,20 +34,20 @@ fn same(message: Message<'_>, input: &[u8]) {
 }
 
 fn encoded(message: &Message<'_>) -> Vec<u8> {
-    written(message.encoded_len(), |buf| message.encode(buf))
+    encode_checked(message.encoded_len(), |buf| message.encode(buf))
 }
 
-/// Whether these bytes are a whole message.
+/// Tells whether these bytes are exactly one message.
 pub(crate) fn decodes(input: &[u8]) -> bool {
-    let whole = |decoded| match decoded {
+    let is_whole = |decoded| match decoded {
         Ok(Streamed::Message { consumed, .. }) => consumed == input.len(),
         _ => false,
     };
     Message::decode_datagram(input).is_ok()
-        || whole(Message::decode_stream(input, StreamState::Ended, MAX_NODES))
+        || is_whole(Message::decode_stream(input, StreamState::Ended, MAX_NODES))
 }
 
-/// Any legal message comes back.
+/// Checks that a legal message, built from these bytes, survives encoding and decoding.
 pub(crate) fn value(seed: &[u8]) {
     let _ = build(&mut Unstructured::new(seed));
 }
@@ -61,12 +61,12 @@ fn build(u: &mut Unstructured<'_>) -> Result<()> {
             check(Message::Tr1 {
                 token_id,
                 node_tcp_port,
-                terms: some_terms(u)?,
+                terms: optional_terms(u)?,
             });
         }
         Kind::Tr2 => check(Message::Tr2 {
             token_id,
-            terms: some_terms(u)?,
+            terms: optional_terms(u)?,
         }),
         Kind::Tp1 => {
             let node_list_hash = u.arbitrary()?;
@@ -97,7 +97,7 @@ fn build(u: &mut Unstructured<'_>) -> Result<()> {
     Ok(())
 }
 
-fn some_terms(u: &mut Unstructured<'_>) -> Result<Option<Terms>> {
+fn optional_terms(u: &mut Unstructured<'_>) -> Result<Option<Terms>> {
     u.arbitrary::<bool>()?.then(|| terms(u)).transpose()
 }
 

@@ -9,27 +9,27 @@ use ring_codec::lab2::{
     Stamp, Token,
 };
 
-use super::{located, written};
+use super::{check_error, encode_checked};
 
-/// Any bytes are a frame that encodes to them, or an error.
+/// Checks that any bytes decode to a frame that encodes to them, or to an error.
 pub(crate) fn bytes(input: &[u8]) {
     match Frame::decode(input) {
         Ok(frame) => {
             let ethertype = u16::from_be_bytes([input[12], input[13]]);
-            let out = written(frame.encoded_len(), |buf| frame.encode(ethertype, buf));
+            let out = encode_checked(frame.encoded_len(), |buf| frame.encode(ethertype, buf));
             assert_eq!(out, input[..out.len()]);
-            assert_eq!(Frame::decode(&out), Ok(frame), "padding does not count");
+            assert_eq!(Frame::decode(&out), Ok(frame), "padding changes the frame");
         }
-        Err(error) => located(error, input),
+        Err(error) => check_error(error, input),
     }
 }
 
-/// Whether these bytes are a whole message.
+/// Tells whether these bytes are exactly one message.
 pub(crate) fn decodes(input: &[u8]) -> bool {
     Frame::decode(input).is_ok_and(|frame| frame.encoded_len() == input.len())
 }
 
-/// Any legal frame comes back.
+/// Checks that a legal frame, built from these bytes, survives encoding and decoding.
 pub(crate) fn value(seed: &[u8]) {
     let _ = build(&mut Unstructured::new(seed));
 }
@@ -42,10 +42,9 @@ const PURPOSES: [Purpose; 5] = [
     Purpose::Differ,
 ];
 
-/// Any profile, or none.
 fn profile(u: &mut Unstructured<'_>) -> Result<Option<Profile>> {
-    let said: Option<(u8, u16, [u64; 4], u32)> = u.arbitrary()?;
-    Ok(said.map(
+    let fields: Option<(u8, u16, [u64; 4], u32)> = u.arbitrary()?;
+    Ok(fields.map(
         |(flags, mtu, [constants, patience, shortest, take], expect)| Profile {
             flags,
             mtu,
@@ -58,7 +57,7 @@ fn profile(u: &mut Unstructured<'_>) -> Result<Option<Profile>> {
     ))
 }
 
-/// Any legal card, or none.
+/// Makes any legal card or none.
 fn card<'a>(u: &mut Unstructured<'a>) -> Result<Option<Card<'a>>> {
     if !u.arbitrary()? {
         return Ok(None);
@@ -88,10 +87,10 @@ fn card<'a>(u: &mut Unstructured<'a>) -> Result<Option<Card<'a>>> {
 fn build(u: &mut Unstructured<'_>) -> Result<()> {
     let (destination, author) = (MacAddr(u.arbitrary()?), station(u)?);
     let ethertype = u.arbitrary()?;
-    let said = profile(u)?;
+    let any_profile = profile(u)?;
     let card = card(u)?;
     let check = |message: Message<'_>| {
-        let profile = said.filter(|_| Profile::may_follow(message.kind()));
+        let profile = any_profile.filter(|_| Profile::may_follow(message.kind()));
         let frame = Frame {
             destination,
             author,
@@ -99,7 +98,7 @@ fn build(u: &mut Unstructured<'_>) -> Result<()> {
             profile,
             card: card.filter(|_| profile.is_some()),
         };
-        let out = written(frame.encoded_len(), |buf| frame.encode(ethertype, buf));
+        let out = encode_checked(frame.encoded_len(), |buf| frame.encode(ethertype, buf));
         assert_eq!(out[12..14], ethertype.to_be_bytes());
         assert_eq!(Frame::decode(&out), Ok(frame));
     };
@@ -205,7 +204,6 @@ fn stamp(u: &mut Unstructured<'_>) -> Result<Stamp> {
     })
 }
 
-/// Any address of a single station.
 fn station(u: &mut Unstructured<'_>) -> Result<MacAddr> {
     let mut bytes = <[u8; 6]>::arbitrary(u)?;
     bytes[0] &= !1;

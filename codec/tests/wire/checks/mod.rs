@@ -1,5 +1,4 @@
-//! What holds for any bytes and for any values, format by format. The tests and the fuzz targets
-//! share it: each function panics where a promise is broken.
+//! Checks of each format for any bytes and any values. Tests and fuzz targets share them. A check panics on a violation.
 
 pub(crate) mod andrews;
 pub(crate) mod ftn;
@@ -10,23 +9,21 @@ use std::fmt::Debug;
 
 use ring_codec::{DecodeError, EncodeError, Problem, StreamState, Streamed};
 
-/// What buffers are filled with before something is written into them.
-const DIRT: u8 = 0xa5;
+/// The initial byte of each output buffer, which shows the bytes that an encoder changed.
+const FILL: u8 = 0xa5;
 
-/// One format's checks.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Format {
-    /// Its name: of its fuzz target, its corpus and its module.
+    /// The name of the fuzz target, the corpus and the module.
     pub name: &'static str,
-    /// Whatever decodes encodes to the same bytes; what does not says why and where.
+    /// Checks that bytes which decode encode to the same bytes, and that the error for other bytes has a correct offset.
     pub bytes: fn(&[u8]),
-    /// Whether these bytes are a whole message.
+    /// Tells whether these bytes are exactly one message.
     pub decodes: fn(&[u8]) -> bool,
-    /// A legal value made from these bytes decodes from what it encodes to.
+    /// Checks that a legal value, built from these bytes, survives encoding and decoding.
     pub value: fn(&[u8]),
 }
 
-/// Every format.
 pub(crate) const FORMATS: [Format; 4] = [
     Format {
         name: "andrews",
@@ -54,23 +51,33 @@ pub(crate) const FORMATS: [Format; 4] = [
     },
 ];
 
-/// What `encode` writes, which must be `len` bytes and leave all others alone.
-fn written(len: usize, encode: impl Fn(&mut [u8]) -> Result<usize, EncodeError>) -> Vec<u8> {
-    let mut buf = vec![DIRT; len + 16];
-    assert_eq!(encode(&mut buf), Ok(len), "the predicted length");
-    assert!(buf[len..].iter().all(|b| *b == DIRT), "nothing past it");
+/// Returns the output of `encode`, which must write exactly `len` bytes.
+fn encode_checked(len: usize, encode: impl Fn(&mut [u8]) -> Result<usize, EncodeError>) -> Vec<u8> {
+    let mut buf = vec![FILL; len + 16];
+    assert_eq!(
+        encode(&mut buf),
+        Ok(len),
+        "the predicted length differs from the written one"
+    );
+    assert!(
+        buf[len..].iter().all(|b| *b == FILL),
+        "the encoder wrote behind the message"
+    );
     buf.truncate(len);
     if let Some(have) = len.checked_sub(1) {
-        let mut short = vec![DIRT; have];
+        let mut short = vec![FILL; have];
         let too_small = EncodeError::BufferTooSmall { need: len, have };
         assert_eq!(encode(&mut short), Err(too_small));
-        assert!(short.iter().all(|b| *b == DIRT), "nothing at all");
+        assert!(
+            short.iter().all(|b| *b == FILL),
+            "the encoder wrote into a short buffer"
+        );
     }
     buf
 }
 
-/// An error points into the input, and what it says of lengths is so.
-fn located(error: DecodeError, input: &[u8]) {
+/// Checks that an error's offset lies in the input and that its lengths are correct.
+fn check_error(error: DecodeError, input: &[u8]) {
     assert!(error.offset <= input.len(), "{error}");
     let left = input.len() - error.offset;
     match error.problem {
@@ -83,9 +90,9 @@ fn located(error: DecodeError, input: &[u8]) {
     }
 }
 
-/// The message at the front of a stream that has ended, and its length; checks that the same comes
-/// of it however few bytes arrive at a time.
-fn streamed<'a, M: PartialEq + Debug>(
+/// Returns the message at the start of an ended stream, and its length. Checks that the size of the portions does not
+/// change the result.
+fn decode_in_portions<'a, M: PartialEq + Debug>(
     bytes: &'a [u8],
     decode: impl Fn(&'a [u8], StreamState) -> Result<Streamed<M>, DecodeError>,
 ) -> Option<(M, usize)> {
@@ -93,30 +100,34 @@ fn streamed<'a, M: PartialEq + Debug>(
     let ended = decode(bytes, StreamState::Ended);
     match (&open, &ended) {
         (Ok(Streamed::Incomplete { .. }), Ok(Streamed::Message { consumed, .. })) => {
-            assert_eq!(*consumed, bytes.len(), "what only the end completes");
+            assert_eq!(
+                *consumed,
+                bytes.len(),
+                "the end completed only a part of the stream"
+            );
         }
         (Ok(Streamed::Incomplete { .. }), Err(error)) => {
             assert!(error.is_truncated(), "{error}");
-            fed(bytes, &open, &decode);
+            check_portions(bytes, &open, &decode);
         }
         _ => {
             assert_eq!(open, ended);
-            fed(bytes, &open, &decode);
+            check_portions(bytes, &open, &decode);
         }
     }
     match ended {
         Ok(Streamed::Message { message, consumed }) => Some((message, consumed)),
-        Ok(Streamed::Incomplete { .. }) => panic!("nothing more can come"),
+        Ok(Streamed::Incomplete { .. }) => panic!("the decoder waits on an ended stream"),
         Err(error) => {
-            located(error, bytes);
+            check_error(error, bytes);
             None
         }
     }
 }
 
-/// Brings the bytes in the portions that the decoder asks for. It must arrive at `whole`, without
-/// asking for a byte that the message does not have, and in few steps.
-fn fed<'a, M: PartialEq + Debug>(
+/// Supplies the bytes in the portions that the decoder asks for. The decoder must reach `whole` in a few steps and must
+/// not ask for bytes after the message.
+fn check_portions<'a, M: PartialEq + Debug>(
     bytes: &'a [u8],
     whole: &Result<Streamed<M>, DecodeError>,
     decode: &impl Fn(&'a [u8], StreamState) -> Result<Streamed<M>, DecodeError>,
@@ -128,7 +139,7 @@ fn fed<'a, M: PartialEq + Debug>(
             assert!(more > 0);
             have += more;
             if have > bytes.len() {
-                // What is there may be wrong already, but it is no message.
+                // The available bytes can be illegal, but they are not a message.
                 assert!(!matches!(whole, Ok(Streamed::Message { .. })));
                 return;
             }
@@ -136,9 +147,12 @@ fn fed<'a, M: PartialEq + Debug>(
         }
         assert_eq!(result, *whole);
         if let Ok(Streamed::Message { consumed, .. }) = result {
-            assert_eq!(consumed, have, "no byte too many asked for");
+            assert_eq!(
+                consumed, have,
+                "the decoder asked for bytes after the message"
+            );
         }
         return;
     }
-    panic!("too many steps");
+    panic!("the decoder took too many steps");
 }

@@ -1,36 +1,37 @@
-//! What a coordinator has to do (`docs/board.md`, sections 5, 6 and 9). It ends when the row names another.
+//! The duties of a coordinator (`docs/board.md`, sections 5, 6 and 9). They end when the row names another node.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::time::Instant;
 
-/// What a node has asked of the coordinator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MemberRequest {
-    /// A place in the ring.
+    /// The node asks for a place in the ring.
     Join,
-    /// That its successor be taken out: the one that it had when it asked.
+    /// The node asks the coordinator to remove its successor. The id is the successor that it had when it asked.
     Remove(u32),
-    /// It cannot reach this coordinator, its successor: it is taken out itself, and joins elsewhere.
+    /// The node cannot reach this coordinator, which is its successor. The coordinator removes the node, which then
+    /// joins at another place.
     Leave,
 }
 
 #[derive(Debug)]
-pub(crate) struct Duties {
+pub(crate) struct CoordinatorDuties {
     /// When this node became coordinator.
     since: Instant,
-    /// Whether a token was missed for so long already that one is made at once.
+    /// Whether a token has been missing for long enough that the coordinator makes one at once.
     is_overdue: bool,
     is_beat_due: bool,
-    /// When somebody was last taken out for a node.
+    /// When the coordinator last removed the successor of each node.
     removals: BTreeMap<u32, Instant>,
-    /// One a node.
+    /// At most one request per node.
     requests: BTreeMap<u32, MemberRequest>,
-    served: u32,
+    /// The node whose request was served last.
+    last_served: u32,
 }
 
-impl Duties {
+impl CoordinatorDuties {
     pub(crate) const fn new(since: Instant, is_overdue: bool) -> Self {
         Self {
             since,
@@ -38,7 +39,7 @@ impl Duties {
             is_beat_due: false,
             removals: BTreeMap::new(),
             requests: BTreeMap::new(),
-            served: 0,
+            last_served: 0,
         }
     }
 
@@ -50,42 +51,48 @@ impl Duties {
         std::mem::replace(&mut self.is_beat_due, false)
     }
 
-    pub(crate) fn ask(&mut self, node: u32, request: MemberRequest) {
+    pub(crate) fn add_request(&mut self, node: u32, request: MemberRequest) {
         self.requests.insert(node, request);
     }
 
-    /// The next that was asked, in turns.
+    /// Removes and returns the next request. Nodes are served in the order of their ids, so that none waits
+    /// indefinitely.
     pub(crate) fn next_member_request(&mut self) -> Option<(u32, MemberRequest)> {
-        let after = self.requests.range(self.served.saturating_add(1)..).next();
+        let after = self
+            .requests
+            .range(self.last_served.saturating_add(1)..)
+            .next();
         let node = after
             .or(self.requests.first_key_value())
             .map(|(&id, _)| id)?;
-        self.served = node;
+        self.last_served = node;
         Some((node, self.requests.remove(&node)?))
     }
 
-    /// Whether somebody was taken out for a node less than `period` ago.
+    /// Whether the coordinator removed a successor of this node less than `period` ago.
     pub(crate) fn has_removed_for(&self, node: u32, now: Instant, period: Duration) -> bool {
         let at = self.removals.get(&node);
         at.is_some_and(|&at| now.since(at) < period)
     }
 
-    pub(crate) fn removed_for(&mut self, node: u32, now: Instant, period: Duration) {
+    pub(crate) fn note_removal(&mut self, node: u32, now: Instant, period: Duration) {
         self.removals.retain(|_, at| now.since(*at) < period);
         self.removals.insert(node, now);
     }
 
-    /// When a token is made if none is seen; it was last at `seen`.
+    /// Returns when the coordinator makes a token, if it sees none until then. `seen` is when it last saw one.
     pub(crate) fn token_due(&self, seen: Option<Instant>, silence: Duration) -> Instant {
         if self.is_overdue {
             return self.since;
         }
+        // A new coordinator has seen no token of its own time yet: it waits R from its start, not from an older
+        // sighting.
         let since = seen.map_or(self.since, |seen| seen.max(self.since));
         since + silence
     }
 
-    /// A token is there, or on its way to be.
-    pub(crate) const fn token_seen(&mut self) {
+    /// Cancels the token that was to be made at once.
+    pub(crate) const fn on_token_seen(&mut self) {
         self.is_overdue = false;
     }
 }

@@ -1,5 +1,3 @@
-//! What a node does as coordinator.
-
 mod duties;
 
-pub(crate) use duties::{Duties, MemberRequest};
+pub(crate) use duties::{CoordinatorDuties, MemberRequest};

@@ -1,5 +1,5 @@
-//! The database, as this node sees it (`docs/board.md`, sections 4 and 7): one job at a time, one more for posts, and
-//! those whose outcome is unknown.
+//! The database jobs of this node (`docs/board.md`, sections 4 and 7): one for the topology, one for posts, and those
+//! that were given up without an outcome.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -8,63 +8,63 @@ use crate::andrews::{DatabaseState, Job, Work};
 use crate::throttle::Throttle;
 use crate::time::Instant;
 
-/// The least time between the starts of two looks.
-const LEAST_GAP: Duration = Duration::from_millis(20);
-/// The most unanswered jobs that are remembered. As long as there are so many, no further is tried.
-const MOST_OVERDUE: usize = 4;
+// A flood of datagrams asks for as many looks, and must not become a flood of transactions.
+const LOOK_GAP_MIN: Duration = Duration::from_millis(20);
+/// The node starts no further attempt while this many jobs are unanswered. A database that hangs must not collect jobs.
+const OVERDUE_JOBS_MAX: usize = 4;
 
-/// A job that was started.
+/// A job that was started and has no outcome.
 #[derive(Debug)]
-pub(crate) struct InHand {
+pub(crate) struct RunningJob {
     pub(crate) id: u64,
     pub(crate) begun: Instant,
     pub(crate) work: Work,
 }
 
-/// What is tried to reach the database.
+/// The next job that finds out whether the database can be used.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Try {
-    /// What comes before the first look.
+pub(crate) enum DatabaseAttempt {
+    /// Prepares the tables. It precedes the first look.
     Prepare,
-    /// A write, after one that has failed: reading alone says nothing of it.
+    /// Writes, after a write has failed. A look would succeed on a standby or a full disk, and so prove nothing.
     Write,
     Look,
 }
 
-/// Whether an answer came in time.
+/// Whether an outcome arrived before its job was given up.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Answered {
+pub(crate) enum Timeliness {
     InTime,
     Late,
 }
 
-// Five questions that have nothing to do with each other.
+// Five questions that do not depend on each other.
 #[expect(clippy::struct_excessive_bools)]
 #[derive(Debug, Default)]
 pub(crate) struct Database {
+    /// The state of the database as its outcomes have shown it.
     state: DatabaseState,
     /// Since when it answers.
     up_since: Instant,
-    /// A write has failed, and none was done since.
+    /// Whether a write has failed and no write has succeeded since.
     has_failed_to_write: bool,
-    /// Nothing is written on rows that were read before the database failed, or before a write was refused.
+    /// Whether the rows are too old to decide on: they were read before the database failed, or before it refused a
+    /// write.
     is_stale: bool,
-    /// What comes before the first look is done.
     is_prepared: bool,
     wants_look: bool,
     looks: Throttle,
-    /// While it does not answer: it is tried again.
-    is_to_try: bool,
+    /// Whether another attempt may start although the database does not answer.
+    is_attempt_due: bool,
     next_poll: Instant,
     last_id: u64,
-    hand: Option<InHand>,
-    visit: Option<InHand>,
-    overdue: VecDeque<InHand>,
-    out: VecDeque<Job>,
+    topology_job: Option<RunningJob>,
+    posts_job: Option<RunningJob>,
+    overdue_jobs: VecDeque<RunningJob>,
+    jobs_to_start: VecDeque<Job>,
 }
 
 impl Database {
-    /// The node begins.
     pub(crate) fn begin(&mut self, now: Instant) {
         self.is_stale = true;
         self.wants_look = true;
@@ -79,7 +79,6 @@ impl Database {
         self.up_since
     }
 
-    /// What comes before the first look is done.
     pub(crate) const fn on_prepared(&mut self) {
         self.is_prepared = true;
         self.wants_look = true;
@@ -89,76 +88,76 @@ impl Database {
         self.wants_look = true;
     }
 
-    /// What is known is not true any longer: nothing is written before the next look.
-    pub(crate) const fn distrust(&mut self) {
+    /// Forbids all writes until the next look.
+    pub(crate) const fn mark_stale(&mut self) {
         self.is_stale = true;
         self.wants_look = true;
     }
 
-    /// Whether something may be decided on the rows and written.
+    /// Whether the node may decide on the rows, and write.
     pub(crate) fn is_fresh(&self) -> bool {
         self.state == DatabaseState::Up && !self.is_stale
     }
 
-    /// Whether a topology job can be started now.
+    /// Whether a topology job can start.
     pub(crate) const fn is_free(&self) -> bool {
-        self.hand.is_none()
+        self.topology_job.is_none()
     }
 
-    /// Whether a visit of the token can use it now.
+    /// Whether a visit of the token can start a job.
     pub(crate) fn can_serve(&self) -> bool {
-        self.is_fresh() && self.visit.is_none()
+        self.is_fresh() && self.posts_job.is_none()
     }
 
-    /// The job of the visit in hand, and how many requests it serves.
-    pub(crate) fn visit(&self) -> Option<(u64, usize)> {
-        let job = self.visit.as_ref()?;
+    /// Returns the id of the job for posts, and how many requests it serves.
+    pub(crate) fn posts_job(&self) -> Option<(u64, usize)> {
+        let job = self.posts_job.as_ref()?;
         match &job.work {
             Work::Serve { requests, .. } => Some((job.id, requests.len())),
             _ => None,
         }
     }
 
-    /// A look has been taken: the rows are new.
-    pub(crate) const fn looked(&mut self) {
+    /// Trusts the rows again, after a look.
+    pub(crate) const fn on_look_taken(&mut self) {
         self.is_stale = false;
     }
 
-    /// How it is tried to reach the database now.
-    pub(crate) fn next_try(&mut self, now: Instant) -> Option<Try> {
-        if self.hand.is_some() || self.overdue.len() >= MOST_OVERDUE {
+    /// Returns the job that is to find out whether the database can be used, if one may start.
+    pub(crate) fn next_attempt(&mut self, now: Instant) -> Option<DatabaseAttempt> {
+        if self.topology_job.is_some() || self.overdue_jobs.len() >= OVERDUE_JOBS_MAX {
             return None;
         }
-        if self.state != DatabaseState::Up && !self.is_to_try {
+        if self.state != DatabaseState::Up && !self.is_attempt_due {
             return None;
         }
         if !self.is_prepared {
-            self.is_to_try = false;
-            return Some(Try::Prepare);
+            self.is_attempt_due = false;
+            return Some(DatabaseAttempt::Prepare);
         }
         if self.has_failed_to_write {
-            return std::mem::take(&mut self.is_to_try).then_some(Try::Write);
+            return std::mem::take(&mut self.is_attempt_due).then_some(DatabaseAttempt::Write);
         }
-        if !self.wants_look || !self.looks.allow(now, LEAST_GAP) {
+        if !self.wants_look || !self.looks.allow(now, LOOK_GAP_MIN) {
             return None;
         }
-        self.is_to_try = false;
+        self.is_attempt_due = false;
         self.wants_look = false;
-        Some(Try::Look)
+        Some(DatabaseAttempt::Look)
     }
 
     pub(crate) fn start(&mut self, now: Instant, work: Work) -> u64 {
         self.last_id += 1;
         let id = self.last_id;
-        self.out.push_back(Job {
+        self.jobs_to_start.push_back(Job {
             id,
             work: work.clone(),
         });
         let lane = match work {
-            Work::Serve { .. } => &mut self.visit,
-            _ => &mut self.hand,
+            Work::Serve { .. } => &mut self.posts_job,
+            _ => &mut self.topology_job,
         };
-        *lane = Some(InHand {
+        *lane = Some(RunningJob {
             id,
             begun: now,
             work,
@@ -167,104 +166,111 @@ impl Database {
     }
 
     pub(crate) fn next_job(&mut self) -> Option<Job> {
-        self.out.pop_front()
+        self.jobs_to_start.pop_front()
     }
 
-    /// The job that an answer is for, if it is waited for.
-    pub(crate) fn answered(&mut self, id: u64) -> Option<(InHand, Answered)> {
-        for lane in [&mut self.hand, &mut self.visit] {
+    /// Removes and returns the job of an outcome, if the node still knows it.
+    pub(crate) fn take_job(&mut self, id: u64) -> Option<(RunningJob, Timeliness)> {
+        for lane in [&mut self.topology_job, &mut self.posts_job] {
             if let Some(job) = lane.take_if(|job| job.id == id) {
-                return Some((job, Answered::InTime));
+                return Some((job, Timeliness::InTime));
             }
         }
-        let place = self.overdue.iter().position(|job| job.id == id)?;
-        let job = self.overdue.remove(place)?;
-        Some((job, Answered::Late))
+        // A late outcome still tells what was committed, for example a new token.
+        let place = self.overdue_jobs.iter().position(|job| job.id == id)?;
+        let job = self.overdue_jobs.remove(place)?;
+        Some((job, Timeliness::Late))
     }
 
-    /// A job was done.
-    pub(crate) const fn has_done(&mut self, work: &Work, now: Instant) {
+    /// Notes that a transaction has succeeded.
+    pub(crate) const fn on_done(&mut self, work: &Work, now: Instant) {
+        // After a failed write only a successful write proves anything: a look succeeds on a standby as well.
         self.has_failed_to_write &= !is_written(work);
         if !self.has_failed_to_write {
-            self.answers(now);
+            self.mark_up(now);
         }
     }
 
-    /// A job has failed.
-    pub(crate) const fn has_failed(&mut self, work: &Work) {
+    /// Notes that a transaction has failed, or may have.
+    pub(crate) const fn on_failed(&mut self, work: &Work) {
         self.has_failed_to_write |= is_written(work);
         self.state = DatabaseState::Gone;
-        // Nothing is decided on rows from before.
-        self.distrust();
+        // The rows from before the failure may be old.
+        self.mark_stale();
     }
 
-    /// A guard has hit no row. That it could have been written does not follow.
-    pub(crate) const fn has_refused(&mut self, now: Instant) {
+    /// Notes that a guard matched no row. The database then answers, but a write need not be possible.
+    pub(crate) const fn on_refused(&mut self, now: Instant) {
         if !self.has_failed_to_write {
-            self.answers(now);
+            self.mark_up(now);
         }
     }
 
-    const fn answers(&mut self, now: Instant) {
+    const fn mark_up(&mut self, now: Instant) {
         if !matches!(self.state, DatabaseState::Up) {
             self.state = DatabaseState::Up;
             self.up_since = now;
-            self.distrust();
+            self.mark_stale();
         }
     }
 
-    /// Gives up waiting for jobs. Returns the id of a visit among them, and its requests.
-    pub(crate) fn time_out(&mut self, now: Instant, timeout: Duration) -> Option<InHand> {
-        let is_due = |job: &mut InHand| job.begun + timeout <= now;
-        let hand = self.hand.take_if(is_due);
-        let visit = self.visit.take_if(is_due);
-        let given_up = visit.as_ref().map(|job| InHand {
+    /// Gives up jobs that take longer than `timeout`. Returns the job for posts, if it is one of them.
+    pub(crate) fn give_up_late_jobs(
+        &mut self,
+        now: Instant,
+        timeout: Duration,
+    ) -> Option<RunningJob> {
+        let is_due = |job: &mut RunningJob| job.begun + timeout <= now;
+        let topology_job = self.topology_job.take_if(is_due);
+        let posts_job = self.posts_job.take_if(is_due);
+        let given_up = posts_job.as_ref().map(|job| RunningJob {
             id: job.id,
             begun: job.begun,
             work: job.work.clone(),
         });
-        for job in hand.into_iter().chain(visit) {
-            if self.overdue.len() >= MOST_OVERDUE {
-                self.overdue.pop_front();
+        for job in topology_job.into_iter().chain(posts_job) {
+            // A job that was given up may still be committed. The node remembers it, to recognize a late outcome.
+            if self.overdue_jobs.len() >= OVERDUE_JOBS_MAX {
+                self.overdue_jobs.pop_front();
             }
             self.has_failed_to_write |= is_written(&job.work);
-            self.overdue.push_back(job);
+            self.overdue_jobs.push_back(job);
             if self.state == DatabaseState::Up {
                 self.state = DatabaseState::Slow;
             }
-            self.distrust();
+            self.mark_stale();
         }
         given_up
     }
 
-    /// Whether the period of polls is over; it begins anew.
-    pub(crate) fn poll(&mut self, now: Instant, period: Duration) -> bool {
+    /// Whether a poll is due. If so, the next period begins.
+    pub(crate) fn take_poll_due(&mut self, now: Instant, period: Duration) -> bool {
         if self.next_poll > now {
             return false;
         }
         self.next_poll = now + period;
         self.wants_look = true;
-        self.is_to_try = true;
+        self.is_attempt_due = true;
         true
     }
 
-    /// When something is due.
+    /// Returns when the next input of time is due.
     pub(crate) fn due(&self, timeout: Duration) -> Option<Instant> {
-        let lanes = [&self.hand, &self.visit];
+        let lanes = [&self.topology_job, &self.posts_job];
         let jobs = lanes.into_iter().flatten().map(|job| job.begun + timeout);
-        let can_look = self.hand.is_none()
+        // A look that cannot start has no time: what it waits for comes as another input.
+        let can_look = self.topology_job.is_none()
             && self.is_prepared
             && !self.has_failed_to_write
             && self.wants_look
-            && self.overdue.len() < MOST_OVERDUE
-            && (self.state == DatabaseState::Up || self.is_to_try);
+            && self.overdue_jobs.len() < OVERDUE_JOBS_MAX
+            && (self.state == DatabaseState::Up || self.is_attempt_due);
         let last = self.looks.last().filter(|_| can_look);
-        let look = last.map(|last| last + LEAST_GAP);
+        let look = last.map(|last| last + LOOK_GAP_MIN);
         jobs.chain(look).chain([self.next_poll]).min()
     }
 }
 
-/// Whether a job writes.
 const fn is_written(work: &Work) -> bool {
     !matches!(work, Work::Look)
 }

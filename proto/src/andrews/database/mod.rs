@@ -1,9 +1,9 @@
-//! What is known of the database: whether it answers, the jobs that it has, and the rows as they were read last.
+//! The database as this node knows it: whether it answers, its jobs, and the rows that the node read last.
 
 mod jobs;
+mod row_watch;
 mod view;
-mod watch;
 
-pub(crate) use jobs::{Answered, Database, InHand, Try};
+pub(crate) use jobs::{Database, DatabaseAttempt, RunningJob, Timeliness};
+pub(crate) use row_watch::RowWatch;
 pub(crate) use view::View;
-pub(crate) use watch::Watch;

@@ -1,11 +1,11 @@
-//! The rows as this node has read them last (`docs/board.md`, section 4).
+//! The rows as this node read them last (`docs/board.md`, section 4).
 
 use std::collections::BTreeMap;
 
 use crate::andrews::{Change, Rows, Seat};
 use crate::time::Instant;
 
-/// What a look has read, and what this coordinator has changed since.
+/// The rows of a look, and the changes of this coordinator since.
 #[derive(Debug)]
 pub(crate) struct View {
     successors: BTreeMap<u32, u32>,
@@ -33,7 +33,6 @@ impl View {
         self.seat
     }
 
-    /// Whether the coordinator is an acting one.
     pub(crate) const fn acting(&self) -> bool {
         self.acting
     }
@@ -42,7 +41,7 @@ impl View {
         self.beat
     }
 
-    /// The largest sequence with which the token was used.
+    /// Returns the largest sequence with which the token was used.
     pub(crate) const fn sequence(&self) -> u64 {
         self.sequence
     }
@@ -51,12 +50,12 @@ impl View {
         self.read_at
     }
 
-    /// N.
+    /// Returns N, the number of members.
     pub(crate) fn len(&self) -> usize {
         self.successors.len()
     }
 
-    /// Members and their successors.
+    /// Returns the members with their successors.
     pub(crate) const fn ring(&self) -> &BTreeMap<u32, u32> {
         &self.successors
     }
@@ -82,7 +81,7 @@ impl View {
         self.successors == other.successors
     }
 
-    /// The members in ring order from the smallest: once each, whatever the rows are.
+    /// Returns the members in ring order from the smallest, each of them once, even if the rows are no cycle.
     pub(crate) fn in_order(&self) -> Vec<u32> {
         let mut rest = self.successors.clone();
         let mut order = Vec::new();
@@ -96,7 +95,7 @@ impl View {
         order
     }
 
-    /// Notes what this coordinator has changed: under its guard nobody else has changed anything.
+    /// Applies a change of this coordinator. Its guard excludes that another node has changed the rows.
     pub(crate) fn apply(&mut self, change: Change) {
         match change {
             Change::Insert {
@@ -115,14 +114,15 @@ impl View {
         }
     }
 
-    /// This coordinator has raised the term, for a new token.
+    /// Raises the term for a new token of this coordinator.
     pub(crate) const fn raise_term(&mut self, term: u64) {
         self.seat.term = term;
         self.sequence = term << 32;
     }
 
-    /// The term of a new token: above all that was used.
+    /// Returns the term of a new token: larger than all terms that were used.
     pub(crate) fn next_term(&self, highest: u64) -> u64 {
+        // The rows may lack a term: after `--drop` they start again, while an old token may still go round.
         let used = [self.seat.term, self.sequence >> 32, highest >> 32];
         used.into_iter().max().unwrap_or_default().saturating_add(1)
     }

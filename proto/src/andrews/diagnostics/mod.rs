@@ -1,7 +1,7 @@
-//! What people are told. It decides nothing.
+//! Values that people read. The state machine decides nothing on them.
 
 mod status;
-mod strangers;
+mod unlisted_nodes;
 
 pub use status::{ElectionStatus, Snapshot, Standing, TokenStatus};
-pub(crate) use strangers::Strangers;
+pub(crate) use unlisted_nodes::UnlistedNodes;

@@ -1,4 +1,4 @@
-//! What a node shows of itself (`docs/board.md`, section 11).
+//! The status of a node (`docs/board.md`, section 11).
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -7,76 +7,77 @@ use ring_codec::andrews::Method;
 
 use crate::andrews::{DatabaseState, State};
 
-/// What a node is, in a few words.
+/// A short status of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Standing {
     /// Its state.
     pub state: State,
-    /// Who is coordinator, as last read.
+    /// The coordinator, as last read.
     pub coordinator: Option<u32>,
-    /// Whether that is this node.
+    /// Whether the coordinator is this node.
     pub is_coordinator: bool,
-    /// Whether the table of posts may be used now.
+    /// Whether the node may use the table of posts now.
     pub may_use: bool,
 }
 
-/// What `GET /ring` shows, but for the counters ([`Andrews::counters`](super::super::Andrews::counters)).
+/// The values that `GET /ring` shows. The counters are separate
+/// ([`Andrews::counters`](super::super::Andrews::counters)).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
     /// This node's id.
     pub id: u32,
     /// Its state.
     pub state: State,
-    /// Who is coordinator, as last read.
+    /// The coordinator, as last read.
     pub coordinator: Option<u32>,
-    /// Whether it is an acting one.
+    /// Whether the coordinator is an acting one.
     pub acting: bool,
     /// The version of the coordinator's row.
     pub term: u64,
     /// Ids in ring order, from the smallest.
     pub members: Vec<u32>,
-    /// To whom a connection is up.
+    /// The node to which this node's connection is up.
     pub successor: Option<u32>,
-    /// Who has a connection to this node up.
+    /// The node whose connection to this node is up.
     pub predecessor: Option<u32>,
-    /// The token.
+    /// The token as this node knows it.
     pub token: TokenStatus,
-    /// Elections.
+    /// The elections of this node.
     pub election: ElectionStatus,
-    /// How the database is.
+    /// Whether the database answers.
     pub database: DatabaseState,
-    /// Requests that wait, or are being served.
+    /// The number of requests that wait or are being served.
     pub waiting: usize,
-    /// Rows of the database whose nodes the list does not have.
+    /// Nodes with a row in the database that the list lacks.
     pub unknown_rows: Vec<u32>,
-    /// Nodes that send from an address at which the list does not have them.
+    /// Nodes that send from an address that differs from their address in the list.
     pub unknown_senders: Vec<(u32, IpAddr)>,
-    /// The coordinator, if it lives and answers no request of this node.
+    /// The coordinator, if it is alive and does not answer this node's requests.
     pub unanswered: Option<u32>,
 }
 
-/// What is known of the token.
+/// The token as a node knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TokenStatus {
-    /// Whether it is here.
+    /// Whether this node holds it.
     pub held: bool,
-    /// The highest sequence that was here.
+    /// The highest sequence that this node has held.
     pub sequence: u64,
-    /// How long ago it was seen; `None`: never.
+    /// How long ago the token was seen; `None`: never.
     pub seen: Option<Duration>,
-    /// How long ago it was here, or on its way from here; `None`: never.
+    /// How long ago this node held it or was passing it; `None`: never.
     pub here: Option<Duration>,
 }
 
-/// What is known of elections.
+/// The elections of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ElectionStatus {
-    /// The method of the handler in hand.
+    /// The method of the current handler.
     pub method: Method,
-    /// Whether one goes on that has no result.
+    /// Whether an election without a result is going on.
     pub ongoing: bool,
-    /// Elections started here.
+    /// Elections that this node started.
     pub started: u64,
-    /// Elections won.
+    /// Elections that this node won.
     pub won: u64,
 }

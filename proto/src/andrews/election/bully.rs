@@ -1,20 +1,20 @@
-//! BULLY: the node that gets no answer from a larger node has won.
+//! BULLY: a node wins if no larger node answers it.
 
 use ring_codec::andrews::Method;
 
-use super::handler::{Handler, Step, Turn};
+use super::handler::{Action, Context, Handler};
 use crate::andrews::Reason;
-use crate::andrews::message::Ballot;
+use crate::andrews::message::OwnedElection;
 use crate::time::Instant;
 
-/// What an election waits for.
+/// The answer that a node waits for.
 #[derive(Debug, Clone, Copy, Default)]
 enum Phase {
     #[default]
     Idle,
-    /// An OK of a larger node.
+    /// It waits for an OK of a larger node.
     Asking(Instant),
-    /// A larger node's COORDINATOR.
+    /// It waits for COORDINATOR of a larger node.
     Yielding(Instant),
 }
 
@@ -28,43 +28,46 @@ impl Handler for Bully {
         Method::Bully
     }
 
-    fn start(&mut self, turn: &mut Turn<'_>) {
-        self.begin(turn);
+    fn start(&mut self, context: &mut Context<'_>) {
+        self.begin(context);
     }
 
-    fn handle(&mut self, from: u32, ballot: Ballot, turn: &mut Turn<'_>) {
-        let scene = turn.scene;
-        match ballot {
-            Ballot::Bully if from > scene.own => turn.drop(Reason::Larger),
-            Ballot::Bully => {
-                turn.want(Step::Tell(from, Ballot::Ok));
+    fn on_message(&mut self, from: u32, election: OwnedElection, context: &mut Context<'_>) {
+        let node = context.node;
+        match election {
+            OwnedElection::Bully if from > node.own => context.drop_message(Reason::Larger),
+            OwnedElection::Bully => {
+                // Without an OK the sender would win too, even while this node waits for a dead larger one.
+                context.push_action(Action::SendTo(from, OwnedElection::Ok));
                 if matches!(self.phase, Phase::Idle) {
-                    self.begin_again(turn);
+                    self.begin_again(context);
                 }
             }
-            Ballot::Ok => match self.phase {
-                Phase::Asking(_) if from > scene.own => {
-                    self.phase = Phase::Yielding(turn.result_due());
+            OwnedElection::Ok => match self.phase {
+                Phase::Asking(_) if from > node.own => {
+                    self.phase = Phase::Yielding(context.result_due());
                 }
-                _ => turn.drop(Reason::Unasked),
+                _ => context.drop_message(Reason::Unasked),
             },
-            Ballot::Coordinator(_, id) if id != from => turn.drop(Reason::NotItself),
-            Ballot::Coordinator(_, id) => {
+            OwnedElection::Coordinator(_, id) if id != from => {
+                context.drop_message(Reason::NotItself)
+            }
+            OwnedElection::Coordinator(_, id) => {
                 self.phase = Phase::Idle;
-                if id < scene.own && scene.members.contains_key(&id) {
-                    self.begin_again(turn);
+                if id < node.own && node.members.contains_key(&id) {
+                    self.begin_again(context);
                 }
-                turn.want(Step::Result(id));
+                context.push_action(Action::ReadRows(id));
             }
             _ => {}
         }
     }
 
-    fn time_out(&mut self, turn: &mut Turn<'_>) {
+    fn on_timeout(&mut self, context: &mut Context<'_>) {
         match self.phase {
             Phase::Idle => {}
-            Phase::Asking(_) => self.win(turn),
-            Phase::Yielding(_) => self.begin(turn),
+            Phase::Asking(_) => self.win(context),
+            Phase::Yielding(_) => self.begin(context),
         }
     }
 
@@ -77,26 +80,28 @@ impl Handler for Bully {
 }
 
 impl Bully {
-    fn begin(&mut self, turn: &mut Turn<'_>) {
-        let scene = turn.scene;
-        turn.memory.bully.note(scene.now);
-        if scene.largest().is_none_or(|largest| largest <= scene.own) {
-            return self.win(turn);
+    fn begin(&mut self, context: &mut Context<'_>) {
+        let node = context.node;
+        context.memory.bully.note(node.now);
+        if node.largest().is_none_or(|largest| largest <= node.own) {
+            return self.win(context);
         }
-        self.phase = Phase::Asking(scene.now + scene.t1);
-        turn.want(Step::TellLarger(Ballot::Bully));
+        self.phase = Phase::Asking(node.now + node.t1);
+        context.push_action(Action::SendToLarger(OwnedElection::Bully));
     }
 
-    /// Begins because of a message: once per T1 at most.
-    fn begin_again(&mut self, turn: &mut Turn<'_>) {
-        if (turn.memory.bully).is_open(turn.scene.now, turn.scene.t1) {
-            self.begin(turn);
+    /// Begins an election because of a message, at most once per T1.
+    fn begin_again(&mut self, context: &mut Context<'_>) {
+        if (context.memory.bully).is_open(context.node.now, context.node.t1) {
+            self.begin(context);
         }
     }
 
-    fn win(&mut self, turn: &mut Turn<'_>) {
+    fn win(&mut self, context: &mut Context<'_>) {
         self.phase = Phase::Idle;
-        let result = Ballot::Coordinator(Method::Bully, turn.scene.own);
-        turn.steps.extend([Step::TellAll(result), Step::Won]);
+        let result = OwnedElection::Coordinator(Method::Bully, context.node.own);
+        context
+            .actions
+            .extend([Action::SendToOthers(result), Action::Won]);
     }
 }

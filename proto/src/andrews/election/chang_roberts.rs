@@ -1,17 +1,18 @@
-//! CHANG_ROBERTS: only the best candidate goes on.
+//! CHANG_ROBERTS: a node forwards only candidates that are larger than itself.
 
 use std::cmp::Ordering;
 
 use ring_codec::andrews::Method;
 
-use super::handler::{Handler, Step, Turn};
+use super::handler::{Action, Context, Handler};
 use crate::andrews::Reason;
-use crate::andrews::message::Ballot;
+use crate::andrews::message::OwnedElection;
 use crate::time::Instant;
 
 #[derive(Debug, Default)]
 pub(super) struct ChangRoberts {
-    /// Until when this node is a participant: a message that gets lost blocks no later election.
+    /// How long this node is a participant. Participation ends by itself, so that a lost message blocks no later
+    /// election.
     participant: Option<Instant>,
 }
 
@@ -20,23 +21,23 @@ impl Handler for ChangRoberts {
         Method::ChangRoberts
     }
 
-    fn start(&mut self, turn: &mut Turn<'_>) {
-        self.propose(turn.scene.own, turn);
+    fn start(&mut self, context: &mut Context<'_>) {
+        self.propose(context.node.own, context);
     }
 
-    fn handle(&mut self, _: u32, ballot: Ballot, turn: &mut Turn<'_>) {
-        match ballot {
-            Ballot::ChangRoberts(candidate) => self.on_candidate(candidate, turn),
-            Ballot::Coordinator(method, id) => {
-                turn.send_result(method, id);
+    fn on_message(&mut self, _: u32, election: OwnedElection, context: &mut Context<'_>) {
+        match election {
+            OwnedElection::ChangRoberts(candidate) => self.on_candidate(candidate, context),
+            OwnedElection::Coordinator(method, id) => {
+                context.send_result(method, id);
                 self.participant = None;
-                turn.want(Step::Result(id));
+                context.push_action(Action::ReadRows(id));
             }
             _ => {}
         }
     }
 
-    fn time_out(&mut self, _: &mut Turn<'_>) {
+    fn on_timeout(&mut self, _: &mut Context<'_>) {
         self.participant = None;
     }
 
@@ -44,34 +45,43 @@ impl Handler for ChangRoberts {
         self.participant
     }
 
-    fn successor_changed(&mut self) {
+    fn on_successor_changed(&mut self) {
         self.participant = None;
     }
 }
 
 impl ChangRoberts {
-    fn propose(&mut self, candidate: u32, turn: &mut Turn<'_>) {
-        self.participant = Some(turn.result_due());
-        turn.memory.candidates.force(candidate, turn.scene.now);
-        turn.want(Step::Ring(Ballot::ChangRoberts(candidate)));
+    fn propose(&mut self, candidate: u32, context: &mut Context<'_>) {
+        self.participant = Some(context.result_due());
+        context
+            .memory
+            .candidates
+            .record(candidate, context.node.now);
+        context.push_action(Action::SendToSuccessor(OwnedElection::ChangRoberts(
+            candidate,
+        )));
     }
 
-    fn on_candidate(&mut self, candidate: u32, turn: &mut Turn<'_>) {
-        let scene = turn.scene;
-        match candidate.cmp(&scene.own) {
-            Ordering::Equal => turn.send_result(Method::ChangRoberts, scene.own),
-            Ordering::Greater if !scene.lists(candidate) => turn.drop(Reason::UnknownNode),
+    fn on_candidate(&mut self, candidate: u32, context: &mut Context<'_>) {
+        let node = context.node;
+        match candidate.cmp(&node.own) {
+            Ordering::Equal => context.send_result(Method::ChangRoberts, node.own),
+            Ordering::Greater if !node.lists(candidate) => {
+                context.drop_message(Reason::UnknownNode)
+            }
             Ordering::Greater => {
-                let candidates = &mut turn.memory.candidates;
-                if candidates.note(candidate, scene.now, scene.t1) {
-                    self.propose(candidate, turn);
+                // A larger candidate goes on even if this node takes part. Otherwise it would die at a node that has
+                // only forwarded a smaller candidate, and its own node would never take part again.
+                let candidates = &mut context.memory.candidates;
+                if candidates.record_if_due(candidate, node.now, node.t1) {
+                    self.propose(candidate, context);
                 } else {
-                    // Its owner is gone, or this node would have heard the result.
-                    turn.drop(Reason::Repeated);
+                    // The candidate is dead, or else this node would have received the result by now.
+                    context.drop_message(Reason::Repeated);
                 }
             }
-            Ordering::Less if self.participant.is_some() => turn.drop(Reason::Outbid),
-            Ordering::Less => self.propose(scene.own, turn),
+            Ordering::Less if self.participant.is_some() => context.drop_message(Reason::Outbid),
+            Ordering::Less => self.propose(node.own, context),
         }
     }
 }

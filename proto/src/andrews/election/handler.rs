@@ -1,4 +1,4 @@
-//! What the methods of election share: their interface, what they see, and what they want done.
+//! The interface of the three methods, their input and their output.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -7,66 +7,62 @@ use std::time::Duration;
 use ring_codec::andrews::Method;
 
 use super::memory::Memory;
-use crate::andrews::message::Ballot;
+use crate::andrews::message::OwnedElection;
 use crate::andrews::{NodeList, Reason};
 use crate::time::Instant;
 
-/// What an election sees of the node.
+/// The state of the node that an election may use.
 #[derive(Clone, Copy)]
-pub(crate) struct Scene<'a> {
+pub(crate) struct NodeView<'a> {
     pub own: u32,
     pub list: &'a NodeList,
-    /// Members and their successors.
+    /// The members with their successors.
     pub members: &'a BTreeMap<u32, u32>,
     pub coordinator: Option<u32>,
     pub is_acting: bool,
     pub now: Instant,
-    /// T1.
+    /// T1, the time limit for an answer.
     pub t1: Duration,
 }
 
-/// What an election wants done.
+/// An action that an election asks the node to take.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Step {
-    /// To the successor.
-    Ring(Ballot),
-    /// To one node.
-    Tell(u32, Ballot),
-    /// To all members with a larger id.
-    TellLarger(Ballot),
-    /// To all other members.
-    TellAll(Ballot),
+pub(crate) enum Action {
+    /// Sends to the successor.
+    SendToSuccessor(OwnedElection),
+    /// Sends to one node.
+    SendTo(u32, OwnedElection),
+    /// Sends to all members with a larger id.
+    SendToLarger(OwnedElection),
+    /// Sends to all other members.
+    SendToOthers(OwnedElection),
     /// This node has won.
     Won,
-    /// A result has come: the rows are read.
-    Result(u32),
-    /// The message has no effect.
+    /// A result has arrived. The node reads the rows.
+    ReadRows(u32),
+    /// The message is dropped.
     Drop(Reason),
 }
 
-/// One method of election.
 pub(super) trait Handler: Debug + Send {
     fn method(&self) -> Method;
-    /// Starts an election.
-    fn start(&mut self, turn: &mut Turn<'_>);
-    /// A message of this method, from a node.
-    fn handle(&mut self, from: u32, ballot: Ballot, turn: &mut Turn<'_>);
-    /// Time has gone by.
-    fn time_out(&mut self, turn: &mut Turn<'_>);
-    /// When that matters: as long as there is no result.
+    fn start(&mut self, context: &mut Context<'_>);
+    fn on_message(&mut self, from: u32, election: OwnedElection, context: &mut Context<'_>);
+    /// Handles the time that [`due`](Self::due) names.
+    fn on_timeout(&mut self, context: &mut Context<'_>);
+    /// Returns when time matters next: `None` if no result is awaited.
     fn due(&self) -> Option<Instant>;
-    /// The node has another successor.
-    fn successor_changed(&mut self) {}
+    fn on_successor_changed(&mut self) {}
 }
 
-/// What a handler is called with, and what it wants done.
-pub(super) struct Turn<'a> {
-    pub(super) scene: Scene<'a>,
+/// The arguments of a handler, and the actions that it asks for.
+pub(super) struct Context<'a> {
+    pub(super) node: NodeView<'a>,
     pub(super) memory: &'a mut Memory,
-    pub(super) steps: Vec<Step>,
+    pub(super) actions: Vec<Action>,
 }
 
-impl Scene<'_> {
+impl NodeView<'_> {
     pub(super) fn largest(&self) -> Option<u32> {
         self.members.last_key_value().map(|(&id, _)| id)
     }
@@ -76,32 +72,36 @@ impl Scene<'_> {
     }
 }
 
-impl Turn<'_> {
-    /// How long a result is waited for.
+impl Context<'_> {
+    /// Returns when a result is late.
     pub(super) fn result_due(&self) -> Instant {
-        self.scene.now + self.scene.t1 * 2
+        self.node.now + self.node.t1 * 2
     }
 
-    pub(super) fn want(&mut self, step: Step) {
-        self.steps.push(step);
+    pub(super) fn push_action(&mut self, action: Action) {
+        self.actions.push(action);
     }
 
-    pub(super) fn drop(&mut self, reason: Reason) {
-        self.want(Step::Drop(reason));
+    pub(super) fn drop_message(&mut self, reason: Reason) {
+        self.push_action(Action::Drop(reason));
     }
 
-    /// A result of a ring method: sent on once per id and T1, by whichever method and handler.
+    /// Sends on a result of a ring method, once per id and T1, no matter which method or handler sent it before.
     pub(super) fn send_result(&mut self, method: Method, id: u32) {
-        let scene = self.scene;
-        if !scene.lists(id) {
-            return self.drop(Reason::UnknownNode);
+        let node = self.node;
+        // Without the limit two results that arrive at the same time would follow each other round the ring
+        // indefinitely: each is new at every node where the other arrived last.
+        if !node.lists(id) {
+            return self.drop_message(Reason::UnknownNode);
         }
-        if !self.memory.results.note(id, scene.now, scene.t1) {
-            return self.drop(Reason::Repeated);
+        if !self.memory.results.record_if_due(id, node.now, node.t1) {
+            return self.drop_message(Reason::Repeated);
         }
-        self.want(Step::Ring(Ballot::Coordinator(method, id)));
-        if id == scene.own {
-            self.want(Step::Won);
+        self.push_action(Action::SendToSuccessor(OwnedElection::Coordinator(
+            method, id,
+        )));
+        if id == node.own {
+            self.push_action(Action::Won);
         }
     }
 }

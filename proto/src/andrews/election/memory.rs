@@ -1,5 +1,5 @@
-//! What was sent on lately. It belongs to the node: results of two methods would otherwise chase each other for ever, by
-//! resetting it.
+//! Messages that were sent recently. The memory belongs to the node: if each handler had its own, results of two
+//! methods would replace the handlers in turn, and both would go round indefinitely.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,23 +9,22 @@ use crate::time::Instant;
 
 #[derive(Debug, Default)]
 pub(super) struct Memory {
-    /// COORDINATOR of either ring method, by id.
-    pub(super) results: Sent,
-    /// CHANG_ROBERTS ELECTION, by candidate.
-    pub(super) candidates: Sent,
-    /// Starts of BULLY.
+    /// COORDINATOR of both ring methods, by id.
+    pub(super) results: SendTimes,
+    /// ELECTION of CHANG_ROBERTS, by candidate.
+    pub(super) candidates: SendTimes,
     pub(super) bully: Throttle,
 }
 
-/// When each id was sent last. It has ids of the list only.
+/// When each id was sent last. It contains only ids of the list.
 #[derive(Debug, Default)]
-pub(super) struct Sent {
+pub(super) struct SendTimes {
     at: BTreeMap<u32, Instant>,
 }
 
-impl Sent {
-    /// Whether an id was not sent within the last `period`; it counts as sent then.
-    pub(super) fn note(&mut self, id: u32, now: Instant, period: Duration) -> bool {
+impl SendTimes {
+    /// Notes that an id is sent, unless it was sent within the last `period`. Returns whether it was noted.
+    pub(super) fn record_if_due(&mut self, id: u32, now: Instant, period: Duration) -> bool {
         let is_new = self.at.get(&id).is_none_or(|&at| now.since(at) >= period);
         if is_new {
             self.at.retain(|_, at| now.since(*at) < period);
@@ -34,8 +33,8 @@ impl Sent {
         is_new
     }
 
-    /// An id was sent, whether or not it was before.
-    pub(super) fn force(&mut self, id: u32, now: Instant) {
+    /// Notes that an id is sent, even if it was sent recently.
+    pub(super) fn record(&mut self, id: u32, now: Instant) {
         self.at.insert(id, now);
     }
 }

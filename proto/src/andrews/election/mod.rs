@@ -1,5 +1,5 @@
-//! Elections: three methods behind one interface, and what belongs to the node whichever it is (`docs/board.md`,
-//! section 8).
+//! Elections (`docs/board.md`, section 8): three methods behind one interface, and the state that belongs to the node.
+//! Start with `handler.rs`, the interface.
 
 mod bully;
 mod chang_roberts;
@@ -10,27 +10,27 @@ mod victory;
 
 use ring_codec::andrews::Method;
 
-pub(crate) use handler::{Scene, Step};
+pub(crate) use handler::{Action, NodeView};
 pub(crate) use victory::Victory;
 
-use super::message::Ballot;
+use super::message::OwnedElection;
 use crate::throttle::Throttle;
 use crate::time::Instant;
 use bully::Bully;
 use chang_roberts::ChangRoberts;
-use handler::{Handler, Turn};
+use handler::{Context, Handler};
 use memory::Memory;
 use ring_based::RingBased;
 
-/// Elections as a node takes part in them.
+/// The elections in which a node takes part.
 #[derive(Debug)]
 pub(crate) struct Elections {
     own_method: Method,
     current: Box<dyn Handler>,
     memory: Memory,
-    /// Starts by the rule that one is due.
+    /// Limits the elections that a node starts after a look or as a new member.
     due: Throttle,
-    /// Since when this node is the largest member and the row names another.
+    /// Since when this node is the largest member while the row names another.
     outranks_since: Option<Instant>,
 }
 
@@ -50,64 +50,72 @@ impl Elections {
     }
 
     pub(crate) fn is_ongoing(&self) -> bool {
-        self.timeout().is_some()
+        self.deadline().is_some()
     }
 
-    pub(crate) fn timeout(&self) -> Option<Instant> {
+    pub(crate) fn deadline(&self) -> Option<Instant> {
         self.current.due()
     }
 
-    /// Starts one of the node's own method.
-    pub(crate) fn start(&mut self, scene: Scene<'_>) -> Vec<Step> {
+    /// Starts an election of the node's own method.
+    pub(crate) fn start(&mut self, node: NodeView<'_>) -> Vec<Action> {
         self.current = handler_of(self.own_method);
-        self.call(scene, |handler, turn| handler.start(turn))
+        self.call(node, |handler, context| handler.start(context))
     }
 
-    /// A message, which another method's handler gives way to.
-    pub(crate) fn handle(&mut self, from: u32, ballot: Ballot, scene: Scene<'_>) -> Vec<Step> {
-        if ballot.method() != self.method() {
-            self.current = handler_of(ballot.method());
+    /// Handles a message. A message of another method replaces the handler.
+    pub(crate) fn on_message(
+        &mut self,
+        from: u32,
+        election: OwnedElection,
+        node: NodeView<'_>,
+    ) -> Vec<Action> {
+        if election.method() != self.method() {
+            self.current = handler_of(election.method());
         }
-        self.call(scene, |handler, turn| handler.handle(from, ballot, turn))
+        self.call(node, |handler, context| {
+            handler.on_message(from, election, context)
+        })
     }
 
-    pub(crate) fn time_out(&mut self, scene: Scene<'_>) -> Vec<Step> {
-        if self.timeout().is_none_or(|due| due > scene.now) {
+    pub(crate) fn on_timeout(&mut self, node: NodeView<'_>) -> Vec<Action> {
+        if self.deadline().is_none_or(|due| due > node.now) {
             return Vec::new();
         }
-        self.call(scene, |handler, turn| handler.time_out(turn))
+        self.call(node, |handler, context| handler.on_timeout(context))
     }
 
     fn call(
         &mut self,
-        scene: Scene<'_>,
-        call: impl FnOnce(&mut dyn Handler, &mut Turn<'_>),
-    ) -> Vec<Step> {
-        let mut turn = Turn {
-            scene,
+        node: NodeView<'_>,
+        call: impl FnOnce(&mut dyn Handler, &mut Context<'_>),
+    ) -> Vec<Action> {
+        let mut context = Context {
+            node,
             memory: &mut self.memory,
-            steps: Vec::new(),
+            actions: Vec::new(),
         };
-        call(&mut *self.current, &mut turn);
-        turn.steps
+        call(&mut *self.current, &mut context);
+        context.actions
     }
 
-    pub(crate) fn successor_changed(&mut self) {
-        self.current.successor_changed();
+    pub(crate) fn on_successor_changed(&mut self) {
+        self.current.on_successor_changed();
     }
 
-    /// The node is out of the ring: its election is.
-    pub(crate) fn leave(&mut self) {
+    /// Ends the election, because the node is no longer in the ring.
+    pub(crate) fn reset(&mut self) {
         self.current = handler_of(self.own_method);
         self.outranks_since = None;
     }
 
-    /// Whether one is due, by the rows; if so it counts as started.
-    pub(crate) fn is_due(&mut self, scene: Scene<'_>, is_new: bool) -> bool {
-        let (own, now) = (scene.own, scene.now);
-        let period = scene.t1.saturating_mul(2);
-        let is_named = scene.coordinator == Some(own);
-        let outranks = scene.largest() == Some(own) && !is_named;
+    /// Whether the rows ask for an election. If so, it counts as started.
+    pub(crate) fn take_due(&mut self, node: NodeView<'_>, is_new: bool) -> bool {
+        let (own, now) = (node.own, node.now);
+        let period = node.t1.saturating_mul(2);
+        let is_named = node.coordinator == Some(own);
+        let outranks = node.largest() == Some(own) && !is_named;
+        // A larger member that has just joined appears in the rows before its election ends: it gets time to finish it.
         if outranks {
             self.outranks_since.get_or_insert(now);
         } else {
@@ -115,8 +123,8 @@ impl Elections {
         }
         let since = self.outranks_since;
         let outranks_long = since.is_some_and(|since| now.since(since) >= period);
-        let is_larger = scene.coordinator.is_none_or(|it| it < own);
-        let is_wanted = is_named && scene.is_acting || outranks_long || is_new && is_larger;
+        let is_larger = node.coordinator.is_none_or(|it| it < own);
+        let is_wanted = is_named && node.is_acting || outranks_long || is_new && is_larger;
         is_wanted && self.due.allow(now, period)
     }
 }

@@ -1,16 +1,16 @@
-//! RING_BASED: the ids of all nodes are collected on the way round.
+//! RING_BASED: an ELECTION collects the ids of all nodes on its way round the ring.
 
 use ring_codec::U32;
 use ring_codec::andrews::Method;
 
-use super::handler::{Handler, Step, Turn};
+use super::handler::{Action, Context, Handler};
 use crate::andrews::Reason;
-use crate::andrews::message::Ballot;
+use crate::andrews::message::OwnedElection;
 use crate::time::Instant;
 
 #[derive(Debug, Default)]
 pub(super) struct RingBased {
-    /// Until when a result is waited for.
+    /// How long this node waits for a result.
     until: Option<Instant>,
 }
 
@@ -19,25 +19,25 @@ impl Handler for RingBased {
         Method::RingBased
     }
 
-    fn start(&mut self, turn: &mut Turn<'_>) {
-        self.until = Some(turn.result_due());
-        let ids = vec![U32::new(turn.scene.own)];
-        turn.want(Step::Ring(Ballot::RingBased(ids)));
+    fn start(&mut self, context: &mut Context<'_>) {
+        self.until = Some(context.result_due());
+        let ids = vec![U32::new(context.node.own)];
+        context.push_action(Action::SendToSuccessor(OwnedElection::RingBased(ids)));
     }
 
-    fn handle(&mut self, _: u32, ballot: Ballot, turn: &mut Turn<'_>) {
-        match ballot {
-            Ballot::RingBased(ids) => self.on_election(ids, turn),
-            Ballot::Coordinator(method, id) => {
-                turn.send_result(method, id);
+    fn on_message(&mut self, _: u32, election: OwnedElection, context: &mut Context<'_>) {
+        match election {
+            OwnedElection::RingBased(ids) => self.on_election(ids, context),
+            OwnedElection::Coordinator(method, id) => {
+                context.send_result(method, id);
                 self.until = None;
-                turn.want(Step::Result(id));
+                context.push_action(Action::ReadRows(id));
             }
             _ => {}
         }
     }
 
-    fn time_out(&mut self, _: &mut Turn<'_>) {
+    fn on_timeout(&mut self, _: &mut Context<'_>) {
         self.until = None;
     }
 
@@ -47,26 +47,27 @@ impl Handler for RingBased {
 }
 
 impl RingBased {
-    fn on_election(&mut self, mut ids: Vec<U32>, turn: &mut Turn<'_>) {
-        let scene = turn.scene;
-        let most = scene.list.len();
+    fn on_election(&mut self, mut ids: Vec<U32>, context: &mut Context<'_>) {
+        let node = context.node;
+        let most = node.list.len();
         if ids.is_empty() || ids.len() > most {
-            return turn.drop(Reason::Candidates);
+            return context.drop_message(Reason::Candidates);
         }
-        let own = ids.iter().position(|id| id.get() == scene.own);
+        let own = ids.iter().position(|id| id.get() == node.own);
         let Some(own) = own else {
-            // Then some are in it that are not in the list.
+            // A list that is full without this node contains a node that the list of nodes lacks.
             if ids.len() == most {
-                return turn.drop(Reason::Candidates);
+                return context.drop_message(Reason::Candidates);
             }
-            ids.push(U32::new(scene.own));
-            self.until.get_or_insert(turn.result_due());
-            return turn.want(Step::Ring(Ballot::RingBased(ids)));
+            ids.push(U32::new(node.own));
+            self.until.get_or_insert(context.result_due());
+            return context.push_action(Action::SendToSuccessor(OwnedElection::RingBased(ids)));
         };
-        // It has come round: if not to the node that has started it, then that one is gone, and those before this node are.
+        // The message has come round. If this node did not start it, the starter is dead, and so are the nodes before
+        // this one in the message. The rest of the message is the ring.
         let round = ids.iter().skip(own).map(|id| id.get());
-        if let Some(largest) = round.filter(|&id| scene.lists(id)).max() {
-            turn.send_result(Method::RingBased, largest);
+        if let Some(largest) = round.filter(|&id| node.lists(id)).max() {
+            context.send_result(Method::RingBased, largest);
         }
     }
 }

@@ -1,15 +1,15 @@
-//! An election that was won (`docs/board.md`, section 8).
+//! An election that this node has won (`docs/board.md`, section 8).
 
 use crate::time::Instant;
 
-/// How often `elected` is tried again after the row has changed.
+/// How often the node writes its victory again after the row has changed.
 const REFUSALS_MAX: u32 = 3;
 
-/// An election that was won and is not written.
+/// A victory that is not yet written to the database.
 #[derive(Debug)]
 pub(crate) struct Victory {
     refusals: u32,
-    /// When it is written, or written again.
+    /// When the victory is written next.
     due: Instant,
 }
 
@@ -34,8 +34,10 @@ impl Victory {
         self.due = retry_at;
     }
 
-    /// Whether it is not written any more.
-    pub(crate) const fn is_void(&self, is_outranked: bool) -> bool {
+    /// Whether the victory is given up: the row has changed too often, or names a larger node.
+    pub(crate) const fn is_abandoned(&self, is_outranked: bool) -> bool {
+        // A larger node in the row has won an election of its own. A smaller one that overwrites it would only cause
+        // another.
         self.refusals > REFUSALS_MAX || self.refusals > 0 && is_outranked
     }
 }

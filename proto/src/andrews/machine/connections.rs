@@ -1,9 +1,9 @@
-//! Opening connections, writing on them and closing them (`docs/board.md`, sections 3 and 6).
+//! Opening, using and closing connections (`docs/board.md`, sections 3 and 6).
 
 use std::net::SocketAddr;
 
 use super::Andrews;
-use crate::andrews::message::Said;
+use crate::andrews::message::OwnedMessage;
 use crate::andrews::ring::{Membership, Peer};
 use crate::andrews::{Event, Loss, Reason};
 use crate::time::Instant;
@@ -17,34 +17,35 @@ pub(super) enum Side {
 }
 
 impl Andrews {
-    /// Another node was heard, or has accepted or refused a connection: the network is there.
-    pub(super) fn heard(&mut self) {
-        self.proof.note(self.now);
-        if let Some(plea) = self.role.plea_mut() {
-            plea.on_proof(self.now);
+    /// Notes proof of the network: another node was heard, or it accepted or refused a connection.
+    pub(super) fn note_contact(&mut self) {
+        self.proof.note_contact(self.now);
+        if let Some(request) = self.role.repeated_request_mut() {
+            request.on_proof(self.now);
         }
     }
 
-    pub(super) fn heard_from(&mut self, id: u32) {
+    pub(super) fn note_contact_with(&mut self, id: u32) {
+        // A ring of one hears itself, which proves nothing about the network.
         if id != self.options.id {
-            self.heard();
+            self.note_contact();
         }
     }
 
-    /// Opens what is wanted: the way to the successor first.
+    /// Opens the next connection: first the one to the successor, then those that look for proof.
     pub(super) fn open(&mut self, vacant: Option<StreamId>) -> Option<StreamOp<SocketAddr>> {
         let vacant = vacant?;
         let member = self.role.member_mut();
         if let Some(to) = member.and_then(|member| member.open(vacant)) {
             return self.list.address(to).map(StreamOp::Open);
         }
-        let to = self.list.address(self.proof.next_wanted()?)?;
+        let to = self.list.address(self.proof.take_next_target()?)?;
         let until = self.now + self.options.connect_timeout;
-        self.proof.opened(vacant, until);
+        self.proof.on_opened(vacant, until);
         Some(StreamOp::Open(to))
     }
 
-    /// The neighbour at the other end of a connection that stands.
+    /// Returns the neighbor at the other end of a connection that is up.
     pub(super) fn peer_mut(&mut self, id: StreamId) -> Option<(Side, &mut Peer)> {
         let predecessor = self.inbound.predecessor_mut();
         let predecessor = predecessor.map(|peer| (Side::Predecessor, peer));
@@ -54,77 +55,81 @@ impl Andrews {
         both.find(|(_, peer)| peer.stream() == id)
     }
 
-    /// Sends a frame round the ring; whether there is a successor that takes it.
-    pub(super) fn send_on(&mut self, said: &Said) -> bool {
+    /// Sends a frame to the successor. Returns whether there is a successor that takes it.
+    pub(super) fn send_to_successor(&mut self, message: &OwnedMessage) -> bool {
         let Some(successor) = self.role.successor_mut() else {
             return false;
         };
         let stream = successor.stream();
-        if !successor.push(&said.encode(self.options.id)) {
+        if !successor.push(&message.encode(self.options.id)) {
             self.lose_successor(Loss::Ended);
             return false;
         }
-        self.out.written(stream, said);
+        self.out.on_frame_queued(stream, message);
         true
     }
 
-    /// Sends a frame backwards.
-    pub(super) fn send_back(&mut self, said: &Said) {
+    pub(super) fn send_to_predecessor(&mut self, message: &OwnedMessage) {
         let Some(predecessor) = self.inbound.predecessor_mut() else {
             return;
         };
         let (stream, from) = (predecessor.stream(), predecessor.from());
-        if !predecessor.push(&said.encode(self.options.id)) {
-            self.out.drop(from, Reason::Unread);
+        if !predecessor.push(&message.encode(self.options.id)) {
+            self.out.report_drop(from, Reason::Unread);
             return self.close_predecessor();
         }
-        self.out.written(stream, said);
+        self.out.on_frame_queued(stream, message);
     }
 
     pub(super) fn close_predecessor(&mut self) {
         if let Some(predecessor) = self.inbound.predecessor() {
-            self.out.operate(StreamOp::Close(predecessor.stream()));
+            self.out
+                .push_operation(StreamOp::Close(predecessor.stream()));
         }
         self.forget_predecessor();
     }
 
-    /// There is no predecessor any longer: that is never a failure.
+    /// Forgets the predecessor. A lost predecessor is never a failure: the node that lost it is responsible.
     pub(super) fn forget_predecessor(&mut self) {
         if let Some(predecessor) = self.inbound.take_predecessor() {
             let id = predecessor.id();
-            self.out.event(Event::PredecessorLost { id });
-            if self.token.parked_from() == Some(predecessor.stream()) {
+            self.out.push_event(Event::PredecessorLost { id });
+            if self.token.parked_stream() == Some(predecessor.stream()) {
+                // The acknowledgement of a parked token would have to leave on that connection.
                 self.token.unpark();
             }
         }
     }
 
-    /// Closes the way to the successor, without a judgement.
+    /// Closes the connection to the successor, without counting it as lost.
     pub(super) fn close_successor(&mut self) {
         let member = self.role.member_mut();
         if let Some(stream) = member.and_then(Membership::close) {
-            self.out.operate(StreamOp::Close(stream));
+            self.out.push_operation(StreamOp::Close(stream));
         }
     }
 
-    /// Connections that are late.
+    /// Closes connections that did not send a frame in time.
     pub(super) fn on_connections_due(&mut self) {
         let (now, options) = (self.now, self.options);
-        for id in self.inbound.late(now, options.connect_timeout) {
-            if let Some(from) = self.inbound.remove_stranger(id) {
-                self.out.operate(StreamOp::Close(id));
-                self.out.drop(from, Reason::Late);
+        for id in self
+            .inbound
+            .overdue_connections(now, options.connect_timeout)
+        {
+            if let Some(from) = self.inbound.remove_pending(id) {
+                self.out.push_operation(StreamOp::Close(id));
+                self.out.report_drop(from, Reason::Late);
             }
         }
         let is_late = |begun: Option<Instant>| begun.is_some_and(|it| it + options.liveness <= now);
         if let Some(predecessor) = self.inbound.predecessor()
-            && is_late(predecessor.begun())
+            && is_late(predecessor.begun_at())
         {
-            self.out.drop(predecessor.from(), Reason::Late);
+            self.out.report_drop(predecessor.from(), Reason::Late);
             self.close_predecessor();
         }
         for id in self.proof.take_late(now) {
-            self.out.operate(StreamOp::Close(id));
+            self.out.push_operation(StreamOp::Close(id));
         }
     }
 

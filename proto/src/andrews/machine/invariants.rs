@@ -1,5 +1,5 @@
-//! What must hold of a machine after each input. In builds with debug assertions it is checked then, so that tests and
-//! the simulator fail at the cause.
+//! The invariants of the state machine. Builds with debug assertions check them after each input, so that tests and the
+//! simulator fail at the cause.
 
 use super::Andrews;
 use crate::StreamId;
@@ -18,10 +18,10 @@ impl Andrews {
         self.view.as_ref()?.successor(self.options.id)
     }
 
-    /// Every connection, once for each of its uses.
+    /// Returns every connection, once for each of its uses.
     fn connections(&self) -> Vec<StreamId> {
-        let mut all = self.inbound.all();
-        all.extend(self.proof.all());
+        let mut all = self.inbound.streams();
+        all.extend(self.proof.streams());
         all.extend(self.role.stream());
         all
     }
@@ -41,16 +41,16 @@ const INVARIANTS: &[Invariant<Andrews>] = &[
         let has_decided = !matches!(it.role, Role::Starting(_));
         it.duties.is_some() == (has_decided && named == Some(it.options.id))
     }),
-    ("a member has a way to its successor", |it| {
-        !it.is_running() || it.role.member().is_none_or(Membership::has_way)
+    ("a member has a connection to its successor", |it| {
+        !it.is_running() || it.role.member().is_none_or(Membership::has_link)
     }),
-    ("the way leads to the successor in the rows", |it| {
-        let to = it.role.member().and_then(Membership::to);
+    ("the connection leads to the successor in the rows", |it| {
+        let to = it.role.member().and_then(Membership::target);
         to.is_none() || to == it.row_successor() || it.token.is_passing()
     }),
-    ("only a ring of one rests", |it| {
-        let rests = it.role.member().is_some_and(Membership::is_resting);
-        !rests || it.row_successor() == Some(it.options.id)
+    ("only a ring of one backs off", |it| {
+        let backs_off = it.role.member().is_some_and(Membership::is_backing_off);
+        !backs_off || it.row_successor() == Some(it.options.id)
     }),
     ("a token is passed on a connection that is up", |it| {
         it.is_finished || !it.token.is_passing() || it.role.successor().is_some()
@@ -59,19 +59,19 @@ const INVARIANTS: &[Invariant<Andrews>] = &[
         it.token.is_newest()
     }),
     ("a token in use has its job in hand", |it| {
-        let in_hand = it.database.visit().map(|(job, _)| job);
+        let in_hand = it.database.posts_job().map(|(job, _)| job);
         it.token.job().is_none_or(|job| in_hand == Some(job))
     }),
     ("the requests of the job in hand are being served", |it| {
-        let of_job = it.database.visit().map_or(0, |(_, requests)| requests);
+        let of_job = it.database.posts_job().map_or(0, |(_, requests)| requests);
         it.requests.served_count() == of_job
     }),
     ("a parked token came from the predecessor", |it| {
-        let stream = it.token.parked_from();
+        let stream = it.token.parked_stream();
         it.is_finished || stream.is_none_or(|stream| it.inbound.is_predecessor(stream))
     }),
     ("a token is parked only while the database answers", |it| {
-        it.token.parked_from().is_none() || it.database.state() == DatabaseState::Up
+        it.token.parked_stream().is_none() || it.database.state() == DatabaseState::Up
     }),
     ("only a member takes part in elections", |it| {
         let takes_part =
@@ -93,52 +93,52 @@ const INVARIANTS: &[Invariant<Andrews>] = &[
         predecessor.is_none_or(|node| it.list.is_from(node.id(), node.from()))
     }),
     ("few connections look for proof of the network", |it| {
-        it.proof.has_room()
+        it.proof.is_within_limit()
     }),
-    ("strangers are not in the list", |it| {
-        let (period, mut rows) = (it.options.alone_timeout, it.strangers.rows().into_iter());
-        let mut senders = it.strangers.senders(it.now, period).into_iter();
+    ("unlisted nodes are not in the list", |it| {
+        let (period, mut rows) = (it.options.alone_timeout, it.unlisted.rows().into_iter());
+        let mut senders = it.unlisted.senders(it.now, period).into_iter();
         rows.all(|id| it.list.address(id).is_none())
             && senders.all(|(id, from)| !it.list.is_from(id, from))
     }),
     ("the database is reported as it is", |it| {
-        it.told_database == it.database.state()
+        it.reported_database == it.database.state()
     }),
     ("trusted rows were read", |it| {
         !it.is_running() || !it.database.is_fresh() || it.view.is_some()
     }),
     ("a node that has ended has no connections", |it| {
-        !it.is_finished || it.connections().is_empty() && it.proof.probes() == 0
+        !it.is_finished || it.connections().is_empty() && it.proof.probe_count() == 0
     }),
 ];
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::andrews::coordinator::Duties;
-    use crate::andrews::message::Ballot;
-    use crate::andrews::ring::{Plea, Verdict};
-    use crate::andrews::tests::base::Base;
+    use crate::andrews::coordinator::CoordinatorDuties;
+    use crate::andrews::message::OwnedElection;
+    use crate::andrews::ring::{ProcessEvidence, RepeatedRequest};
+    use crate::andrews::tests::fake_database::FakeDatabase;
     use crate::andrews::tests::rig::{Rig, ms, seq};
-    use crate::andrews::tests::steps::four;
+    use crate::andrews::tests::steps::ring_of_four;
     use crate::andrews::{Command, Options};
     use crate::invariants::{Spoilt, assert_each_breaks};
 
-    /// Node 2 with a token.
+    /// Returns node 2, which holds a token.
     fn holder() -> Rig {
-        let mut rig = Rig::two();
-        rig.given(seq(4, 8));
+        let mut rig = Rig::node_2();
+        rig.give_token(seq(4, 8));
         rig
     }
 
-    /// Node 2, which has passed its token on.
+    /// Returns node 2, which is passing its token.
     fn passer() -> Rig {
         let mut rig = holder();
         rig.run(ms(50));
         rig
     }
 
-    /// Node 2, whose job for a request is not done.
+    /// Returns node 2 with an unfinished job for a request.
     fn worker() -> Rig {
         let mut rig = holder();
         rig.answers = false;
@@ -146,25 +146,25 @@ mod tests {
         rig
     }
 
-    /// Node 2 with a token whose term it looks up.
+    /// Returns node 2 with a token of an unknown term, during the look.
     fn parker() -> Rig {
-        let mut rig = Rig::two();
+        let mut rig = Rig::node_2();
         rig.answers = false;
-        rig.given(seq(5, 0));
+        rig.give_token(seq(5, 0));
         rig
     }
 
     fn newcomer() -> Rig {
-        Rig::new(4, four())
+        Rig::new(4, ring_of_four())
     }
 
-    /// Node 2, whose first job is not done.
+    /// Returns node 2, whose first job is not done.
     fn starter() -> Rig {
-        Rig::unanswered(Options::new(2), Base::default())
+        Rig::with_silent_database(Options::new(2), FakeDatabase::default())
     }
 
     fn ended() -> Rig {
-        let mut rig = Rig::two();
+        let mut rig = Rig::node_2();
         rig.command(Command::ShutDown);
         rig
     }
@@ -173,35 +173,37 @@ mod tests {
         it.role.member_mut().unwrap()
     }
 
-    /// In the order of the invariants, a machine and how it is spoilt.
+    /// A valid state machine, and how a test breaks it, in the order of the invariants.
     const SPOILT: &[Spoilt<Rig, Andrews>] = &[
-        (Rig::two, |it| {
-            it.role = Role::Joining(Plea::new(it.now, it.now, Verdict::None));
+        (Rig::node_2, |it| {
+            it.role = Role::Joining(RepeatedRequest::new(it.now, it.now, ProcessEvidence::None));
         }),
-        (Rig::two, |it| it.duties = Some(Duties::new(it.now, false))),
-        (Rig::two, |it| _ = member(it).close()),
-        (Rig::two, |it| member(it).fail(5)),
-        (Rig::two, |it| member(it).rest()),
+        (Rig::node_2, |it| {
+            it.duties = Some(CoordinatorDuties::new(it.now, false))
+        }),
+        (Rig::node_2, |it| _ = member(it).close()),
+        (Rig::node_2, |it| member(it).fail(5)),
+        (Rig::node_2, |it| member(it).back_off()),
         (passer, |it| member(it).fail(3)),
         (holder, |it| it.token.spoil()),
         (worker, |it| it.token.begin_visit(0, false)),
-        (worker, |it| it.requests.served()),
+        (worker, |it| it.requests.end_visit()),
         (parker, |it| it.inbound.clear()),
         (parker, |it| it.database.slow_down()),
-        (newcomer, |it| it.waiting.push_back(Ballot::Bully)),
-        (Rig::two, |it| it.waiting.push_back(Ballot::Bully)),
-        (Rig::two, |it| {
+        (newcomer, |it| it.waiting.push_back(OwnedElection::Bully)),
+        (Rig::node_2, |it| it.waiting.push_back(OwnedElection::Bully)),
+        (Rig::node_2, |it| {
             let stream = it.inbound.predecessor().unwrap().stream();
-            it.proof.opened(stream, it.now);
+            it.proof.on_opened(stream, it.now);
         }),
-        (Rig::two, |it| {
+        (Rig::node_2, |it| {
             it.inbound.predecessor_mut().unwrap().set_id(9);
         }),
-        (Rig::two, |it| it.proof.spoil()),
-        (Rig::two, |it| _ = it.strangers.note_rows([1].into())),
-        (Rig::two, |it| it.told_database = DatabaseState::Gone),
-        (starter, |it| it.database.looked()),
-        (ended, |it| it.proof.want(1)),
+        (Rig::node_2, |it| it.proof.spoil()),
+        (Rig::node_2, |it| _ = it.unlisted.note_rows([1].into())),
+        (Rig::node_2, |it| it.reported_database = DatabaseState::Gone),
+        (starter, |it| it.database.on_look_taken()),
+        (ended, |it| it.proof.request_probe(1)),
     ];
 
     #[test]
@@ -212,8 +214,8 @@ mod tests {
     #[test]
     #[should_panic(expected = "a message waits only for a successor")]
     fn an_input_that_leaves_one_broken_panics() {
-        let mut rig = Rig::two();
-        rig.machine.waiting.push_back(Ballot::Bully);
-        rig.time_out();
+        let mut rig = Rig::node_2();
+        rig.machine.waiting.push_back(OwnedElection::Bully);
+        rig.fire_timeout();
     }
 }

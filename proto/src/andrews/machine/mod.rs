@@ -1,63 +1,64 @@
-//! The machine: it owns the parts, tells each what happens, and does what follows. Only here two parts meet.
+//! The state machine: it owns the parts, and passes to each the inputs that concern it. The parts do not use each
+//! other. Start reading at `settle`, which runs after every input.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `datagrams`, `streams`, `connections`, `outbox` | what comes in and goes out |
-//! | `looking`, `writing`, `outcomes` | the rows: read, decided on, written |
-//! | `succession`, `recovery` | following the own row, and asking for another |
-//! | `using`, `serving` | the token, and the requests that wait for it |
-//! | `coordinating`, `electing` | what a coordinator does, and how it is elected |
-//! | `leaving` | ending |
-//! | `status`, `strangers` | what others see of the machine |
-//! | `invariants` | what must always hold |
+//! | `datagrams`, `streams`, `connections`, `outbox` | messages that arrive and leave |
+//! | `looks`, `writes`, `outcomes` | the rows: reading, deciding, writing |
+//! | `successor`, `recovery` | following the node's row, and asking for another successor |
+//! | `token`, `requests` | the token, and the requests that wait for it |
+//! | `coordinator`, `elections` | the work of the coordinator, and its election |
+//! | `shutdown` | the end of a node |
+//! | `status`, `unlisted_nodes` | values that people read |
+//! | `invariants` | conditions that hold after every input |
 
 mod connections;
-mod coordinating;
+mod coordinator;
 mod datagrams;
-mod electing;
-#[cfg(test)]
-mod inside;
+mod elections;
 #[cfg(debug_assertions)]
 mod invariants;
-mod leaving;
-mod looking;
+mod looks;
 mod outbox;
 mod outcomes;
 mod recovery;
-mod serving;
+mod requests;
+mod shutdown;
 mod status;
-mod strangers;
 mod streams;
-mod succession;
-mod using;
-mod writing;
+mod successor;
+#[cfg(test)]
+mod test_access;
+mod token;
+mod unlisted_nodes;
+mod writes;
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use crate::andrews::coordinator::Duties;
-use crate::andrews::database::{Database, View, Watch};
-use crate::andrews::diagnostics::Strangers;
+use crate::andrews::coordinator::CoordinatorDuties;
+use crate::andrews::database::{Database, RowWatch, View};
+use crate::andrews::diagnostics::UnlistedNodes;
 use crate::andrews::election::{Elections, Victory};
-use crate::andrews::message::Ballot;
+use crate::andrews::message::OwnedElection;
 use crate::andrews::ring::{Inbound, Proof, Role};
 use crate::andrews::token::{Requests, Token};
 use crate::andrews::{Command, DatabaseState, Event, Job, NodeList, Options, OptionsError, State};
 use crate::draw::Draw;
 use crate::time::{Instant, Now};
 use crate::{JobOp, Machine, Sent, Stored, StreamEvent, StreamId, StreamOp, Ticket, Transmit};
-use outbox::Output;
+use outbox::Outbox;
 
-/// The sockets are bound: the node begins.
+/// The sockets are bound, and the node begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Listening;
 
 /// A node of a coordinated ring.
 ///
-/// It begins when it is told that its sockets are [bound](Listening). Time-outs are to be told only after all that waits
-/// in its sockets was.
+/// It begins with its [bound sockets](Listening). The driver must pass on everything that waits in the sockets before
+/// it calls [`handle_timeout`](Machine::handle_timeout), so that a late process does not treat its peers as late.
 #[derive(Debug)]
 pub struct Andrews {
     options: Options,
@@ -68,32 +69,32 @@ pub struct Andrews {
     inbound: Inbound,
     proof: Proof,
     database: Database,
-    /// The rows as read last.
+    /// The rows that were read last.
     view: Option<View>,
-    watch: Watch,
-    strangers: Strangers,
-    /// While the row names this node.
-    duties: Option<Duties>,
+    watch: RowWatch,
+    unlisted: UnlistedNodes,
+    /// The coordinator's state, while the row names this node.
+    duties: Option<CoordinatorDuties>,
     token: Token,
     requests: Requests,
     elections: Elections,
     /// Messages of elections that wait for a successor.
-    waiting: VecDeque<Ballot>,
+    waiting: VecDeque<OwnedElection>,
     victory: Option<Victory>,
-    out: Output,
-    told: State,
-    told_database: DatabaseState,
-    /// The node is to end: a token that is here is passed on until then.
+    out: Outbox,
+    reported_state: State,
+    reported_database: DatabaseState,
+    /// When a node that is shutting down ends at the latest.
     leave_by: Option<Instant>,
     is_begun: bool,
     is_finished: bool,
 }
 
 impl Andrews {
-    /// A node with no memory. `seed` is random, and other in each life.
+    /// Creates a node without memory. `seed` is random, and differs in each process.
     ///
     /// # Errors
-    /// The options cannot work.
+    /// Returns an error if the options cannot work.
     pub fn new(options: Options, list: NodeList, seed: u64) -> Result<Self, OptionsError> {
         options.check(&list)?;
         Ok(Self {
@@ -106,34 +107,34 @@ impl Andrews {
             proof: Proof::default(),
             database: Database::default(),
             view: None,
-            watch: Watch::default(),
-            strangers: Strangers::default(),
+            watch: RowWatch::default(),
+            unlisted: UnlistedNodes::default(),
             duties: None,
             token: Token::new(),
             requests: Requests::default(),
             elections: Elections::new(options.election),
             waiting: VecDeque::new(),
             victory: None,
-            out: Output::new(options.id),
-            told: State::Starting,
-            told_database: DatabaseState::Up,
+            out: Outbox::new(options.id),
+            reported_state: State::Starting,
+            reported_database: DatabaseState::Up,
             leave_by: None,
             is_begun: false,
             is_finished: false,
         })
     }
 
-    /// What the node was started with.
+    /// Returns the options of the node.
     pub const fn options(&self) -> &Options {
         &self.options
     }
 
-    /// The nodes that may be in the ring.
+    /// Returns the nodes that may be in the ring.
     pub const fn list(&self) -> &NodeList {
         &self.list
     }
 
-    /// Whether it has ended: it says and takes nothing from then on.
+    /// Whether the node has ended. It then ignores all inputs.
     pub const fn is_finished(&self) -> bool {
         self.is_finished
     }
@@ -142,44 +143,40 @@ impl Andrews {
         self.is_begun && !self.is_finished
     }
 
-    /// Its time never goes back.
+    // The state machine's time never goes back, even if the driver's does.
     fn advance_clock(&mut self, now: Now) {
         self.now = self.now.max(now.monotonic);
     }
 
-    /// R, with the members as last read.
+    /// Returns R for the members that were read last.
     fn silence(&self) -> Duration {
         let members = self.view.as_ref().map_or(0, View::len);
         self.options.silence(members)
     }
 
-    fn enter(&mut self, role: Role) {
-        self.role = role;
-    }
-
-    /// What follows from an input, whatever it was.
+    /// Takes the actions that may follow from any input.
     fn settle(&mut self) {
         if self.is_running() {
             self.follow_row();
-            self.start_as_new();
+            self.start_as_new_member();
             self.use_token();
             self.use_database();
             self.leave_if_done();
         }
         let state = self.role.state();
-        if std::mem::replace(&mut self.told, state) != state {
-            self.out.event(Event::StateChanged { state });
+        if std::mem::replace(&mut self.reported_state, state) != state {
+            self.out.push_event(Event::StateChanged { state });
         }
         #[cfg(debug_assertions)]
         self.check_invariants();
     }
 
-    fn on_time(&mut self) {
-        self.out.spread_on(&self.list);
+    fn on_timeout(&mut self) {
+        self.out.continue_broadcasts(&self.list);
         self.on_database_due();
         self.on_connections_due();
         self.on_link_due();
-        self.on_plea_due();
+        self.on_repeat_due();
         self.on_pass_due();
         self.on_election_due();
         self.on_requests_due();
@@ -191,14 +188,14 @@ impl Andrews {
         }
         let options = &self.options;
         [
-            self.out.is_spreading().then_some(self.now),
+            self.out.has_broadcasts().then_some(self.now),
             self.database.due(options.database_timeout),
             self.connections_due(),
             self.link_due(),
-            self.plea_due(),
+            self.repeat_due(),
             self.token.due(self.now),
             self.write_due(),
-            self.elections.timeout(),
+            self.elections.deadline(),
             self.requests.due(),
             self.leave_by,
         ]
@@ -249,13 +246,13 @@ impl Machine for Andrews {
     fn handle_timeout(&mut self, now: Now) {
         self.advance_clock(now);
         if self.is_running() {
-            self.on_time();
+            self.on_timeout();
         }
         self.settle();
     }
 
     fn handle_sent(&mut self, now: Now, _: Ticket, _: Sent) {
-        // A datagram that was refused is one that got lost.
+        // The kernel may refuse a datagram. The protocol treats it like a lost one.
         self.advance_clock(now);
     }
 
@@ -284,7 +281,7 @@ impl Machine for Andrews {
     }
 
     fn poll_transmit(&mut self, buf: &mut [u8]) -> Option<Transmit<SocketAddr>> {
-        let (to, len) = self.out.fetch(buf)?;
+        let (to, len) = self.out.pop_datagram(buf)?;
         Some(Transmit {
             len,
             to,

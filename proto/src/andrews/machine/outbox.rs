@@ -1,76 +1,78 @@
-//! What leaves a node: datagrams, operations on connections, events and counts.
+//! Outputs of the node: datagrams, operations on connections, events and counts.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 
-use crate::andrews::message::Said;
+use crate::andrews::message::OwnedMessage;
 use crate::andrews::{Counters, Event, NodeList, Reason};
 use crate::{StreamId, StreamOp};
 
-/// The most datagrams that one input makes of a message to many: the others follow at once, between other inputs.
-const PART: usize = 32;
-/// The most messages to many that are on their way; the oldest goes.
-const MOST_SPREAD: usize = 4;
+/// A message to many leaves in parts of this size, between other inputs. BULLY would otherwise send thousands of
+/// datagrams at once, which the sockets' buffers would not hold.
+const BROADCAST_PART_LEN: usize = 32;
+/// At most this many messages to many are pending. Beyond that the oldest is discarded.
+const BROADCASTS_MAX: usize = 4;
 
-/// Everything that the driver drains but jobs, and the counters.
+/// The outputs that the driver takes, except jobs, and the counters.
 #[derive(Debug)]
-pub(super) struct Output {
+pub(super) struct Outbox {
     own: u32,
     datagrams: VecDeque<(SocketAddr, Vec<u8>)>,
-    spread: VecDeque<(Said, VecDeque<u32>)>,
+    broadcasts: VecDeque<(OwnedMessage, VecDeque<u32>)>,
     pub(super) operations: VecDeque<StreamOp<SocketAddr>>,
     events: VecDeque<Event>,
     pub(super) counters: Counters,
 }
 
-impl Output {
+impl Outbox {
     pub(super) const fn new(own: u32) -> Self {
         Self {
             own,
             datagrams: VecDeque::new(),
-            spread: VecDeque::new(),
+            broadcasts: VecDeque::new(),
             operations: VecDeque::new(),
             events: VecDeque::new(),
             counters: Counters::new(),
         }
     }
 
-    /// Queues a datagram. A node that is not in the list has no address, and gets none.
-    pub(super) fn send(&mut self, list: &NodeList, to: u32, said: &Said) {
+    /// Queues a datagram. A node that the list lacks has no address, and gets none.
+    pub(super) fn send(&mut self, list: &NodeList, to: u32, message: &OwnedMessage) {
         if let Some(address) = list.address(to) {
-            self.datagrams.push_back((address, said.encode(self.own)));
-            self.counters.note_sent(said.kind());
+            self.datagrams
+                .push_back((address, message.encode(self.own)));
+            self.counters.note_sent(message.kind());
         }
     }
 
-    /// Queues a datagram to many.
-    pub(super) fn spread(&mut self, said: Said, to: impl Iterator<Item = u32>) {
-        if self.spread.len() >= MOST_SPREAD {
-            self.spread.pop_front();
+    /// Queues a message to many nodes.
+    pub(super) fn broadcast(&mut self, message: OwnedMessage, to: impl Iterator<Item = u32>) {
+        if self.broadcasts.len() >= BROADCASTS_MAX {
+            self.broadcasts.pop_front();
         }
-        self.spread.push_back((said, to.collect()));
+        self.broadcasts.push_back((message, to.collect()));
     }
 
-    /// Moves the next part of what goes to many.
-    pub(super) fn spread_on(&mut self, list: &NodeList) {
-        for _ in 0..PART {
-            let Some((said, to)) = self.spread.front_mut() else {
+    /// Queues the datagrams of the next part of messages to many.
+    pub(super) fn continue_broadcasts(&mut self, list: &NodeList) {
+        for _ in 0..BROADCAST_PART_LEN {
+            let Some((message, to)) = self.broadcasts.front_mut() else {
                 return;
             };
-            let (said, next) = (said.clone(), to.pop_front());
+            let (message, next) = (message.clone(), to.pop_front());
             match next {
-                Some(id) => self.send(list, id, &said),
-                None => drop(self.spread.pop_front()),
+                Some(id) => self.send(list, id, &message),
+                None => drop(self.broadcasts.pop_front()),
             }
         }
     }
 
-    pub(super) fn is_spreading(&self) -> bool {
-        !self.spread.is_empty()
+    pub(super) fn has_broadcasts(&self) -> bool {
+        !self.broadcasts.is_empty()
     }
 
-    /// Moves the next datagram into `buf`. One that does not fit is left out.
-    pub(super) fn fetch(&mut self, buf: &mut [u8]) -> Option<(SocketAddr, usize)> {
+    /// Moves the next datagram into `buf`. It discards one that does not fit.
+    pub(super) fn pop_datagram(&mut self, buf: &mut [u8]) -> Option<(SocketAddr, usize)> {
         while let Some((to, bytes)) = self.datagrams.pop_front() {
             if let Some(room) = buf.get_mut(..bytes.len()) {
                 room.copy_from_slice(&bytes);
@@ -80,17 +82,17 @@ impl Output {
         None
     }
 
-    /// A frame waits to be written on a connection.
-    pub(super) fn written(&mut self, stream: StreamId, said: &Said) {
-        self.counters.note_sent(said.kind());
-        self.operate(StreamOp::Write(stream));
+    /// Counts a frame that was queued on a connection, and asks the driver to write.
+    pub(super) fn on_frame_queued(&mut self, stream: StreamId, message: &OwnedMessage) {
+        self.counters.note_sent(message.kind());
+        self.push_operation(StreamOp::Write(stream));
     }
 
-    pub(super) fn operate(&mut self, operation: StreamOp<SocketAddr>) {
+    pub(super) fn push_operation(&mut self, operation: StreamOp<SocketAddr>) {
         self.operations.push_back(operation);
     }
 
-    pub(super) fn event(&mut self, event: Event) {
+    pub(super) fn push_event(&mut self, event: Event) {
         self.events.push_back(event);
     }
 
@@ -98,9 +100,9 @@ impl Output {
         self.events.pop_front()
     }
 
-    /// Counts and tells of what was dropped.
-    pub(super) fn drop(&mut self, from: IpAddr, reason: Reason) {
+    /// Counts and reports a frame that was dropped.
+    pub(super) fn report_drop(&mut self, from: IpAddr, reason: Reason) {
         self.counters.note_dropped(reason);
-        self.event(Event::Dropped { from, reason });
+        self.push_event(Event::Dropped { from, reason });
     }
 }

@@ -1,22 +1,21 @@
-//! What has come of jobs: late, never or twice (`docs/board.md`, section 7).
+//! Outcomes of jobs, which may come late, never or twice (`docs/board.md`, section 7).
 
 use super::Andrews;
-use crate::andrews::database::{Answered, InHand};
-use crate::andrews::message::Said;
+use crate::andrews::database::{RunningJob, Timeliness};
+use crate::andrews::message::OwnedMessage;
 use crate::andrews::ring::Role;
 use crate::andrews::{Change, DatabaseState, Event, Outcome, Work, Write};
 
 impl Andrews {
-    /// A job has an answer.
     pub(super) fn on_outcome(&mut self, id: u64, outcome: Outcome) {
-        let Some((job, answered)) = self.database.answered(id) else {
+        let Some((job, timeliness)) = self.database.take_job(id) else {
             return;
         };
-        let InHand { id, begun, work } = job;
+        let RunningJob { id, begun, work } = job;
         match outcome {
-            Outcome::Failed | Outcome::Unknown => self.database.has_failed(&work),
-            Outcome::Done | Outcome::Rows(_) => self.database.has_done(&work, self.now),
-            Outcome::Refused => self.database.has_refused(self.now),
+            Outcome::Failed | Outcome::Unknown => self.database.on_failed(&work),
+            Outcome::Done | Outcome::Rows(_) => self.database.on_done(&work, self.now),
+            Outcome::Refused => self.database.on_refused(self.now),
         }
         match (work, outcome) {
             (Work::Prepare { .. }, Outcome::Done) => {
@@ -25,40 +24,41 @@ impl Andrews {
             (Work::Look, Outcome::Rows(rows)) if self.database.state() == DatabaseState::Up => {
                 self.on_rows(rows, begun);
             }
-            (Work::Write(write), Outcome::Done) => self.on_written(write, &answered),
+            (Work::Write(write), Outcome::Done) => self.on_written(write, &timeliness),
             (Work::Write(write), Outcome::Refused) => self.on_refused(write),
             (
                 Work::Serve {
                     sequence, requests, ..
                 },
                 outcome,
-            ) => self.on_visit(id, sequence, requests, &outcome, &answered),
+            ) => self.on_visit(id, sequence, requests, &outcome, &timeliness),
             _ => {}
         }
-        self.tell_database();
+        self.report_database_state();
     }
 
-    fn on_written(&mut self, write: Write, answered: &Answered) {
-        let is_in_time = *answered == Answered::InTime;
+    fn on_written(&mut self, write: Write, timeliness: &Timeliness) {
+        let is_in_time = *timeliness == Timeliness::InTime;
         match write {
             Write::Found { term, .. } => {
-                self.entered(term);
+                self.note_claimed_term(term);
                 self.make_token(term, true);
-                self.database.distrust();
+                // The founding may have changed more rows than this node knows.
+                self.database.mark_stale();
             }
             Write::Claim { seen, change } => {
-                self.entered(seen.term.saturating_add(1));
+                self.note_claimed_term(seen.term.saturating_add(1));
                 self.out.counters.claims += 1;
-                self.out.event(Event::Claimed);
-                self.watch.on_claimed(is_in_time);
+                self.out.push_event(Event::Claimed);
+                self.watch.on_claim_committed(is_in_time);
                 if let Some(Change::Remove { node, .. }) = change {
                     self.on_node_removed(node);
                 }
-                self.database.distrust();
+                self.database.mark_stale();
             }
             Write::Elected { .. } => {
                 self.victory = None;
-                self.database.distrust();
+                self.database.mark_stale();
             }
             Write::Change { change, .. } if is_in_time => self.on_changed(change),
             Write::Token { new, .. } => {
@@ -70,31 +70,33 @@ impl Andrews {
             Write::Try | Write::Beat { .. } | Write::Change { .. } => {}
         }
         if !is_in_time {
-            self.database.distrust();
+            self.database.mark_stale();
         }
     }
 
-    /// A node that starts is coordinator by a row of this life only.
-    fn entered(&mut self, term: u64) {
+    /// Notes the term that this process has claimed. Until then a row that names this node is one of its former
+    /// process.
+    fn note_claimed_term(&mut self, term: u64) {
         if let Role::Starting(claimed) = &mut self.role {
             *claimed = Some(term);
         }
     }
 
     fn on_refused(&mut self, write: Write) {
-        self.database.distrust();
+        self.database.mark_stale();
         if let Write::Elected { .. } = write
             && let Some(victory) = &mut self.victory
         {
             victory.on_refused(self.now);
         }
         let now = self.now;
-        if let Some(plea) = self.role.plea_mut() {
-            plea.set_due(now);
+        // A refusal means that the rows have changed: whatever was decided on them is decided again after a look.
+        if let Some(request) = self.role.repeated_request_mut() {
+            request.set_due(now);
         }
     }
 
-    /// This coordinator has changed the ring.
+    /// Applies a committed change of this coordinator, and informs the nodes concerned.
     fn on_changed(&mut self, change: Change) {
         let (own, now) = (self.options.id, self.now);
         let Some(view) = &mut self.view else {
@@ -108,31 +110,34 @@ impl Andrews {
                 after,
                 before,
             } => {
-                self.out.event(Event::NodeJoined { id: node });
+                self.out.push_event(Event::NodeJoined { id: node });
                 if node != own {
-                    self.out.send(&self.list, node, &Said::Successor(before));
+                    self.out
+                        .send(&self.list, node, &OwnedMessage::Successor(before));
                 }
                 if after != own {
-                    self.out.send(&self.list, after, &Said::Successor(node));
+                    self.out
+                        .send(&self.list, after, &OwnedMessage::Successor(node));
                 }
             }
             Change::Remove { node, after } => {
                 let next = view.successor(after);
                 self.on_node_removed(node);
                 if let Some(duties) = &mut self.duties {
-                    duties.removed_for(after, now, self.options.ack_timeout);
+                    duties.note_removal(after, now, self.options.ack_timeout);
                 }
                 if let Some(next) = next.filter(|_| after != own) {
-                    self.out.send(&self.list, after, &Said::Successor(next));
+                    self.out
+                        .send(&self.list, after, &OwnedMessage::Successor(next));
                 }
             }
         }
-        self.out.event(Event::MembersChanged { members });
-        self.on_view();
+        self.out.push_event(Event::MembersChanged { members });
+        self.on_rows_changed();
     }
 
     fn on_node_removed(&mut self, id: u32) {
         self.out.counters.removals += 1;
-        self.out.event(Event::NodeRemoved { id });
+        self.out.push_event(Event::NodeRemoved { id });
     }
 }

@@ -1,22 +1,22 @@
-//! Asking for a place or for another successor, and claiming when that is no use (`docs/board.md`, sections 5 and 6).
+//! Requests for a place or another successor, and the claim if they have no effect (`docs/board.md`, sections 5 and 6).
 
 use super::Andrews;
 use crate::andrews::Event;
-use crate::andrews::message::Said;
-use crate::andrews::ring::{PleaStep, Situation};
+use crate::andrews::message::OwnedMessage;
+use crate::andrews::ring::{RequestStep, StepInput};
 use crate::time::Instant;
 
 impl Andrews {
-    /// The next step of a JOIN or a SUCCESSOR_REQUEST, after a look that says that it is still needed.
-    pub(super) fn step_plea(&mut self) {
+    /// Takes the next step of a JOIN or SUCCESSOR_REQUEST, after a look that shows that it is still needed.
+    pub(super) fn step_repeated_request(&mut self) {
         let options = &self.options;
-        let is_still = self.is_beat_still(options.still_timeout());
-        let is_alone = self.is_beat_still(options.lonely_timeout());
-        let failed = self.role.failed();
-        let (Some(view), Some(plea)) = (&self.view, self.role.plea_mut()) else {
+        let is_beat_late = self.is_beat_stalled(options.still_timeout());
+        let is_beat_dead = self.is_beat_stalled(options.beat_timeout_without_proof());
+        let failed = self.role.failed_successor();
+        let (Some(view), Some(request)) = (&self.view, self.role.repeated_request_mut()) else {
             return;
         };
-        let situation = Situation {
+        let situation = StepInput {
             now: self.now,
             ack_timeout: options.ack_timeout,
             alone_timeout: options.alone_timeout,
@@ -25,31 +25,31 @@ impl Andrews {
             beat: view.beat(),
             is_coordinator: self.duties.is_some(),
             failed,
-            is_still,
-            is_alone,
+            is_beat_late,
+            is_beat_dead,
         };
-        match plea.step(situation, &self.proof) {
-            PleaStep::None => return,
-            PleaStep::Look => {}
-            PleaStep::Ask {
+        match request.step(situation, &self.proof) {
+            RequestStep::None => return,
+            RequestStep::Look => {}
+            RequestStep::Ask {
                 coordinator,
                 is_unanswered,
             } => {
                 if is_unanswered {
-                    self.out.event(Event::Unanswered { id: coordinator });
+                    self.out.push_event(Event::Unanswered { id: coordinator });
                 }
-                let said = if failed.is_some() {
-                    Said::SuccessorRequest
+                let message = if failed.is_some() {
+                    OwnedMessage::SuccessorRequest
                 } else {
-                    Said::Join
+                    OwnedMessage::Join
                 };
-                self.out.send(&self.list, coordinator, &said);
+                self.out.send(&self.list, coordinator, &message);
             }
         }
         self.look_for_proof();
     }
 
-    /// Connects to the coordinator and to one other member, to see whether the network is there.
+    /// Connects to the coordinator and to one other member, to learn whether the network works.
     fn look_for_proof(&mut self) {
         let own = self.options.id;
         let Some(view) = &self.view else {
@@ -62,21 +62,25 @@ impl Andrews {
         let other = others.find(|&id| id != own && Some(id) != coordinator);
         for id in coordinator.into_iter().chain(other) {
             if self.list.address(id).is_some() {
-                self.proof.want(id);
+                self.proof.request_probe(id);
             }
         }
     }
 
-    /// The next step waits for a look.
-    pub(super) fn on_plea_due(&mut self) {
-        if self.role.plea().is_some_and(|plea| plea.due() <= self.now) {
+    /// Asks for a look once the next step is due.
+    pub(super) fn on_repeat_due(&mut self) {
+        if self
+            .role
+            .repeated_request()
+            .is_some_and(|request| request.due() <= self.now)
+        {
             self.database.want_look();
         }
     }
 
-    pub(super) fn plea_due(&self) -> Option<Instant> {
-        let due = self.role.plea()?.due();
-        // What is due already waits for the database.
+    pub(super) fn repeat_due(&self) -> Option<Instant> {
+        let due = self.role.repeated_request()?.due();
+        // Without a timer: a step that is due already waits for the database.
         (due > self.now).then_some(due)
     }
 }

@@ -1,13 +1,13 @@
-//! What a node shows of itself (`docs/board.md`, section 11).
+//! The status of a node (`docs/board.md`, section 11).
 
 use super::Andrews;
 use crate::andrews::database::View;
-use crate::andrews::ring::{Peer, Plea};
+use crate::andrews::ring::{Peer, RepeatedRequest};
 use crate::andrews::{Counters, ElectionStatus, Snapshot, Standing, TokenStatus};
 use crate::time::Instant;
 
 impl Andrews {
-    /// What it is, in a few words: cheaper than a [`snapshot`](Self::snapshot).
+    /// Returns a short status, which is cheaper than a [`snapshot`](Self::snapshot).
     pub fn standing(&self) -> Standing {
         Standing {
             state: self.role.state(),
@@ -17,7 +17,7 @@ impl Andrews {
         }
     }
 
-    /// What `GET /ring` shows.
+    /// Returns the values that `GET /ring` shows.
     pub fn snapshot(&self) -> Snapshot {
         let view = self.view.as_ref();
         let ago = |at: Option<Instant>| at.map(|at| self.now.since(at));
@@ -31,10 +31,10 @@ impl Andrews {
             successor: self.role.successor().map(Peer::id),
             predecessor: self.inbound.predecessor().map(Peer::id),
             token: TokenStatus {
-                held: self.token.held().is_some(),
+                held: self.token.held_sequence().is_some(),
                 sequence: self.token.highest(),
-                seen: ago(self.token.seen(self.now)),
-                here: ago(self.token.here(self.now)),
+                seen: ago(self.token.last_seen(self.now)),
+                here: ago(self.token.last_here(self.now)),
             },
             election: ElectionStatus {
                 method: self.elections.method(),
@@ -44,15 +44,17 @@ impl Andrews {
             },
             database: self.database.state(),
             waiting: self.requests.len(),
-            unknown_rows: self.strangers.rows(),
-            unknown_senders: self.strangers.senders(self.now, self.options.alone_timeout),
-            unanswered: view
-                .and_then(|view| view.seat().id)
-                .filter(|_| self.role.plea().is_some_and(Plea::is_unanswered)),
+            unknown_rows: self.unlisted.rows(),
+            unknown_senders: self.unlisted.senders(self.now, self.options.alone_timeout),
+            unanswered: view.and_then(|view| view.seat().id).filter(|_| {
+                self.role
+                    .repeated_request()
+                    .is_some_and(RepeatedRequest::is_unanswered)
+            }),
         }
     }
 
-    /// What is counted.
+    /// Returns the counters.
     pub const fn counters(&self) -> &Counters {
         &self.out.counters
     }

@@ -1,4 +1,4 @@
-//! What happens to connections: what goes round the ring (`docs/board.md`, sections 2 and 3).
+//! Events of connections: the messages that travel round the ring (`docs/board.md`, sections 2 and 3).
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -6,13 +6,13 @@ use ring_codec::andrews::Method;
 
 use super::Andrews;
 use super::connections::Side;
-use crate::andrews::message::Said;
-use crate::andrews::ring::Verdict;
+use crate::andrews::message::OwnedMessage;
+use crate::andrews::ring::ProcessEvidence;
 use crate::andrews::{Event, Loss, Reason};
 use crate::{Closed, StreamEvent, StreamId, StreamOp};
 
 impl Andrews {
-    /// Something has happened to a connection. Returns how many of the bytes received are done with.
+    /// Handles an event of a connection. Returns how many of the received bytes were consumed.
     pub(super) fn on_stream(&mut self, id: StreamId, event: StreamEvent<'_, SocketAddr>) -> usize {
         match event {
             StreamEvent::Accepted(from) => self.on_accepted(id, from.ip()),
@@ -31,16 +31,15 @@ impl Andrews {
 
     fn on_accepted(&mut self, id: StreamId, from: IpAddr) {
         if let Some((victim, from)) = self.inbound.accept(id, from, self.now) {
-            self.out.operate(StreamOp::Close(victim));
-            self.out.drop(from, Reason::Crowded);
+            self.out.push_operation(StreamOp::Close(victim));
+            self.out.report_drop(from, Reason::Crowded);
         }
     }
 
-    /// A connection of this node stands.
     fn on_connected(&mut self, id: StreamId) {
         if self.proof.remove(id) {
-            self.heard();
-            return self.out.operate(StreamOp::Close(id));
+            self.note_contact();
+            return self.out.push_operation(StreamOp::Close(id));
         }
         self.on_successor_connected(id);
     }
@@ -52,17 +51,19 @@ impl Andrews {
             let (node, source) = (peer.id(), peer.from());
             let refusal = match peer.read(&mut bytes, now) {
                 Ok(None) => return,
-                Ok(Some((from, said))) => {
-                    self.out.counters.note_received(said.kind());
+                Ok(Some((from, message))) => {
+                    // Another sender than the hello's means that frames are mixed up or forged, and so are the next
+                    // ones.
+                    self.out.counters.note_received(message.kind());
                     if from == node {
-                        self.on_said(id, side, node, source, said);
+                        self.on_neighbor_message(id, side, node, source, message);
                         continue;
                     }
                     Reason::WrongSource
                 }
                 Err(_) => Reason::Malformed,
             };
-            self.out.drop(source, refusal);
+            self.out.report_drop(source, refusal);
             return match side {
                 Side::Predecessor => self.close_predecessor(),
                 Side::Successor => self.lose_successor(Loss::Ended),
@@ -70,84 +71,93 @@ impl Andrews {
         }
     }
 
-    /// The first frame of a connection must be a hello for this node.
+    /// Handles the first frame of a connection, which must be a hello for this node.
     fn on_first_frame(&mut self, id: StreamId, bytes: &mut &[u8]) {
-        let Some((source, frame)) = self.inbound.first_frame(id, bytes, self.now) else {
+        let Some((source, frame)) = self.inbound.read_first_frame(id, bytes, self.now) else {
             return;
         };
         let refusal = match frame {
             Err(refusal) => refusal,
             Ok(None) => return,
-            Ok(Some((from, said))) => {
-                self.out.counters.note_received(said.kind());
+            Ok(Some((from, message))) => {
+                self.out.counters.note_received(message.kind());
                 if !self.list.is_from(from, source) {
                     self.note_sender(from, source);
                     Reason::WrongSource
-                } else if said == Said::Successor(self.options.id) {
+                } else if message == OwnedMessage::Successor(self.options.id) {
                     return self.on_hello(id, from);
                 } else {
                     Reason::NotHello
                 }
             }
         };
-        self.inbound.remove_stranger(id);
-        self.out.operate(StreamOp::Close(id));
-        self.out.drop(source, refusal);
+        self.inbound.remove_pending(id);
+        self.out.push_operation(StreamOp::Close(id));
+        self.out.report_drop(source, refusal);
     }
 
-    /// The newest hello says who the predecessor is.
+    /// Handles a hello. Its sender is the predecessor from now on, because the newest hello follows the newest row.
     fn on_hello(&mut self, id: StreamId, from: u32) {
         let Some(predecessor) = self.inbound.on_hello(id, from) else {
             return;
         };
-        self.heard_from(from);
+        self.note_contact_with(from);
         self.close_predecessor();
         self.inbound.set_predecessor(predecessor);
-        self.out.event(Event::PredecessorUp { id: from });
-        // Somebody has this node as its successor: its own row has one.
+        self.out.push_event(Event::PredecessorUp { id: from });
+        // The sender has this node as its successor, so the rows must have one for this node.
         if self.role.member().is_none() {
             self.database.want_look();
         }
     }
 
-    /// A neighbour has said something.
-    fn on_said(&mut self, id: StreamId, side: Side, from: u32, source: IpAddr, said: Said) {
-        match (side, said) {
-            (Side::Predecessor, Said::Token(sequence)) => {
-                self.heard_from(from);
+    fn on_neighbor_message(
+        &mut self,
+        id: StreamId,
+        side: Side,
+        from: u32,
+        source: IpAddr,
+        message: OwnedMessage,
+    ) {
+        match (side, message) {
+            (Side::Predecessor, OwnedMessage::Token(sequence)) => {
+                self.note_contact_with(from);
                 self.on_token(id, sequence);
             }
-            (Side::Predecessor, Said::Election(ballot)) if ballot.method() != Method::Bully => {
-                self.heard_from(from);
-                self.on_ballot(from, source, ballot);
+            (Side::Predecessor, OwnedMessage::Election(election))
+                if election.method() != Method::Bully =>
+            {
+                self.note_contact_with(from);
+                self.on_election_message(from, source, election);
             }
-            (Side::Successor, Said::TokenAck(sequence)) => {
-                self.heard_from(from);
+            (Side::Successor, OwnedMessage::TokenAck(sequence)) => {
+                self.note_contact_with(from);
                 self.on_acknowledgement(sequence);
             }
-            _ => self.out.drop(source, Reason::WrongTransport),
+            _ => self.out.report_drop(source, Reason::WrongTransport),
         }
     }
 
-    /// The peer has closed its side.
+    /// Handles the end of the peer's side of a connection.
     fn on_end(&mut self, id: StreamId) {
         if self.role.stream() == Some(id) {
-            return self.lose_and_judge(Loss::Ended, Verdict::Ended);
+            return self.lose_with_evidence(Loss::Ended, ProcessEvidence::Ended);
         }
         if self.inbound.is_predecessor(id) {
             return self.close_predecessor();
         }
-        if self.inbound.remove_stranger(id).is_some() || self.proof.remove(id) {
-            self.out.operate(StreamOp::Close(id));
+        if self.inbound.remove_pending(id).is_some() || self.proof.remove(id) {
+            self.out.push_operation(StreamOp::Close(id));
         }
     }
 
-    /// A connection is gone.
+    /// Handles a connection that the kernel has closed.
     fn on_closed(&mut self, id: StreamId, why: Closed) {
         let is_answer = why == Closed::Refused;
+        // A refusal is an answer of the other host, so the network works.
         if self.proof.remove(id) {
             if is_answer {
-                self.heard();
+                self.note_contact();
             }
             return;
         }
@@ -157,6 +167,6 @@ impl Andrews {
         if self.inbound.is_predecessor(id) {
             return self.forget_predecessor();
         }
-        self.inbound.remove_stranger(id);
+        self.inbound.remove_pending(id);
     }
 }

@@ -1,4 +1,5 @@
-//! The connections that others have opened (`docs/board.md`, section 3): at most 16 without a hello, and one predecessor.
+//! Connections that other nodes have opened (`docs/board.md`, section 3): at most 16 without a hello, and one of the
+//! predecessor.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -6,36 +7,37 @@ use std::time::Duration;
 
 use ring_codec::andrews::Kind;
 
-use super::frames::FrameReader;
+use super::frame_reader::FrameReader;
 use super::peer::Peer;
 use crate::StreamId;
 use crate::andrews::Reason;
-use crate::andrews::message::Said;
+use crate::andrews::message::OwnedMessage;
 use crate::time::Instant;
 
-/// The most connections that have not said hello.
-const STRANGERS_MAX: usize = 16;
+// Anyone can open a connection, so those without a hello are limited.
+const PENDING_CONNECTIONS_MAX: usize = 16;
 
-/// A connection that has not said hello.
+/// A connection without a hello.
 #[derive(Debug)]
-struct Stranger {
+struct PendingConnection {
     from: IpAddr,
     accepted: Instant,
     reader: FrameReader,
 }
 
-/// The sender and what it says, as soon as it is complete, or why it is refused.
-type FirstFrame = Result<Option<(u32, Said)>, Reason>;
+/// The sender and the message of a complete first frame, or the reason to refuse the connection.
+type FirstFrame = Result<Option<(u32, OwnedMessage)>, Reason>;
 
+/// The connections that other nodes have opened.
 #[derive(Debug, Default)]
 pub(crate) struct Inbound {
-    strangers: BTreeMap<StreamId, Stranger>,
-    /// The node that has this one as its successor.
+    pending: BTreeMap<StreamId, PendingConnection>,
+    /// The node whose successor this node is.
     predecessor: Option<Peer>,
 }
 
 impl Inbound {
-    /// Takes up a connection. Returns the one that is to be closed for it.
+    /// Adds a connection. Returns another one, with its address, if that must be closed for it.
     pub(crate) fn accept(
         &mut self,
         id: StreamId,
@@ -43,35 +45,37 @@ impl Inbound {
         now: Instant,
     ) -> Option<(StreamId, IpAddr)> {
         let mut victim = None;
-        if self.strangers.len() >= STRANGERS_MAX {
-            let all = self.strangers.iter();
+        if self.pending.len() >= PENDING_CONNECTIONS_MAX {
+            // The oldest goes: a real peer says hello at once, so the oldest is the least likely to be one.
+            let all = self.pending.iter();
             let oldest = all.min_by_key(|&(&id, it)| (it.accepted, id));
             let oldest = oldest.map(|(&id, _)| id);
-            victim = oldest.and_then(|id| Some((id, self.remove_stranger(id)?)));
+            victim = oldest.and_then(|id| Some((id, self.remove_pending(id)?)));
         }
-        let stranger = Stranger {
+        let stranger = PendingConnection {
             from,
             accepted: now,
             reader: FrameReader::default(),
         };
-        self.strangers.insert(id, stranger);
+        self.pending.insert(id, stranger);
         victim
     }
 
-    /// Bytes of a connection that has not said hello, if it is one: where it comes from, and its first frame.
-    pub(crate) fn first_frame(
+    /// Reads the first frame of a connection. Returns its address too, or `None` if the connection has sent a hello
+    /// before.
+    pub(crate) fn read_first_frame(
         &mut self,
         id: StreamId,
         bytes: &mut &[u8],
         now: Instant,
     ) -> Option<(IpAddr, FirstFrame)> {
-        let stranger = self.strangers.get_mut(&id)?;
+        let stranger = self.pending.get_mut(&id)?;
         let first = bytes.get(1).copied();
         let frame = stranger.reader.next(bytes, now);
         let kind = stranger.reader.kind().or(first);
         let frame = match frame {
             Err(_) => Err(Reason::Malformed),
-            // Nothing longer than a hello is awaited.
+            // A hello is short. The node does not wait for the rest of a longer frame.
             Ok(None) if kind.is_some_and(|kind| kind != Kind::Successor as u8) => {
                 Err(Reason::NotHello)
             }
@@ -80,14 +84,14 @@ impl Inbound {
         Some((stranger.from, frame))
     }
 
-    /// Forgets a connection without a hello. Returns where it comes from.
-    pub(crate) fn remove_stranger(&mut self, id: StreamId) -> Option<IpAddr> {
-        self.strangers.remove(&id).map(|it| it.from)
+    /// Removes a connection without a hello. Returns its address.
+    pub(crate) fn remove_pending(&mut self, id: StreamId) -> Option<IpAddr> {
+        self.pending.remove(&id).map(|it| it.from)
     }
 
-    /// A connection has said hello for a node. Returns it as that node's.
+    /// Assigns a connection to the node that its hello names.
     pub(crate) fn on_hello(&mut self, id: StreamId, node: u32) -> Option<Peer> {
-        let stranger = self.strangers.remove(&id)?;
+        let stranger = self.pending.remove(&id)?;
         Some(Peer::new(node, id, stranger.from, stranger.reader))
     }
 
@@ -113,24 +117,24 @@ impl Inbound {
             .is_some_and(|it| it.stream() == id)
     }
 
-    /// Those that have not said hello in time.
-    pub(crate) fn late(&self, now: Instant, time: Duration) -> Vec<StreamId> {
-        let late = |it: &Stranger| it.accepted + time <= now;
-        let those = self.strangers.iter().filter(|(_, it)| late(it));
+    /// Returns the connections whose hello is late.
+    pub(crate) fn overdue_connections(&self, now: Instant, time: Duration) -> Vec<StreamId> {
+        let late = |it: &PendingConnection| it.accepted + time <= now;
+        let those = self.pending.iter().filter(|(_, it)| late(it));
         those.map(|(&id, _)| id).collect()
     }
 
-    /// When the first of them, or the predecessor's frame, is late.
+    /// Returns when the next hello, or the predecessor's frame, is late.
     pub(crate) fn due(&self, hello: Duration, liveness: Duration) -> Option<Instant> {
-        let strangers = self.strangers.values().map(|it| it.accepted + hello);
-        let begun = self.predecessor.as_ref().and_then(Peer::begun);
-        strangers.chain(begun.map(|begun| begun + liveness)).min()
+        let pending = self.pending.values().map(|it| it.accepted + hello);
+        let begun = self.predecessor.as_ref().and_then(Peer::begun_at);
+        pending.chain(begun.map(|begun| begun + liveness)).min()
     }
 
-    /// Every connection.
-    pub(crate) fn all(&self) -> Vec<StreamId> {
-        let strangers = self.strangers.keys().copied();
-        strangers
+    /// Returns every connection.
+    pub(crate) fn streams(&self) -> Vec<StreamId> {
+        let pending = self.pending.keys().copied();
+        pending
             .chain(self.predecessor.as_ref().map(Peer::stream))
             .collect()
     }

@@ -1,31 +1,30 @@
-//! A member of the ring, and its way to its successor (`docs/board.md`, sections 3, 4 and 6).
+//! A member of the ring, and its connection to its successor (`docs/board.md`, sections 3, 4 and 6).
 
 use std::net::IpAddr;
 use std::time::Duration;
 
-use super::frames::FrameReader;
-use super::link::{Attempt, Link, Lost};
+use super::frame_reader::FrameReader;
 use super::peer::Peer;
-use super::plea::{Plea, Verdict};
+use super::repeated_request::{ProcessEvidence, RepeatedRequest};
+use super::successor_link::{ConnectAttempt, LostSuccessor, SuccessorLink};
 use crate::andrews::Loss;
 use crate::throttle::Throttle;
 use crate::time::Instant;
 use crate::{Closed, StreamId};
 
-/// After which a ring of one is connected again.
-const REST: Duration = Duration::from_millis(100);
+// The only node of a ring waits for no other node. Without a pause it would connect to itself in a loop.
+const RECONNECT_DELAY: Duration = Duration::from_millis(100);
 
-/// What a member is.
 #[derive(Debug, Default)]
 pub(crate) struct Membership {
-    link: Link,
-    /// When a connection that had stood was tried again.
+    link: SuccessorLink,
+    /// Limits second attempts after a connection that was up.
     second_try: Throttle,
-    /// It has joined, and its connections have not been up together.
+    /// Whether the node has joined, and its connections have not been up together.
     is_new: bool,
 }
 
-/// The own row as it was read.
+/// The node's row as it was read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OwnRow {
     pub own: u32,
@@ -33,19 +32,19 @@ pub(crate) struct OwnRow {
     pub read_at: Instant,
 }
 
-/// What follows from the own row.
+/// The action that follows from the node's row.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Follow {
-    /// Nothing: the way leads there, or is not to be changed now.
+pub(crate) enum RowAction {
+    /// The connection leads there already, or must not change now.
     Stay,
-    /// It is connected to, for the first or the second time.
-    Connect(Option<Instant>, Verdict),
-    /// It has failed.
+    /// The node connects to the successor, for the first or the second time.
+    Connect(Option<Instant>, ProcessEvidence),
+    /// The successor has failed.
     Failed,
 }
 
 impl Membership {
-    /// One that has just joined.
+    /// Creates the state of a node that has just joined.
     pub(crate) fn new() -> Self {
         Self {
             is_new: true,
@@ -53,127 +52,133 @@ impl Membership {
         }
     }
 
-    /// Whose connection it is about.
-    pub(crate) const fn to(&self) -> Option<u32> {
-        self.link.to()
+    /// Returns the node at the other end.
+    pub(crate) const fn target(&self) -> Option<u32> {
+        self.link.target()
     }
 
     pub(crate) const fn stream(&self) -> Option<StreamId> {
         self.link.stream()
     }
 
-    /// The successor, while the connection to it stands.
+    /// Returns the successor, while the connection to it is up.
     pub(crate) const fn successor(&self) -> Option<&Peer> {
         match &self.link {
-            Link::Up(peer) => Some(peer),
+            SuccessorLink::Up(peer) => Some(peer),
             _ => None,
         }
     }
 
     pub(crate) const fn successor_mut(&mut self) -> Option<&mut Peer> {
         match &mut self.link {
-            Link::Up(peer) => Some(peer),
+            SuccessorLink::Up(peer) => Some(peer),
             _ => None,
         }
     }
 
-    pub(crate) const fn has_way(&self) -> bool {
-        !matches!(self.link, Link::None)
+    pub(crate) const fn has_link(&self) -> bool {
+        !matches!(self.link, SuccessorLink::None)
     }
 
-    pub(crate) const fn is_resting(&self) -> bool {
-        matches!(self.link, Link::Resting(_))
+    pub(crate) const fn is_backing_off(&self) -> bool {
+        matches!(self.link, SuccessorLink::BackingOff(_))
     }
 
-    /// The successor that has failed, and what is asked of the coordinator because of it.
-    pub(super) const fn failed(&self) -> Option<(u32, &Plea)> {
+    /// Returns the successor that has failed, and the request to the coordinator because of it.
+    pub(super) const fn failure(&self) -> Option<(u32, &RepeatedRequest)> {
         match &self.link {
-            Link::Failed(id, plea) => Some((*id, plea)),
+            SuccessorLink::Failed(id, request) => Some((*id, request)),
             _ => None,
         }
     }
 
-    pub(super) const fn plea_mut(&mut self) -> Option<&mut Plea> {
+    pub(super) const fn repeated_request_mut(&mut self) -> Option<&mut RepeatedRequest> {
         match &mut self.link {
-            Link::Failed(_, plea) => Some(plea),
+            SuccessorLink::Failed(_, request) => Some(request),
             _ => None,
         }
     }
 
-    /// When the successor was lost, if it is not connected since.
+    /// Returns when the successor was lost, unless a new connection is up.
     pub(crate) const fn lost_at(&self) -> Option<Instant> {
         match &self.link {
-            Link::Lost(lost) => Some(lost.since),
-            Link::Connecting(attempt) => attempt.lost_at,
-            Link::Failed(_, plea) => Some(plea.since()),
-            Link::None | Link::Resting(_) | Link::Up(_) => None,
+            SuccessorLink::Lost(lost) => Some(lost.since),
+            SuccessorLink::Connecting(attempt) => attempt.lost_at,
+            SuccessorLink::Failed(_, request) => Some(request.since()),
+            SuccessorLink::None | SuccessorLink::BackingOff(_) | SuccessorLink::Up(_) => None,
         }
     }
 
-    /// Whether both connections of a new member are up, for the first time.
-    pub(crate) fn has_settled(&mut self, has_predecessor: bool) -> bool {
+    /// Whether both connections of a new member are up for the first time. It is reported once.
+    pub(crate) fn take_settled(&mut self, has_predecessor: bool) -> bool {
         let is_up = self.successor().is_some() && has_predecessor;
         is_up && std::mem::take(&mut self.is_new)
     }
 
-    /// What follows from the own row.
-    pub(crate) fn follow(
+    /// Decides what follows from the node's row.
+    pub(crate) fn follow_row(
         &mut self,
         row: OwnRow,
         is_passing: bool,
         now: Instant,
         ack_timeout: Duration,
-    ) -> Follow {
+    ) -> RowAction {
         let target = row.successor;
         match &self.link {
-            Link::Resting(until) if target == row.own && *until > now => Follow::Stay,
-            // The change waits while a token on the old connection is unacknowledged.
-            Link::Up(_) if is_passing => Follow::Stay,
-            Link::Connecting(_) | Link::Up(_) | Link::Failed(..)
-                if self.link.to() == Some(target) =>
+            SuccessorLink::BackingOff(until) if target == row.own && *until > now => {
+                RowAction::Stay
+            }
+            // A change would lose the acknowledgement of the token that is being passed.
+            SuccessorLink::Up(_) if is_passing => RowAction::Stay,
+            SuccessorLink::Connecting(_) | SuccessorLink::Up(_) | SuccessorLink::Failed(..)
+                if self.link.target() == Some(target) =>
             {
-                Follow::Stay
+                RowAction::Stay
             }
-            Link::Lost(lost) if lost.to == target && target == row.own => {
-                self.link = Link::Resting(now + REST);
-                Follow::Stay
+            SuccessorLink::Lost(lost) if lost.to == target && target == row.own => {
+                self.link = SuccessorLink::BackingOff(now + RECONNECT_DELAY);
+                RowAction::Stay
             }
-            Link::Lost(lost) if lost.to == target && row.read_at < lost.at => Follow::Stay,
-            Link::Lost(lost) if lost.to == target => {
+            // The look began before the loss, so its row says nothing about it.
+            SuccessorLink::Lost(lost) if lost.to == target && row.read_at < lost.at => {
+                RowAction::Stay
+            }
+            SuccessorLink::Lost(lost) if lost.to == target => {
                 let lost = *lost;
+                // The successor may have restarted, or another node may have taken this node's place at it. Each time
+                // is tried once.
                 if lost.why == Loss::Ended && self.second_try.allow(now, ack_timeout) {
-                    return Follow::Connect(Some(lost.since), lost.verdict);
+                    return RowAction::Connect(Some(lost.since), lost.evidence);
                 }
-                let plea = Plea::new(lost.since, row.read_at, lost.verdict);
-                self.link = Link::Failed(target, plea);
-                Follow::Failed
+                let request = RepeatedRequest::new(lost.since, row.read_at, lost.evidence);
+                self.link = SuccessorLink::Failed(target, request);
+                RowAction::Failed
             }
-            // There was none, or another, or its time to rest is over.
-            _ => Follow::Connect(None, Verdict::None),
+            // There was no connection, or one to another node, or the pause is over.
+            _ => RowAction::Connect(None, ProcessEvidence::None),
         }
     }
 
-    /// Begins to connect to a node.
     pub(crate) fn connect(
         &mut self,
         to: u32,
         until: Instant,
         lost_at: Option<Instant>,
-        verdict: Verdict,
+        evidence: ProcessEvidence,
     ) {
-        self.link = Link::Connecting(Attempt {
+        self.link = SuccessorLink::Connecting(ConnectAttempt {
             to,
             stream: None,
             until,
             lost_at,
-            verdict,
+            evidence,
         });
     }
 
-    /// The driver opens the connection, if there is one to open. Returns whose it is.
+    /// Lets the driver open the connection, if one is wanted. Returns the node to connect to.
     pub(crate) const fn open(&mut self, vacant: StreamId) -> Option<u32> {
         match &mut self.link {
-            Link::Connecting(attempt) if attempt.stream.is_none() => {
+            SuccessorLink::Connecting(attempt) if attempt.stream.is_none() => {
                 attempt.stream = Some(vacant);
                 Some(attempt.to)
             }
@@ -181,99 +186,101 @@ impl Membership {
         }
     }
 
-    /// The node that a connection is being opened to.
-    pub(crate) fn connecting_to(&self, id: StreamId) -> Option<u32> {
+    /// Returns the node to which this connection is being opened.
+    pub(crate) fn connect_target(&self, id: StreamId) -> Option<u32> {
         match &self.link {
-            Link::Connecting(attempt) if attempt.stream == Some(id) => Some(attempt.to),
+            SuccessorLink::Connecting(attempt) if attempt.stream == Some(id) => Some(attempt.to),
             _ => None,
         }
     }
 
-    /// The connection to a node stands.
     pub(crate) fn on_connected(&mut self, to: u32, id: StreamId, from: IpAddr) {
-        self.link = Link::Up(Peer::new(to, id, from, FrameReader::default()));
+        self.link = SuccessorLink::Up(Peer::new(to, id, from, FrameReader::default()));
     }
 
-    /// The successor is lost. Returns who it was, and the connection that is to be closed.
+    /// Loses the successor. Returns its id, and the connection to close.
     pub(crate) fn lose(&mut self, why: Loss, now: Instant) -> Option<(u32, Option<StreamId>)> {
         let (to, since) = match &self.link {
-            Link::Connecting(attempt) => (attempt.to, attempt.lost_at.unwrap_or(now)),
-            Link::Up(peer) => (peer.id(), now),
+            SuccessorLink::Connecting(attempt) => (attempt.to, attempt.lost_at.unwrap_or(now)),
+            SuccessorLink::Up(peer) => (peer.id(), now),
             _ => return None,
         };
         let stream = self.link.stream();
-        self.link = Link::Lost(Lost {
+        self.link = SuccessorLink::Lost(LostSuccessor {
             to,
             why,
             at: now,
             since,
-            verdict: Verdict::None,
+            evidence: ProcessEvidence::None,
         });
         Some((to, stream))
     }
 
-    /// The successor that is lost was lost like this.
-    pub(crate) const fn judge(&mut self, verdict: Verdict) {
-        if let Link::Lost(lost) = &mut self.link {
-            lost.verdict = verdict;
+    /// Sets the evidence about the process of a lost successor.
+    pub(crate) const fn set_evidence(&mut self, evidence: ProcessEvidence) {
+        if let SuccessorLink::Lost(lost) = &mut self.link {
+            lost.evidence = evidence;
         }
     }
 
-    /// What it says of the successor that the kernel has closed its connection.
-    pub(crate) fn judgement(&self, why: Closed) -> Option<(Loss, Verdict)> {
+    /// Returns how the successor is lost if the kernel has closed its connection for this reason, and the evidence.
+    pub(crate) fn loss_on_close(&self, why: Closed) -> Option<(Loss, ProcessEvidence)> {
         match &self.link {
-            Link::Up(_) if why == Closed::Reset => Some((Loss::Ended, Verdict::Ended)),
-            Link::Up(_) => Some((Loss::Ended, Verdict::None)),
-            Link::Connecting(attempt) => {
-                let is_gone = why == Closed::Refused && attempt.verdict == Verdict::Ended;
-                let verdict = if is_gone {
-                    Verdict::Gone
+            SuccessorLink::Up(_) if why == Closed::Reset => {
+                Some((Loss::Ended, ProcessEvidence::Ended))
+            }
+            SuccessorLink::Up(_) => Some((Loss::Ended, ProcessEvidence::None)),
+            SuccessorLink::Connecting(attempt) => {
+                let is_gone = why == Closed::Refused && attempt.evidence == ProcessEvidence::Ended;
+                // One refusal is no evidence: a firewall can refuse for a live host.
+                let evidence = if is_gone {
+                    ProcessEvidence::Gone
                 } else {
-                    Verdict::None
+                    ProcessEvidence::None
                 };
-                Some((Loss::NotConnected, verdict))
+                Some((Loss::NotConnected, evidence))
             }
             _ => None,
         }
     }
 
-    /// Gives up the way to the successor, without a judgement. Returns the connection that is to be closed.
+    /// Gives up the connection, without counting the successor as lost. Returns the connection to close.
     pub(crate) fn close(&mut self) -> Option<StreamId> {
         let stream = self.link.stream();
-        self.link = Link::None;
+        self.link = SuccessorLink::None;
         stream
     }
 
-    /// How the successor is lost, if that is due.
-    pub(crate) fn late(&self, now: Instant, liveness: Duration) -> Option<Loss> {
+    /// Returns how the successor is lost, if a time limit is over.
+    pub(crate) fn overdue_loss(&self, now: Instant, liveness: Duration) -> Option<Loss> {
         self.due(liveness).filter(|due| *due <= now)?;
         match self.link {
-            Link::Connecting(_) => Some(Loss::NotConnected),
-            Link::Up(_) => Some(Loss::Ended),
-            // When its rest is over it is connected again.
+            SuccessorLink::Connecting(_) => Some(Loss::NotConnected),
+            SuccessorLink::Up(_) => Some(Loss::Ended),
+            // After its pause a ring of one connects again.
             _ => None,
         }
     }
 
-    /// When the way to the successor has something due.
+    /// Returns when the connection needs attention.
     pub(crate) fn due(&self, liveness: Duration) -> Option<Instant> {
         match &self.link {
-            Link::Resting(until) => Some(*until),
-            Link::Connecting(attempt) => Some(attempt.until),
-            Link::Up(peer) => Some(peer.begun()? + liveness),
-            Link::None | Link::Lost(_) | Link::Failed(..) => None,
+            SuccessorLink::BackingOff(until) => Some(*until),
+            SuccessorLink::Connecting(attempt) => Some(attempt.until),
+            SuccessorLink::Up(peer) => Some(peer.begun_at()? + liveness),
+            SuccessorLink::None | SuccessorLink::Lost(_) | SuccessorLink::Failed(..) => None,
         }
     }
 }
 
 #[cfg(test)]
 impl Membership {
-    pub(crate) fn rest(&mut self) {
-        self.link = Link::Resting(Instant::from_nanos(0));
+    pub(crate) fn back_off(&mut self) {
+        self.link = SuccessorLink::BackingOff(Instant::from_nanos(0));
     }
 
     pub(crate) fn fail(&mut self, id: u32) {
         let at = Instant::from_nanos(0);
-        self.link = Link::Failed(id, Plea::new(at, at, Verdict::None));
+        self.link = SuccessorLink::Failed(id, RepeatedRequest::new(at, at, ProcessEvidence::None));
     }
 }

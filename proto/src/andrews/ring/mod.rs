@@ -1,18 +1,19 @@
-//! A node's place in the ring: what it is, its connections, and what it asks of the coordinator.
+//! The place of a node in the ring: its state, its connections, and its requests to the coordinator. Start with
+//! `role.rs`.
 
-mod frames;
+mod frame_reader;
 mod inbound;
-mod link;
 mod membership;
 mod peer;
-mod plea;
 mod proof;
+mod repeated_request;
 mod role;
-mod unsent;
+mod successor_link;
+mod write_buffer;
 
 pub(crate) use inbound::Inbound;
-pub(crate) use membership::{Follow, Membership, OwnRow};
+pub(crate) use membership::{Membership, OwnRow, RowAction};
 pub(crate) use peer::Peer;
-pub(crate) use plea::{Plea, PleaStep, Situation, Verdict};
 pub(crate) use proof::Proof;
+pub(crate) use repeated_request::{ProcessEvidence, RepeatedRequest, RequestStep, StepInput};
 pub(crate) use role::Role;

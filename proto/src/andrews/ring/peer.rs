@@ -1,13 +1,13 @@
-//! A connection that stands, with the node at its other end (`docs/board.md`, sections 3 and 6).
+//! A connection that is up, with the node at its other end (`docs/board.md`, sections 3 and 6).
 
 use std::net::IpAddr;
 
 use ring_codec::DecodeError;
 
-use super::frames::FrameReader;
-use super::unsent::Unsent;
+use super::frame_reader::FrameReader;
+use super::write_buffer::WriteBuffer;
 use crate::StreamId;
-use crate::andrews::message::Said;
+use crate::andrews::message::OwnedMessage;
 use crate::time::Instant;
 
 #[derive(Debug)]
@@ -16,7 +16,7 @@ pub(crate) struct Peer {
     stream: StreamId,
     from: IpAddr,
     reader: FrameReader,
-    unsent: Unsent,
+    write_buffer: WriteBuffer,
 }
 
 impl Peer {
@@ -26,7 +26,7 @@ impl Peer {
             stream,
             from,
             reader,
-            unsent: Unsent::default(),
+            write_buffer: WriteBuffer::default(),
         }
     }
 
@@ -42,28 +42,28 @@ impl Peer {
         self.from
     }
 
-    /// Takes the next frame off the front of `bytes`: its sender and what it says. `None`: all was taken, and more is needed.
+    /// Removes the next frame from the front of `bytes`. `None`: all bytes were taken, and more are needed.
     pub(crate) fn read(
         &mut self,
         bytes: &mut &[u8],
         now: Instant,
-    ) -> Result<Option<(u32, Said)>, DecodeError> {
+    ) -> Result<Option<(u32, OwnedMessage)>, DecodeError> {
         self.reader.next(bytes, now)
     }
 
-    /// When a frame was begun that is not complete.
-    pub(crate) const fn begun(&self) -> Option<Instant> {
-        self.reader.begun()
+    /// Returns when the incomplete frame began.
+    pub(crate) const fn begun_at(&self) -> Option<Instant> {
+        self.reader.begun_at()
     }
 
-    /// Adds a frame to what is to be written; whether there was room for it.
+    /// Queues a frame. Returns whether it fits.
     pub(crate) fn push(&mut self, frame: &[u8]) -> bool {
-        self.unsent.push(frame)
+        self.write_buffer.push(frame)
     }
 
-    /// Moves what fits into `room`, and returns how many bytes.
+    /// Moves bytes into `room`. Returns how many.
     pub(crate) fn write(&mut self, room: &mut [u8]) -> usize {
-        self.unsent.write(room)
+        self.write_buffer.write(room)
     }
 }
 

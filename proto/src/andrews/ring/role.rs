@@ -1,20 +1,20 @@
-//! What a node is (`docs/board.md`, sections 4 to 6).
+//! The state of a node (`docs/board.md`, sections 4 to 6).
 
 use super::membership::Membership;
 use super::peer::Peer;
-use super::plea::Plea;
+use super::repeated_request::RepeatedRequest;
 use crate::StreamId;
 use crate::andrews::State;
 
-/// The states, each with what ends with it.
+/// The states, each with the data that ends with it.
 #[derive(Debug)]
 pub(crate) enum Role {
-    /// The first look, and what follows from it, is not over. With the term that this life has claimed: a row of a former
-    /// life names this node too.
+    /// The node has not drawn its conclusion from the first look. The value is the term that this process has claimed:
+    /// a row that names this node may also come from a former process.
     Starting(Option<u64>),
-    /// It has no successor, and asks for one.
-    Joining(Plea),
-    /// It has one.
+    /// The node has no successor, and asks for one.
+    Joining(RepeatedRequest),
+    /// The node has a successor.
     Member(Membership),
 }
 
@@ -23,7 +23,7 @@ impl Role {
         match self {
             Self::Starting(_) => State::Starting,
             Self::Joining(_) => State::Joining,
-            Self::Member(member) if member.failed().is_some() => State::Recovering,
+            Self::Member(member) if member.failure().is_some() => State::Recovering,
             Self::Member(_) => State::Member,
         }
     }
@@ -42,7 +42,7 @@ impl Role {
         }
     }
 
-    /// The successor, while the connection to it stands.
+    /// Returns the successor, while the connection to it is up.
     pub(crate) fn successor(&self) -> Option<&Peer> {
         self.member().and_then(Membership::successor)
     }
@@ -51,30 +51,29 @@ impl Role {
         self.member_mut().and_then(Membership::successor_mut)
     }
 
-    /// The connection to the successor, up or being opened.
+    /// Returns the connection to the successor, whether it is up or being opened.
     pub(crate) fn stream(&self) -> Option<StreamId> {
         self.member().and_then(Membership::stream)
     }
 
-    /// The request that goes on.
-    pub(crate) fn plea(&self) -> Option<&Plea> {
+    /// Returns the request to the coordinator that is being repeated.
+    pub(crate) fn repeated_request(&self) -> Option<&RepeatedRequest> {
         match self {
             Self::Starting(_) => None,
-            Self::Joining(plea) => Some(plea),
-            Self::Member(member) => member.failed().map(|(_, plea)| plea),
+            Self::Joining(request) => Some(request),
+            Self::Member(member) => member.failure().map(|(_, request)| request),
         }
     }
 
-    pub(crate) const fn plea_mut(&mut self) -> Option<&mut Plea> {
+    pub(crate) const fn repeated_request_mut(&mut self) -> Option<&mut RepeatedRequest> {
         match self {
             Self::Starting(_) => None,
-            Self::Joining(plea) => Some(plea),
-            Self::Member(member) => member.plea_mut(),
+            Self::Joining(request) => Some(request),
+            Self::Member(member) => member.repeated_request_mut(),
         }
     }
 
-    /// The successor that has failed.
-    pub(crate) fn failed(&self) -> Option<u32> {
-        self.member()?.failed().map(|(id, _)| id)
+    pub(crate) fn failed_successor(&self) -> Option<u32> {
+        self.member()?.failure().map(|(id, _)| id)
     }
 }

@@ -1,24 +1,24 @@
-//! No input makes a node crash, allocate without bound, or stop (section 11).
+//! Random, malformed and extreme inputs (section 11): a node does not crash, grow without bound or stop.
 
 use super::prelude::*;
 
-/// Valid frames and bytes that are nearly valid.
+/// Returns valid frames, and frames with a flipped bit or a missing end.
 fn bytes(draw: &mut Draw) -> Vec<u8> {
     let ids: Vec<u32> = (0..draw.below(6)).map(|_| draw.below(11)).collect();
     let id = draw.below(11);
     let sequence = seq(u64::from(draw.below(7)), u64::from(draw.below(100)));
-    let said = match draw.below(9) {
-        0 => Said::Join,
-        1 => Said::Successor(id),
-        2 => Said::SuccessorRequest,
-        3 => Said::Token(sequence),
-        4 => Said::TokenAck(sequence),
+    let message = match draw.below(9) {
+        0 => OwnedMessage::Join,
+        1 => OwnedMessage::Successor(id),
+        2 => OwnedMessage::SuccessorRequest,
+        3 => OwnedMessage::Token(sequence),
+        4 => OwnedMessage::TokenAck(sequence),
         5 => ring_election(&ids),
         6 => candidate(id),
         7 => result(Method::Bully, id),
         _ => BULLY,
     };
-    let mut bytes = said.encode(draw.below(11));
+    let mut bytes = message.encode(draw.below(11));
     if draw.below(4) == 0 {
         let at = draw.below(u32::try_from(bytes.len()).expect("short")) as usize;
         bytes[at] ^= 1 << draw.below(8);
@@ -30,12 +30,12 @@ fn bytes(draw: &mut Draw) -> Vec<u8> {
 }
 
 #[test]
-fn whatever_comes_in_whatever_order_it_goes_on() {
+fn any_input_in_any_order_keeps_the_machine_working() {
     for seed in 0..60 {
         let mut draw = Draw::new(seed);
-        let base = Base::ring(&[1, 2, 3, 5], 1 + draw.below(5), 4);
-        let mut rig = Rig::new(2, base);
-        rig.base.is_broken = true;
+        let database = FakeDatabase::ring(&[1, 2, 3, 5], 1 + draw.below(5), 4);
+        let mut rig = Rig::new(2, database);
+        rig.database.is_broken = true;
         for _ in 0..400 {
             let streams: Vec<_> = rig.streams.keys().copied().collect();
             let stream = streams.get(draw.below(40) as usize).copied();
@@ -46,7 +46,7 @@ fn whatever_comes_in_whatever_order_it_goes_on() {
                 }
                 1..=3 => {
                     let bytes = bytes(&mut draw);
-                    rig.hear_bytes(ip(draw.below(11)), &bytes);
+                    rig.receive_datagram_bytes(ip(draw.below(11)), &bytes);
                 }
                 4..=7 => {
                     if let Some(stream) = stream {
@@ -55,7 +55,7 @@ fn whatever_comes_in_whatever_order_it_goes_on() {
                 }
                 8 => {
                     if let Some(stream) = stream {
-                        rig.connected(stream);
+                        rig.open_by_kernel(stream);
                     }
                 }
                 9 => {
@@ -66,7 +66,7 @@ fn whatever_comes_in_whatever_order_it_goes_on() {
                             Closed::TimedOut,
                             Closed::Failed,
                         ];
-                        rig.gone(stream, ends[draw.below(4) as usize]);
+                        rig.close_by_kernel(stream, ends[draw.below(4) as usize]);
                     }
                 }
                 10 => {
@@ -89,27 +89,27 @@ fn whatever_comes_in_whatever_order_it_goes_on() {
                         Outcome::Unknown,
                     ];
                     let outcome = outcomes[draw.below(5) as usize].clone();
-                    rig.done(u64::from(draw.below(400)), outcome);
+                    rig.answer_job(u64::from(draw.below(400)), outcome);
                 }
                 _ => rig.run(ms(u64::from(draw.below(900)))),
             }
-            rig.said();
+            rig.take_datagrams();
         }
-        assert!(rig.machine.inbound().all().len() <= 17);
-        assert!(rig.machine.proof().probes() <= 4);
+        assert!(rig.machine.inbound().streams().len() <= 17);
+        assert!(rig.machine.proof().probe_count() <= 4);
     }
 }
 
 #[test]
 fn extreme_numbers_do_no_harm() {
-    let base = Base {
+    let database = FakeDatabase {
         seat: seat(5, u64::MAX),
         sequence: u64::MAX,
         beat: u64::MAX,
-        ..four()
+        ..ring_of_four()
     };
-    let mut rig = Rig::member(2, base);
-    rig.given(u64::MAX - 1);
+    let mut rig = Rig::member(2, database);
+    rig.give_token(u64::MAX - 1);
     rig.run(ms(50));
     rig.run(ms(30_000));
     rig.machine.handle_command(
@@ -122,12 +122,12 @@ fn extreme_numbers_do_no_harm() {
 }
 
 #[test]
-fn a_buffer_grows_with_what_has_come_and_holds_one_frame() {
+fn a_buffer_grows_with_received_bytes_and_holds_one_frame() {
     let nodes = (1..).take(MAX_IDS).map(|id| (id, address(id)));
     let list = NodeList::new(nodes).expect("it is one");
-    let mut rig = Rig::idle(Options::new(2), list, four());
+    let mut rig = Rig::idle(Options::new(2), list, ring_of_four());
     rig.begin();
-    rig.join_up();
+    rig.connect_neighbors();
     let ids: Vec<u32> = (3..16_000).collect();
     let frame = ring_election(&ids).encode(1);
     let stream = rig.predecessor();
@@ -144,27 +144,27 @@ fn a_buffer_grows_with_what_has_come_and_holds_one_frame() {
     assert!(capacity(&rig) <= 2000);
     rig.receive_bytes(stream, &frame[1000..]);
     assert_eq!(capacity(&rig), 0);
-    assert_eq!(rig.passed().len(), 2, "with the hello");
+    assert_eq!(rig.take_successor_frames().len(), 2, "with the hello");
 }
 
 #[test]
-fn at_most_two_datagrams_leave_for_one_that_comes() {
-    let mut rig = Rig::five();
+fn one_datagram_causes_at_most_two() {
+    let mut rig = Rig::coordinator_5();
     for from in [1, 2, 3, 7, 8] {
-        for said in [
-            Said::Join,
-            Said::SuccessorRequest,
-            Said::Successor(1),
+        for message in [
+            OwnedMessage::Join,
+            OwnedMessage::SuccessorRequest,
+            OwnedMessage::Successor(1),
             BULLY,
             OK,
         ] {
             rig.run(ms(1500));
-            rig.said();
-            rig.hear(from, &said);
-            let count = rig.said().len();
+            rig.take_datagrams();
+            rig.receive_datagram(from, &message);
+            let count = rig.take_datagrams().len();
             assert!(
-                count <= 2 || said == BULLY && count <= 5,
-                "{said:?} {count}"
+                count <= 2 || message == BULLY && count <= 5,
+                "{message:?} {count}"
             );
         }
     }
@@ -172,18 +172,18 @@ fn at_most_two_datagrams_leave_for_one_that_comes() {
 
 #[test]
 fn a_flood_of_datagrams_does_not_keep_it_from_writing() {
-    let mut rig = Rig::unanswered_five();
+    let mut rig = Rig::coordinator_5_unanswered();
     for number in 0..200 {
-        rig.hear(1, &Said::Successor(2));
+        rig.receive_datagram(1, &OwnedMessage::Successor(2));
         if number == 50 {
-            rig.hear(7, &Said::Join);
+            rig.receive_datagram(7, &OwnedMessage::Join);
         }
         rig.run(ms(5));
         if let Some(job) = rig.jobs.pop_front() {
-            let outcome = rig.base.run(5, &job.work);
-            rig.done(job.id, outcome);
+            let outcome = rig.database.run(5, &job.work);
+            rig.answer_job(job.id, outcome);
         }
     }
-    assert!(rig.base.ring.contains_key(&7));
-    assert_eq!(rig.dropped(Reason::Malformed), 0);
+    assert!(rig.database.ring.contains_key(&7));
+    assert_eq!(rig.drop_count(Reason::Malformed), 0);
 }

@@ -1,102 +1,102 @@
 //! BULLY (section 8).
 
-use super::elections::{from_predecessor, two, with};
+use super::elections::{from_predecessor, member_with_method, node_2};
 use super::prelude::*;
 
 #[test]
 fn bully_asks_all_larger_members_and_wins_without_an_ok() {
-    let mut rig = two();
-    rig.hear(1, &BULLY);
-    assert_eq!(rig.said(), [(1, OK), (3, BULLY), (5, BULLY)]);
+    let mut rig = node_2();
+    rig.receive_datagram(1, &BULLY);
+    assert_eq!(rig.take_datagrams(), [(1, OK), (3, BULLY), (5, BULLY)]);
     rig.run(ms(999));
-    assert_eq!(rig.said(), []);
+    assert_eq!(rig.take_datagrams(), []);
     rig.run(ms(1));
     let mine = result(Method::Bully, 2);
     assert_eq!(
-        rig.said(),
+        rig.take_datagrams(),
         [(1, mine.clone()), (3, mine.clone()), (5, mine)]
     );
     assert_eq!(rig.counters().elections_won, 1);
     rig.run(ms(20));
-    assert!(matches!(rig.written()[..], [Write::Elected { .. }]));
+    assert!(matches!(rig.take_writes()[..], [Write::Elected { .. }]));
 }
 
 #[test]
-fn bully_with_nobody_to_ask_wins_at_once() {
-    let base = Base::ring(&[1, 2, 3, 5], 3, 4);
-    let mut rig = with(Method::Bully, 5, base);
+fn bully_without_larger_members_wins_at_once() {
+    let database = FakeDatabase::ring(&[1, 2, 3, 5], 3, 4);
+    let mut rig = member_with_method(Method::Bully, 5, database);
     rig.run(ms(2900));
     let mine = result(Method::Bully, 5);
     assert_eq!(
-        rig.said(),
+        rig.take_datagrams(),
         [(1, mine.clone()), (2, mine.clone()), (3, mine)]
     );
 }
 
 #[test]
 fn bully_after_an_ok_it_waits_2_t1_for_a_result_and_starts_again() {
-    let mut rig = two();
-    rig.hear(1, &BULLY);
-    rig.said();
-    rig.hear(1, &OK);
-    assert_eq!(rig.dropped(Reason::Unasked), 1, "of a smaller one");
-    rig.hear(5, &OK);
+    let mut rig = node_2();
+    rig.receive_datagram(1, &BULLY);
+    rig.take_datagrams();
+    rig.receive_datagram(1, &OK);
+    assert_eq!(rig.drop_count(Reason::Unasked), 1, "of a smaller one");
+    rig.receive_datagram(5, &OK);
     rig.run(ms(1999));
-    assert_eq!(rig.said(), []);
+    assert_eq!(rig.take_datagrams(), []);
     rig.run(ms(1));
-    assert_eq!(rig.said(), [(3, BULLY), (5, BULLY)]);
-    rig.hear(5, &OK);
-    rig.hear(5, &result(Method::Bully, 5));
+    assert_eq!(rig.take_datagrams(), [(3, BULLY), (5, BULLY)]);
+    rig.receive_datagram(5, &OK);
+    rig.receive_datagram(5, &result(Method::Bully, 5));
     rig.run(ms(3000));
-    assert_eq!(rig.said(), []);
-    rig.hear(5, &OK);
-    assert_eq!(rig.dropped(Reason::Unasked), 2);
+    assert_eq!(rig.take_datagrams(), []);
+    rig.receive_datagram(5, &OK);
+    assert_eq!(rig.drop_count(Reason::Unasked), 2);
 }
 
 #[test]
 fn bully_an_election_of_a_smaller_one_is_always_answered_of_a_larger_never() {
-    let mut rig = two();
-    rig.hear(1, &BULLY);
-    rig.said();
-    rig.hear(1, &BULLY);
-    assert_eq!(rig.said(), [(1, OK)], "also in an election");
-    rig.hear(5, &result(Method::Bully, 5));
-    rig.hear(1, &BULLY);
-    assert_eq!(rig.said(), [(1, OK)], "one start per T1");
+    let mut rig = node_2();
+    rig.receive_datagram(1, &BULLY);
+    rig.take_datagrams();
+    rig.receive_datagram(1, &BULLY);
+    assert_eq!(rig.take_datagrams(), [(1, OK)], "also in an election");
+    rig.receive_datagram(5, &result(Method::Bully, 5));
+    rig.receive_datagram(1, &BULLY);
+    assert_eq!(rig.take_datagrams(), [(1, OK)], "one start per T1");
     rig.run(ms(1000));
-    rig.hear(1, &BULLY);
-    assert_eq!(rig.said().len(), 3);
-    rig.hear(5, &BULLY);
-    assert_eq!(rig.said(), []);
-    assert_eq!(rig.dropped(Reason::Larger), 1);
+    rig.receive_datagram(1, &BULLY);
+    assert_eq!(rig.take_datagrams().len(), 3);
+    rig.receive_datagram(5, &BULLY);
+    assert_eq!(rig.take_datagrams(), []);
+    assert_eq!(rig.drop_count(Reason::Larger), 1);
 }
 
 #[test]
-fn bully_a_smaller_winner_is_bullied_once_per_t1() {
-    let base = Base::ring(&[1, 2, 3, 5], 5, 4);
-    let mut rig = with(Method::Bully, 3, base);
-    rig.hear(2, &result(Method::Bully, 2));
-    assert_eq!(rig.said(), [(5, BULLY)]);
-    rig.hear(2, &result(Method::Bully, 2));
-    assert_eq!(rig.said(), []);
-    rig.hear(2, &result(Method::Bully, 1));
-    assert_eq!(rig.dropped(Reason::NotItself), 1);
+fn bully_replaces_a_smaller_winner_once_per_t1() {
+    let database = FakeDatabase::ring(&[1, 2, 3, 5], 5, 4);
+    let mut rig = member_with_method(Method::Bully, 3, database);
+    rig.receive_datagram(2, &result(Method::Bully, 2));
+    assert_eq!(rig.take_datagrams(), [(5, BULLY)]);
+    rig.receive_datagram(2, &result(Method::Bully, 2));
+    assert_eq!(rig.take_datagrams(), []);
+    rig.receive_datagram(2, &result(Method::Bully, 1));
+    assert_eq!(rig.drop_count(Reason::NotItself), 1);
     rig.run(ms(1500));
-    rig.hear(7, &result(Method::Bully, 7));
-    rig.hear(4, &result(Method::Bully, 4));
+    rig.receive_datagram(7, &result(Method::Bully, 7));
+    rig.receive_datagram(4, &result(Method::Bully, 4));
     assert!(!rig.snapshot().election.ongoing);
 }
 
 #[test]
-fn bully_one_start_per_t1_whatever_handlers_came_between() {
-    let mut rig = two();
-    rig.hear(1, &BULLY);
-    assert_eq!(rig.said().len(), 3);
+fn bully_starts_once_per_t1_with_any_handlers_between() {
+    let mut rig = node_2();
+    rig.receive_datagram(1, &BULLY);
+    assert_eq!(rig.take_datagrams().len(), 3);
     for _ in 0..10 {
         from_predecessor(&mut rig, &candidate(5));
-        rig.hear(1, &BULLY);
+        rig.receive_datagram(1, &BULLY);
     }
-    assert_eq!(rig.said(), vec![(1, OK); 10]);
+    assert_eq!(rig.take_datagrams(), vec![(1, OK); 10]);
 }
 
 #[test]
@@ -106,20 +106,20 @@ fn a_message_to_many_leaves_in_parts() {
         election: Method::Bully,
         ..Options::new(100)
     };
-    let mut rig = Rig::idle(options, list(100), Base::ring(&members, 3, 4));
+    let mut rig = Rig::idle(options, list(100), FakeDatabase::ring(&members, 3, 4));
     rig.begin();
-    rig.join_up();
+    rig.connect_neighbors();
     rig.run(ms(100));
     let mut most = 0;
     let mut all = BTreeMap::new();
     for _ in 0..1000 {
         let due = rig.due_at().expect("there is one");
         rig.now = rig.now.max(due);
-        rig.time_out();
-        let said = rig.said();
-        most = most.max(said.len());
-        for (to, said) in said {
-            if said == result(Method::Bully, 100) {
+        rig.fire_timeout();
+        let message = rig.take_datagrams();
+        most = most.max(message.len());
+        for (to, message) in message {
+            if message == result(Method::Bully, 100) {
                 *all.entry(to).or_insert(0) += 1;
             }
         }

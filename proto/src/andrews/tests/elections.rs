@@ -1,29 +1,28 @@
-//! Elections (section 8): what all methods share, and the rules of each.
+//! Elections (section 8): the rules that all methods share.
 
 use super::prelude::*;
 
 pub(super) const RING: Method = Method::RingBased;
 pub(super) const CHANG: Method = Method::ChangRoberts;
 
-/// Node 2, 100 ms after its start.
-pub(super) fn two() -> Rig {
-    Rig::two_after(100)
+pub(super) fn node_2() -> Rig {
+    Rig::node_2_after(100)
 }
 
-pub(super) fn with(method: Method, id: u32, base: Base) -> Rig {
+pub(super) fn member_with_method(method: Method, id: u32, database: FakeDatabase) -> Rig {
     let options = Options {
         election: method,
         ..Options::new(id)
     };
-    let mut rig = Rig::member_with(options, base);
+    let mut rig = Rig::member_with(options, database);
     rig.run(ms(100));
     rig
 }
 
-pub(super) fn from_predecessor(rig: &mut Rig, said: &Said) -> Vec<Said> {
+pub(super) fn from_predecessor(rig: &mut Rig, message: &OwnedMessage) -> Vec<OwnedMessage> {
     let stream = rig.predecessor();
-    rig.receive(stream, 1, said);
-    rig.passed()
+    rig.receive(stream, 1, message);
+    rig.take_successor_frames()
 }
 
 fn method(rig: &Rig) -> Method {
@@ -32,11 +31,11 @@ fn method(rig: &Rig) -> Method {
 
 #[test]
 fn a_message_of_another_method_replaces_the_handler() {
-    let mut rig = two();
+    let mut rig = node_2();
     assert_eq!(method(&rig), RING);
     from_predecessor(&mut rig, &candidate(5));
     assert_eq!(method(&rig), CHANG);
-    rig.hear(1, &BULLY);
+    rig.receive_datagram(1, &BULLY);
     assert_eq!(method(&rig), Method::Bully);
     from_predecessor(&mut rig, &result(RING, 5));
     assert_eq!(method(&rig), RING);
@@ -47,17 +46,17 @@ fn a_message_of_another_method_replaces_the_handler() {
 
 #[test]
 fn only_members_take_part() {
-    let mut rig = Rig::new(4, four());
-    rig.hear(1, &BULLY);
+    let mut rig = Rig::new(4, ring_of_four());
+    rig.receive_datagram(1, &BULLY);
     let stream = rig.hello(1);
     rig.receive(stream, 1, &ring_election(&[1]));
-    assert_eq!(rig.dropped(Reason::NotMember), 2);
+    assert_eq!(rig.drop_count(Reason::NotMember), 2);
 }
 
 #[test]
 fn the_largest_starts_one_when_the_row_has_named_another_for_2_t1() {
-    let base = Base::ring(&[1, 2, 3, 5], 3, 4);
-    let mut rig = Rig::member(5, base);
+    let database = FakeDatabase::ring(&[1, 2, 3, 5], 3, 4);
+    let mut rig = Rig::member(5, database);
     rig.run(ms(1900));
     assert_eq!(rig.counters().elections_started, 0);
     rig.run(ms(200));
@@ -75,23 +74,23 @@ fn the_largest_starts_one_when_the_row_has_named_another_for_2_t1() {
 #[test]
 fn without_a_successor_messages_wait_the_newest_64() {
     let options = Options::new(2);
-    let mut rig = Rig::idle(options, list(100), four());
+    let mut rig = Rig::idle(options, list(100), ring_of_four());
     rig.begin();
     rig.hello(1);
     for id in 10..80 {
         rig.receive(rig.predecessor(), 1, &ring_election(&[1, id]));
     }
     let (stream, _) = rig.successor();
-    rig.connected(stream);
-    let frames = rig.frames(stream);
-    assert_eq!(frames[0], Said::Successor(3));
-    let expected: Vec<Said> = (16..80).map(|id| ring_election(&[1, id, 2])).collect();
+    rig.open_by_kernel(stream);
+    let frames = rig.take_frames(stream);
+    assert_eq!(frames[0], OwnedMessage::Successor(3));
+    let expected: Vec<OwnedMessage> = (16..80).map(|id| ring_election(&[1, id, 2])).collect();
     assert_eq!(frames[1..], expected);
 }
 
 #[test]
-fn a_result_goes_on_once_per_id_and_t1_whichever_method_and_handler() {
-    let mut rig = two();
+fn a_result_is_forwarded_once_per_id_and_t1_in_each_method() {
+    let mut rig = node_2();
     assert_eq!(
         from_predecessor(&mut rig, &result(RING, 5)),
         [result(RING, 5)]
@@ -102,33 +101,33 @@ fn a_result_goes_on_once_per_id_and_t1_whichever_method_and_handler() {
     );
     rig.run(ms(999));
     assert_eq!(from_predecessor(&mut rig, &result(CHANG, 5)), []);
-    assert_eq!(rig.dropped(Reason::Repeated), 1);
+    assert_eq!(rig.drop_count(Reason::Repeated), 1);
     rig.run(ms(1));
     assert_eq!(
         from_predecessor(&mut rig, &result(CHANG, 5)),
         [result(CHANG, 5)]
     );
     assert_eq!(from_predecessor(&mut rig, &result(RING, 77)), []);
-    assert_eq!(rig.dropped(Reason::UnknownNode), 1);
+    assert_eq!(rig.drop_count(Reason::UnknownNode), 1);
 }
 
 #[test]
-fn its_own_result_is_won_whenever_it_is_not_dropped() {
-    let mut rig = two();
+fn a_node_wins_with_its_returned_result_unless_it_is_dropped() {
+    let mut rig = node_2();
     assert_eq!(
         from_predecessor(&mut rig, &result(RING, 2)),
         [result(RING, 2)]
     );
     let seen = seat(5, 4);
-    assert_eq!(rig.written(), [Write::Elected { seen }]);
+    assert_eq!(rig.take_writes(), [Write::Elected { seen }]);
     from_predecessor(&mut rig, &result(RING, 2));
     assert_eq!(rig.counters().elections_won, 1);
-    assert!(!rig.base.acting);
+    assert!(!rig.database.acting);
 }
 
 #[test]
 fn the_result_is_sent_whether_the_database_answers_or_not_and_written_each_poll() {
-    let mut rig = two();
+    let mut rig = node_2();
     rig.answers = false;
     assert_eq!(
         from_predecessor(&mut rig, &result(RING, 2)),
@@ -138,21 +137,21 @@ fn the_result_is_sent_whether_the_database_answers_or_not_and_written_each_poll(
         rig.serve_looks();
         rig.run(ms(30));
         rig.serve_looks();
-        let job = rig.job();
+        let job = rig.next_job();
         assert!(matches!(job.work, Work::Write(Write::Elected { .. })));
-        rig.done(job.id, Outcome::Failed);
+        rig.answer_job(job.id, Outcome::Failed);
         rig.run(ms(1000));
     }
     rig.answers = true;
     rig.serve();
     rig.run(ms(2000));
-    assert_eq!(rig.base.seat.id, Some(2));
+    assert_eq!(rig.database.seat.id, Some(2));
 }
 
 #[test]
 fn a_row_that_has_changed_is_written_again_up_to_three_times_unless_a_larger_one_is_elected() {
     let tries = |larger: bool| {
-        let mut rig = two();
+        let mut rig = node_2();
         rig.answers = false;
         from_predecessor(&mut rig, &result(RING, 2));
         let mut count = 0;
@@ -162,14 +161,14 @@ fn a_row_that_has_changed_is_written_again_up_to_three_times_unless_a_larger_one
                 continue;
             };
             if let Work::Write(Write::Elected { .. }) = job.work {
-                rig.base.seat = Seat {
+                rig.database.seat = Seat {
                     id: Some(if larger { 5 } else { 1 }),
-                    term: rig.base.seat.term + 1,
+                    term: rig.database.seat.term + 1,
                 };
                 count += 1;
             }
-            let outcome = rig.base.run(2, &job.work);
-            rig.done(job.id, outcome);
+            let outcome = rig.database.run(2, &job.work);
+            rig.answer_job(job.id, outcome);
         }
         count
     };
@@ -177,23 +176,23 @@ fn a_row_that_has_changed_is_written_again_up_to_three_times_unless_a_larger_one
     assert_eq!(tries(true), 1);
 }
 
-/// Frames that were sent in elections of one start each, by a ring of nodes that have formed and rest.
+/// Returns the number of frames of an election that one node starts in a ring that has formed.
 fn cost(method: Method, nodes: u32, starter: u32) -> u64 {
-    let mut world = World::new(nodes, Base::default(), move |id| Options {
+    let mut network = Network::new(nodes, FakeDatabase::default(), move |id| Options {
         election: method,
         ..Options::new(id)
     });
-    world.form();
-    world.run(ms(5000));
-    let elections = |world: &World| {
+    network.form();
+    network.run(ms(5000));
+    let elections = |network: &Network| {
         let kind = Kind::CoordinatorElection;
-        world.sum(|rig| rig.counters().sent(kind))
+        network.sum(|rig| rig.counters().sent(kind))
     };
-    let before = elections(&world);
-    world.rig(starter).machine.elect();
-    world.rig(starter).drain();
-    world.run(ms(1500));
-    elections(&world) - before
+    let before = elections(&network);
+    network.rig(starter).machine.start_unasked_election();
+    network.rig(starter).drain();
+    network.run(ms(1500));
+    elections(&network) - before
 }
 
 #[test]
@@ -212,9 +211,9 @@ fn costs_are_those_of_the_page() {
 }
 
 #[test]
-fn a_forged_election_from_an_address_that_is_not_its_sender_s_is_dropped() {
-    let mut rig = two();
-    rig.hear_bytes(ip(3), &BULLY.encode(1));
-    assert_eq!(rig.said(), []);
-    assert_eq!(rig.dropped(Reason::WrongSource), 1);
+fn a_forged_election_from_a_wrong_address_is_dropped() {
+    let mut rig = node_2();
+    rig.receive_datagram_bytes(ip(3), &BULLY.encode(1));
+    assert_eq!(rig.take_datagrams(), []);
+    assert_eq!(rig.drop_count(Reason::WrongSource), 1);
 }

@@ -1,10 +1,10 @@
-//! Reading the rows (section 4).
+//! Looks (section 4).
 
 use super::prelude::*;
 
-/// A member whose jobs wait, after its first poll.
+/// Returns a member whose jobs wait, after its first poll.
 fn waiting() -> Rig {
-    let mut rig = Rig::two_after(1100);
+    let mut rig = Rig::node_2_after(1100);
     rig.answers = false;
     rig
 }
@@ -26,16 +26,16 @@ fn the_rows_are_read_every_poll() {
 }
 
 #[test]
-fn at_once_after_what_may_have_changed_them() {
+fn at_once_after_possible_changes() {
     let causes: [fn(&mut Rig); 6] = [
-        |rig| rig.hear(5, &Said::Successor(3)),
+        |rig| rig.receive_datagram(5, &OwnedMessage::Successor(3)),
         |rig| {
             rig.end_successor();
         },
-        |rig| rig.hear(5, &result(Method::Bully, 5)),
-        |rig| rig.hear(7, &Said::Join),
-        |rig| rig.hear(1, &Said::SuccessorRequest),
-        |rig| drop(rig.given(seq(5, 0))),
+        |rig| rig.receive_datagram(5, &result(Method::Bully, 5)),
+        |rig| rig.receive_datagram(7, &OwnedMessage::Join),
+        |rig| rig.receive_datagram(1, &OwnedMessage::SuccessorRequest),
+        |rig| drop(rig.give_token(seq(5, 0))),
     ];
     for (number, cause) in causes.into_iter().enumerate() {
         let mut rig = waiting();
@@ -47,14 +47,14 @@ fn at_once_after_what_may_have_changed_them() {
     let predecessor = rig.predecessor();
     rig.receive(predecessor, 1, &result(Method::RingBased, 5));
     assert_eq!(looks(&mut rig), 1);
-    assert_eq!(rig.frames(stream), [result(Method::RingBased, 5)]);
+    assert_eq!(rig.take_frames(stream), [result(Method::RingBased, 5)]);
 }
 
 #[test]
 fn one_is_in_flight_one_more_is_remembered_and_starts_are_20_ms_apart() {
     let mut rig = waiting();
     for _ in 0..5 {
-        rig.hear(5, &Said::Successor(3));
+        rig.receive_datagram(5, &OwnedMessage::Successor(3));
     }
     assert_eq!(looks(&mut rig), 1);
     rig.run(ms(5));
@@ -71,46 +71,49 @@ fn one_is_in_flight_one_more_is_remembered_and_starts_are_20_ms_apart() {
 
 #[test]
 fn a_node_without_a_successor_that_was_a_member_was_removed() {
-    let mut rig = Rig::two_after(20);
-    rig.given(seq(4, 9));
+    let mut rig = Rig::node_2_after(20);
+    rig.give_token(seq(4, 9));
     let (predecessor, (successor, _)) = (rig.predecessor(), rig.successor());
-    rig.base.ring.remove(&2);
-    rig.base.ring.insert(1, 3);
-    rig.hear(5, &Said::Successor(3));
+    rig.database.ring.remove(&2);
+    rig.database.ring.insert(1, 3);
+    rig.receive_datagram(5, &OwnedMessage::Successor(3));
     assert_eq!(rig.state(), State::Joining);
-    assert_eq!(rig.holds(), None);
+    assert_eq!(rig.held_sequence(), None);
     assert_eq!(rig.fate(predecessor), Fate::Closed);
     assert_eq!(rig.fate(successor), Fate::Closed);
-    assert!(rig.tells(&Event::Removed));
+    assert!(rig.has_reported(&Event::Removed));
     let counters = rig.counters();
     assert_eq!((counters.removed, counters.tokens_lost), (1, 1));
-    assert_eq!(rig.said(), [(5, Said::Join)]);
+    assert_eq!(rig.take_datagrams(), [(5, OwnedMessage::Join)]);
 }
 
 #[test]
 fn it_is_coordinator_if_and_only_if_the_row_names_it() {
-    let mut rig = Rig::two();
-    rig.base.seat.id = Some(2);
+    let mut rig = Rig::node_2();
+    rig.database.seat.id = Some(2);
     assert!(!rig.is_coordinator());
     rig.run(ms(1000));
     assert!(rig.is_coordinator());
-    rig.base.seat.id = Some(3);
+    rig.database.seat.id = Some(3);
     rig.run(ms(1000));
     assert!(!rig.is_coordinator());
 }
 
 #[test]
-fn with_the_database_gone_the_token_goes_on_where_it_goes() {
-    let mut rig = Rig::two();
+fn without_the_database_the_token_keeps_its_route() {
+    let mut rig = Rig::node_2();
     rig.answers = false;
     rig.run(ms(1100));
     while let Some(job) = rig.jobs.pop_front() {
-        rig.done(job.id, Outcome::Failed);
+        rig.answer_job(job.id, Outcome::Failed);
     }
     for count in 0..20 {
-        rig.given(seq(4, 10 + 4 * count));
+        rig.give_token(seq(4, 10 + 4 * count));
         rig.run(ms(50));
-        assert_eq!(rig.passed(), [Said::Token(seq(4, 11 + 4 * count))]);
+        assert_eq!(
+            rig.take_successor_frames(),
+            [OwnedMessage::Token(seq(4, 11 + 4 * count))]
+        );
         rig.acknowledge(seq(4, 11 + 4 * count));
     }
     assert_eq!(rig.state(), State::Member);
@@ -119,9 +122,9 @@ fn with_the_database_gone_the_token_goes_on_where_it_goes() {
 
 #[test]
 fn a_successor_that_the_list_does_not_have_cannot_be_reached() {
-    let mut base = four();
-    base.ring.insert(2, 99);
-    base.ring.insert(99, 3);
-    let rig = Rig::with(Options::new(2), base);
+    let mut database = ring_of_four();
+    database.ring.insert(2, 99);
+    database.ring.insert(99, 3);
+    let rig = Rig::with(Options::new(2), database);
     assert_eq!(rig.state(), State::Recovering);
 }

@@ -4,63 +4,63 @@ use super::prelude::*;
 
 const REMOVE_3: Change = Change::Remove { node: 3, after: 2 };
 
-/// Node 2, whose successor's connection ends, and whose second try is refused.
+/// Returns node 2 after its successor's connection has ended and a second attempt was refused.
 fn lost() -> Rig {
-    let mut rig = Rig::two_after(100);
+    let mut rig = Rig::node_2_after(100);
     let (stream, _) = rig.successor();
-    rig.end(stream);
+    rig.end_stream(stream);
     let (stream, to) = rig.successor();
     assert_eq!(to, 3);
-    rig.gone(stream, Closed::Refused);
+    rig.close_by_kernel(stream, Closed::Refused);
     rig.run(ms(20));
     rig
 }
 
 #[test]
-fn an_end_of_stream_is_seen_at_once_and_tried_once_more() {
-    let mut rig = Rig::two_after(100);
+fn an_ended_stream_is_retried_once() {
+    let mut rig = Rig::node_2_after(100);
     let (first, _) = rig.successor();
-    rig.end(first);
+    rig.end_stream(first);
     assert_eq!(rig.fate(first), Fate::Closed);
     let (second, to) = rig.successor();
     assert!(
         second != first && to == 3,
         "X restarted, or another had displaced this node"
     );
-    rig.connected(second);
+    rig.open_by_kernel(second);
     assert_eq!(rig.state(), State::Member);
-    assert_eq!(rig.said(), []);
+    assert_eq!(rig.take_datagrams(), []);
 }
 
 #[test]
 fn at_most_one_second_try_per_ack_timeout() {
-    let mut rig = Rig::two_after(100);
+    let mut rig = Rig::node_2_after(100);
     for _ in 0..2 {
         assert_eq!(rig.state(), State::Member);
         let (stream, _) = rig.successor();
-        rig.connected(stream);
+        rig.open_by_kernel(stream);
         rig.run(ms(100));
-        rig.end(stream);
+        rig.end_stream(stream);
     }
     assert_eq!(rig.state(), State::Recovering);
-    let mut rig = Rig::two();
+    let mut rig = Rig::node_2();
     for _ in 0..3 {
         let (stream, _) = rig.successor();
-        rig.connected(stream);
+        rig.open_by_kernel(stream);
         rig.run(ms(500));
-        rig.end(stream);
+        rig.end_stream(stream);
         assert_eq!(rig.state(), State::Member);
     }
 }
 
 #[test]
-fn a_reset_and_the_kernel_s_verdict_count_as_an_end() {
+fn a_reset_and_a_kernel_timeout_count_as_an_end() {
     for why in [Closed::Reset, Closed::TimedOut] {
-        let mut rig = Rig::two_after(100);
+        let mut rig = Rig::node_2_after(100);
         let (stream, _) = rig.successor();
-        rig.gone(stream, why);
+        rig.close_by_kernel(stream, why);
         let ended = Loss::Ended;
-        assert!(rig.tells(&Event::SuccessorLost { id: 3, why: ended }));
+        assert!(rig.has_reported(&Event::SuccessorLost { id: 3, why: ended }));
         assert_eq!(rig.state(), State::Member);
     }
 }
@@ -68,7 +68,7 @@ fn a_reset_and_the_kernel_s_verdict_count_as_an_end() {
 #[test]
 fn a_second_try_that_fails_and_a_connect_that_fails_are_failures() {
     assert_eq!(lost().state(), State::Recovering);
-    let mut rig = Rig::new(2, four());
+    let mut rig = Rig::new(2, ring_of_four());
     rig.refuse_successor();
     rig.run(ms(20));
     assert_eq!(rig.state(), State::Recovering);
@@ -76,14 +76,14 @@ fn a_second_try_that_fails_and_a_connect_that_fails_are_failures() {
 
 #[test]
 fn a_missing_acknowledgement_is_a_failure() {
-    let mut rig = Rig::two();
-    rig.given(seq(4, 9));
+    let mut rig = Rig::node_2();
+    rig.give_token(seq(4, 9));
     rig.run(ms(549));
     assert_eq!(rig.state(), State::Member);
     rig.run(ms(1));
     assert_eq!(rig.state(), State::Recovering, "no second try");
     assert_eq!(
-        rig.holds(),
+        rig.held_sequence(),
         Some(seq(4, 10) + (1 << 16)),
         "it has the token back"
     );
@@ -91,15 +91,15 @@ fn a_missing_acknowledgement_is_a_failure() {
 
 #[test]
 fn a_row_that_names_another_is_followed() {
-    let mut rig = Rig::two_after(100);
-    rig.base.ring.remove(&3);
-    rig.base.ring.insert(2, 5);
+    let mut rig = Rig::node_2_after(100);
+    rig.database.ring.remove(&3);
+    rig.database.ring.insert(2, 5);
     rig.end_successor();
     assert_eq!(rig.successor().1, 5);
     let mut rig = lost();
-    rig.base.ring.remove(&3);
-    rig.base.ring.insert(2, 5);
-    rig.hear(5, &Said::Successor(5));
+    rig.database.ring.remove(&3);
+    rig.database.ring.insert(2, 5);
+    rig.receive_datagram(5, &OwnedMessage::Successor(5));
     rig.run(ms(20));
     assert_eq!(rig.state(), State::Member);
     assert_eq!(rig.successor().1, 5);
@@ -108,27 +108,27 @@ fn a_row_that_names_another_is_followed() {
 #[test]
 fn it_asks_the_coordinator_every_ack_timeout_after_a_fresh_look_and_claims_after_three() {
     let mut rig = lost();
-    assert_eq!(rig.said(), [(5, Said::SuccessorRequest)]);
+    assert_eq!(rig.take_datagrams(), [(5, OwnedMessage::SuccessorRequest)]);
     rig.answers = false;
     rig.run(ms(490));
-    assert_eq!(rig.said(), []);
+    assert_eq!(rig.take_datagrams(), []);
     rig.serve_looks();
-    assert_eq!(rig.said(), [(5, Said::SuccessorRequest)]);
+    assert_eq!(rig.take_datagrams(), [(5, OwnedMessage::SuccessorRequest)]);
     rig.answers = true;
     rig.run(ms(501));
-    assert_eq!(rig.said(), [(5, Said::SuccessorRequest)]);
-    assert_eq!(rig.written(), []);
+    assert_eq!(rig.take_datagrams(), [(5, OwnedMessage::SuccessorRequest)]);
+    assert_eq!(rig.take_writes(), []);
     rig.run(ms(501));
-    assert_eq!(rig.written(), [], "a beat is late only after two polls");
+    assert_eq!(rig.take_writes(), [], "a beat is late only after two polls");
     while rig.counters().claims == 0 {
         rig.run(ms(50));
     }
     let seen = seat(5, 4);
     let change = Some(REMOVE_3);
-    assert_eq!(rig.written(), [Write::Claim { seen, change }]);
+    assert_eq!(rig.take_writes(), [Write::Claim { seen, change }]);
     rig.run(ms(20));
     assert_eq!(rig.successor().1, 5);
-    assert!(rig.is_coordinator() && rig.base.acting);
+    assert!(rig.is_coordinator() && rig.database.acting);
     assert_eq!(rig.counters().claims, 1);
     assert_eq!(
         rig.counters().elections_started,
@@ -138,174 +138,174 @@ fn it_asks_the_coordinator_every_ack_timeout_after_a_fresh_look_and_claims_after
 }
 
 #[test]
-fn a_look_that_no_longer_says_so_ends_the_repeats() {
+fn a_look_without_the_cause_ends_the_repeats() {
     let mut rig = lost();
-    rig.said();
+    rig.take_datagrams();
     rig.run(ms(400));
-    rig.base.ring.remove(&3);
-    rig.base.ring.insert(2, 5);
+    rig.database.ring.remove(&3);
+    rig.database.ring.insert(2, 5);
     rig.run(ms(150));
     assert_eq!(rig.successor().1, 5);
     rig.connect_successor();
     rig.run(ms(2000));
-    assert_eq!(rig.said(), []);
+    assert_eq!(rig.take_datagrams(), []);
     assert_eq!(rig.state(), State::Member);
 }
 
 #[test]
-fn a_failed_coordinator_is_claimed_from_at_once() {
-    let mut rig = Rig::member(3, four());
+fn a_failed_coordinator_is_replaced_at_once() {
+    let mut rig = Rig::member(3, ring_of_four());
     let (stream, to) = rig.successor();
     assert_eq!(to, 5);
     rig.run(ms(100));
-    rig.end(stream);
+    rig.end_stream(stream);
     rig.refuse_successor();
     rig.run(ms(20));
     let change = Some(Change::Remove { node: 5, after: 3 });
     let seen = seat(5, 4);
-    assert_eq!(rig.written(), [Write::Claim { seen, change }]);
-    assert_eq!(rig.said(), []);
+    assert_eq!(rig.take_writes(), [Write::Claim { seen, change }]);
+    assert_eq!(rig.take_datagrams(), []);
 }
 
 #[test]
 fn a_claim_that_fails_is_followed_by_a_look() {
-    let mut rig = Rig::member(3, four());
+    let mut rig = Rig::member(3, ring_of_four());
     rig.run(ms(100));
     rig.answers = false;
     let (stream, _) = rig.successor();
-    rig.end(stream);
+    rig.end_stream(stream);
     rig.serve_looks();
     rig.refuse_successor();
     rig.run(ms(20));
     rig.serve_looks();
-    let job = rig.job();
+    let job = rig.next_job();
     assert!(matches!(job.work, Work::Write(Write::Claim { .. })));
-    rig.base.seat = seat(2, 5);
-    let outcome = rig.base.run(3, &job.work);
+    rig.database.seat = seat(2, 5);
+    let outcome = rig.database.run(3, &job.work);
     assert_eq!(outcome, Outcome::Refused);
-    rig.done(job.id, outcome);
+    rig.answer_job(job.id, outcome);
     rig.run(ms(20));
-    assert_eq!(rig.job().work, Work::Look);
+    assert_eq!(rig.next_job().work, Work::Look);
 }
 
 #[test]
 fn the_coordinator_removes_its_own_successor() {
-    let mut rig = Rig::five();
+    let mut rig = Rig::coordinator_5();
     assert_eq!(rig.successor().1, 1);
     rig.end_successor();
     rig.refuse_successor();
     rig.run(ms(20));
     let change = Change::Remove { node: 1, after: 5 };
-    assert_eq!(rig.written(), [Write::Change { term: 4, change }]);
+    assert_eq!(rig.take_writes(), [Write::Change { term: 4, change }]);
     assert_eq!(rig.successor().1, 2);
-    assert_eq!(rig.said(), []);
+    assert_eq!(rig.take_datagrams(), []);
 }
 
 #[test]
 fn a_ring_of_two_becomes_one() {
     let mut rig = Rig::coordinator(2, &[1, 2]);
     let (stream, _) = rig.successor();
-    rig.end(stream);
+    rig.end_stream(stream);
     rig.refuse_successor();
     rig.run(ms(20));
-    assert_eq!(rig.base.ring[&2], 2);
+    assert_eq!(rig.database.ring[&2], 2);
     assert_eq!(rig.successor().1, 2);
 }
 
 #[test]
 fn a_successor_request_removes_and_is_answered() {
-    let mut rig = Rig::five();
-    rig.hear(1, &Said::SuccessorRequest);
+    let mut rig = Rig::coordinator_5();
+    rig.receive_datagram(1, &OwnedMessage::SuccessorRequest);
     let change = Change::Remove { node: 2, after: 1 };
-    assert_eq!(rig.written(), [Write::Change { term: 4, change }]);
-    assert_eq!(rig.said(), [(1, Said::Successor(3))]);
+    assert_eq!(rig.take_writes(), [Write::Change { term: 4, change }]);
+    assert_eq!(rig.take_datagrams(), [(1, OwnedMessage::Successor(3))]);
     assert_eq!(rig.counters().removals, 1);
 }
 
 #[test]
-fn of_a_node_that_is_no_member_it_is_a_join() {
-    let mut rig = Rig::five();
-    rig.hear(7, &Said::SuccessorRequest);
-    assert!(rig.base.ring.contains_key(&7));
+fn from_a_node_outside_the_ring_it_is_a_join() {
+    let mut rig = Rig::coordinator_5();
+    rig.receive_datagram(7, &OwnedMessage::SuccessorRequest);
+    assert!(rig.database.ring.contains_key(&7));
 }
 
 #[test]
 fn a_ring_of_one_is_not_removed() {
     let mut rig = Rig::coordinator(5, &[5, 1]);
-    rig.base.is_broken = true;
-    rig.base.ring.insert(1, 1);
-    rig.base.ring.insert(5, 5);
+    rig.database.is_broken = true;
+    rig.database.ring.insert(1, 1);
+    rig.database.ring.insert(5, 5);
     rig.run(ms(1000));
-    rig.hear(1, &Said::SuccessorRequest);
-    assert_eq!(rig.said(), [(1, Said::Successor(1))]);
-    assert_eq!(rig.base.ring.len(), 2);
+    rig.receive_datagram(1, &OwnedMessage::SuccessorRequest);
+    assert_eq!(rig.take_datagrams(), [(1, OwnedMessage::Successor(1))]);
+    assert_eq!(rig.database.ring.len(), 2);
 }
 
 #[test]
-fn requests_to_a_node_that_is_not_coordinator_make_it_look_only() {
-    let mut rig = Rig::two_after(100);
-    rig.hear(1, &Said::SuccessorRequest);
-    rig.hear(7, &Said::Join);
-    assert_eq!(rig.said(), []);
-    assert_eq!(rig.written(), []);
+fn requests_to_a_non_coordinator_only_cause_a_look() {
+    let mut rig = Rig::node_2_after(100);
+    rig.receive_datagram(1, &OwnedMessage::SuccessorRequest);
+    rig.receive_datagram(7, &OwnedMessage::Join);
+    assert_eq!(rig.take_datagrams(), []);
+    assert_eq!(rig.take_writes(), []);
 }
 
 #[test]
 fn an_acting_coordinator_starts_elections_while_the_row_says_so() {
-    let mut rig = Rig::five();
+    let mut rig = Rig::coordinator_5();
     let before = rig.counters().elections_started;
-    rig.base.acting = true;
+    rig.database.acting = true;
     rig.run(ms(4000));
     let started = rig.counters().elections_started - before;
     assert_eq!(started, 2, "every 2 × T1");
-    rig.base.acting = false;
+    rig.database.acting = false;
     rig.run(ms(4000));
     assert_eq!(rig.counters().elections_started - before - started, 0);
 }
 
 #[test]
 fn a_deposed_coordinator_writes_nothing() {
-    let mut rig = Rig::five();
-    rig.base.seat = seat(3, 5);
-    let before = rig.base.clone();
-    rig.hear(7, &Said::Join);
-    rig.hear(1, &Said::SuccessorRequest);
+    let mut rig = Rig::coordinator_5();
+    rig.database.seat = seat(3, 5);
+    let before = rig.database.clone();
+    rig.receive_datagram(7, &OwnedMessage::Join);
+    rig.receive_datagram(1, &OwnedMessage::SuccessorRequest);
     rig.run(ms(1000));
-    assert_eq!(rig.base.ring, before.ring);
-    assert_eq!(rig.base.beat, before.beat);
+    assert_eq!(rig.database.ring, before.ring);
+    assert_eq!(rig.database.beat, before.beat);
     assert!(!rig.is_coordinator());
 }
 
 #[test]
 fn the_coordinator_beats_every_poll() {
-    let mut rig = Rig::five();
-    let before = rig.base.beat;
+    let mut rig = Rig::coordinator_5();
+    let before = rig.database.beat;
     rig.run(ms(4000));
-    assert_eq!(rig.base.beat - before, 4);
+    assert_eq!(rig.database.beat - before, 4);
 }
 
 #[test]
-fn with_default_options_alone_timeout_leaves_room_for_liveness() {
+fn with_default_options_alone_timeout_exceeds_liveness() {
     let options = Options::new(1);
     assert!(options.alone_timeout > options.liveness + options.ack_timeout * 3);
 }
 
 #[test]
 fn nothing_follows_from_a_loss_before_a_look_that_began_after_it() {
-    let mut rig = Rig::two_after(1100);
+    let mut rig = Rig::node_2_after(1100);
     rig.answers = false;
-    rig.hear(5, &Said::Successor(3));
-    let early = rig.job();
-    let rows = rig.base.rows();
+    rig.receive_datagram(5, &OwnedMessage::Successor(3));
+    let early = rig.next_job();
+    let rows = rig.database.rows();
     rig.run(ms(10));
-    rig.opens();
+    rig.take_opened();
     rig.end_successor();
-    rig.done(early.id, Outcome::Rows(rows));
-    assert_eq!(rig.opens(), [], "its rows are older than the loss");
-    rig.base.ring.remove(&3);
-    rig.base.ring.insert(2, 5);
+    rig.answer_job(early.id, Outcome::Rows(rows));
+    assert_eq!(rig.take_opened(), [], "its rows are older than the loss");
+    rig.database.ring.remove(&3);
+    rig.database.ring.insert(2, 5);
     rig.run(ms(20));
     rig.serve_looks();
-    let opened: Vec<u32> = rig.opens().into_iter().map(|(_, to)| to).collect();
+    let opened: Vec<u32> = rig.take_opened().into_iter().map(|(_, to)| to).collect();
     assert_eq!(opened, [5]);
 }

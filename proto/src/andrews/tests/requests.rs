@@ -1,9 +1,9 @@
-//! What the token is for (sections 9 and 10), and the database's answers.
+//! The use of the token (sections 9 and 10), and outcomes of the database.
 
 use super::prelude::*;
 
 fn answers(rig: &mut Rig) -> Vec<(u64, Answer)> {
-    let events = rig.events().into_iter();
+    let events = rig.take_events().into_iter();
     let answers = events.filter_map(|event| match event {
         Event::Answered { request, answer } => Some((request, answer)),
         _ => None,
@@ -11,19 +11,19 @@ fn answers(rig: &mut Rig) -> Vec<(u64, Answer)> {
     answers.collect()
 }
 
-/// Node 2 with the token and a post that is being written.
+/// Returns node 2 with the token and a pending job for a post and a read.
 fn working() -> (Rig, Job) {
-    let mut rig = Rig::two_after(100);
+    let mut rig = Rig::node_2_after(100);
     rig.answers = false;
     rig.request(1, true);
     rig.request(2, false);
     assert!(rig.jobs.is_empty(), "the table is used with the token only");
-    rig.given(seq(4, 9));
-    let job = rig.job();
+    rig.give_token(seq(4, 9));
+    let job = rig.next_job();
     (rig, job)
 }
 
-fn done(sequence: u64) -> Answer {
+fn done_with(sequence: u64) -> Answer {
     Answer::Done { sequence }
 }
 
@@ -42,59 +42,71 @@ fn work_that_waits_is_done_in_one_transaction_and_the_token_is_passed() {
     let ids: Vec<(u64, bool)> = requests.iter().map(|it| (it.id, it.is_post)).collect();
     assert_eq!(ids, [(1, true), (2, false)]);
     rig.run(ms(60));
-    assert_eq!(rig.passed(), [], "as long as it works");
+    assert_eq!(rig.take_successor_frames(), [], "as long as it works");
     assert_eq!(
         answers(&mut rig),
         [],
         "a post is acknowledged after its commit only"
     );
-    rig.done(job.id, Outcome::Done);
+    rig.answer_job(job.id, Outcome::Done);
     assert_eq!(
         answers(&mut rig),
-        [(1, done(seq(4, 9))), (2, done(seq(4, 9)))]
+        [(1, done_with(seq(4, 9))), (2, done_with(seq(4, 9)))]
     );
-    assert_eq!(rig.passed(), [Said::Token(seq(4, 10))]);
+    assert_eq!(
+        rig.take_successor_frames(),
+        [OwnedMessage::Token(seq(4, 10))]
+    );
     assert_eq!(rig.counters().posts, 1);
 }
 
 #[test]
-fn work_that_comes_while_the_token_is_held_is_done() {
-    let mut rig = Rig::two_after(100);
-    rig.given(seq(4, 9));
+fn a_node_that_holds_the_token_does_new_work() {
+    let mut rig = Rig::node_2_after(100);
+    rig.give_token(seq(4, 9));
     rig.run(ms(30));
     rig.request(1, true);
-    assert_eq!(answers(&mut rig), [(1, done(seq(4, 9)))]);
-    assert_eq!(rig.passed(), [Said::Token(seq(4, 10))]);
+    assert_eq!(answers(&mut rig), [(1, done_with(seq(4, 9)))]);
+    assert_eq!(
+        rig.take_successor_frames(),
+        [OwnedMessage::Token(seq(4, 10))]
+    );
 }
 
 #[test]
 fn a_visit_answers_64_in_order_and_256_wait() {
-    let mut rig = Rig::two_after(100);
+    let mut rig = Rig::node_2_after(100);
     for id in 0..257 {
         rig.request(id, true);
     }
     assert_eq!(answers(&mut rig), [(256, Answer::Crowded)]);
     assert_eq!(rig.snapshot().waiting, 256);
-    rig.given(seq(4, 9));
+    rig.give_token(seq(4, 9));
     let ids: Vec<u64> = answers(&mut rig).into_iter().map(|(id, _)| id).collect();
     assert_eq!(ids, (0..64).collect::<Vec<_>>());
-    assert_eq!(rig.passed(), [Said::Token(seq(4, 10))]);
+    assert_eq!(
+        rig.take_successor_frames(),
+        [OwnedMessage::Token(seq(4, 10))]
+    );
     assert_eq!(rig.snapshot().waiting, 192);
 }
 
 #[test]
-fn after_database_timeout_the_token_goes_on_and_the_outcome_is_unknown() {
+fn after_database_timeout_the_node_passes_the_token_and_the_outcome_is_unknown() {
     let (mut rig, job) = working();
     rig.run(ms(999));
-    assert_eq!(rig.passed(), []);
+    assert_eq!(rig.take_successor_frames(), []);
     rig.run(ms(1));
-    assert_eq!(rig.passed(), [Said::Token(seq(4, 10))]);
+    assert_eq!(
+        rig.take_successor_frames(),
+        [OwnedMessage::Token(seq(4, 10))]
+    );
     assert_eq!(
         answers(&mut rig),
         [(1, Answer::Unknown), (2, Answer::Database)]
     );
     rig.acknowledge(seq(4, 10));
-    rig.done(job.id, Outcome::Done);
+    rig.answer_job(job.id, Outcome::Done);
     assert_eq!(answers(&mut rig), [], "it was answered");
     assert_eq!(rig.counters().posts, 1);
 }
@@ -102,40 +114,43 @@ fn after_database_timeout_the_token_goes_on_and_the_outcome_is_unknown() {
 #[test]
 fn a_refused_guard_is_no_answer_and_costs_the_token() {
     let (mut rig, job) = working();
-    rig.done(job.id, Outcome::Refused);
+    rig.answer_job(job.id, Outcome::Refused);
     assert_eq!(answers(&mut rig), []);
-    assert_eq!(rig.holds(), None);
+    assert_eq!(rig.held_sequence(), None);
     assert_eq!(rig.counters().tokens_lost, 1);
     rig.run(ms(20));
     rig.serve();
     rig.answers = true;
-    rig.given(seq(4, 40));
+    rig.give_token(seq(4, 40));
     assert_eq!(
         answers(&mut rig),
-        [(1, done(seq(4, 40))), (2, done(seq(4, 40)))]
+        [(1, done_with(seq(4, 40))), (2, done_with(seq(4, 40)))]
     );
 }
 
 #[test]
-fn a_failed_visit_answers_that_the_database_is_gone_or_that_nobody_knows() {
+fn a_failed_visit_answers_that_the_database_is_gone_or_the_outcome_unknown() {
     let (mut rig, job) = working();
-    rig.done(job.id, Outcome::Failed);
+    rig.answer_job(job.id, Outcome::Failed);
     assert_eq!(
         answers(&mut rig),
         [(1, Answer::Database), (2, Answer::Database)]
     );
     let (mut rig, job) = working();
-    rig.done(job.id, Outcome::Unknown);
+    rig.answer_job(job.id, Outcome::Unknown);
     assert_eq!(
         answers(&mut rig),
         [(1, Answer::Unknown), (2, Answer::Database)]
     );
-    assert_eq!(rig.passed(), [Said::Token(seq(4, 10))]);
+    assert_eq!(
+        rig.take_successor_frames(),
+        [OwnedMessage::Token(seq(4, 10))]
+    );
 }
 
 #[test]
 fn a_request_waits_for_the_token_for_request_timeout() {
-    let mut rig = Rig::two_after(100);
+    let mut rig = Rig::node_2_after(100);
     rig.request(1, true);
     rig.run(ms(9999));
     assert_eq!(answers(&mut rig), []);
@@ -145,16 +160,20 @@ fn a_request_waits_for_the_token_for_request_timeout() {
 }
 
 #[test]
-fn with_the_database_gone_posts_wait_and_then_hear_so() {
-    let mut rig = Rig::two_after(100);
+fn without_the_database_posts_wait_and_then_get_an_error() {
+    let mut rig = Rig::node_2_after(100);
     rig.answers = false;
-    rig.hear(5, &Said::Successor(3));
-    let job = rig.job();
-    rig.done(job.id, Outcome::Failed);
+    rig.receive_datagram(5, &OwnedMessage::Successor(3));
+    let job = rig.next_job();
+    rig.answer_job(job.id, Outcome::Failed);
     rig.request(1, true);
-    rig.given(seq(4, 9));
+    rig.give_token(seq(4, 9));
     rig.run(ms(50));
-    assert_eq!(rig.passed(), [Said::Token(seq(4, 10))], "the token goes on");
+    assert_eq!(
+        rig.take_successor_frames(),
+        [OwnedMessage::Token(seq(4, 10))],
+        "the token goes on"
+    );
     assert!(
         rig.jobs
             .iter()
@@ -165,15 +184,22 @@ fn with_the_database_gone_posts_wait_and_then_hear_so() {
 }
 
 #[test]
-fn listeners_are_fed_once_a_visit_and_the_token_stays_for_hold() {
-    let mut rig = Rig::two_after(100);
+fn listeners_get_new_posts_once_per_visit_and_the_token_stays_for_hold() {
+    let mut rig = Rig::node_2_after(100);
     rig.command(Command::Listeners(true));
-    rig.given(seq(4, 9));
-    let fed = rig.events().iter().filter(|it| **it == Event::Fed).count();
+    rig.give_token(seq(4, 9));
+    let fed = rig
+        .take_events()
+        .iter()
+        .filter(|it| **it == Event::Fed)
+        .count();
     assert_eq!(fed, 1);
     rig.run(ms(49));
-    assert_eq!(rig.passed(), []);
-    assert!(!rig.tells(&Event::Fed));
+    assert_eq!(rig.take_successor_frames(), []);
+    assert!(!rig.has_reported(&Event::Fed));
     rig.run(ms(1));
-    assert_eq!(rig.passed(), [Said::Token(seq(4, 10))]);
+    assert_eq!(
+        rig.take_successor_frames(),
+        [OwnedMessage::Token(seq(4, 10))]
+    );
 }

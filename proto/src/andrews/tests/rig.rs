@@ -1,4 +1,4 @@
-//! One machine in virtual time, and all that its driver owes it.
+//! One node in virtual time, with everything that its driver provides.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -8,8 +8,8 @@ use ring_codec::U32;
 use ring_codec::andrews::{Frame, Method};
 use ring_codec::{StreamState, Streamed};
 
-use super::base::Base;
-use crate::andrews::message::{Ballot, Said};
+use super::fake_database::FakeDatabase;
+use crate::andrews::message::{OwnedElection, OwnedMessage};
 use crate::andrews::{
     Andrews, Command, Counters, Event, Job, Listening, NodeList, Options, Outcome, Reason, Request,
     Snapshot, State, Work, Write,
@@ -30,33 +30,31 @@ pub(crate) fn address(node: u32) -> SocketAddr {
     SocketAddr::new(ip(node), 7000)
 }
 
-/// Nodes 1 to `count`.
 pub(crate) fn list(count: u32) -> NodeList {
     NodeList::new((1..=count).map(|id| (id, address(id)))).expect("it is one")
 }
 
-pub(crate) fn ring_election(ids: &[u32]) -> Said {
+pub(crate) fn ring_election(ids: &[u32]) -> OwnedMessage {
     let ids = ids.iter().map(|&id| U32::new(id)).collect();
-    Said::Election(Ballot::RingBased(ids))
+    OwnedMessage::Election(OwnedElection::RingBased(ids))
 }
 
-pub(crate) fn candidate(id: u32) -> Said {
-    Said::Election(Ballot::ChangRoberts(id))
+pub(crate) fn candidate(id: u32) -> OwnedMessage {
+    OwnedMessage::Election(OwnedElection::ChangRoberts(id))
 }
 
-pub(crate) fn result(method: Method, id: u32) -> Said {
-    Said::Election(Ballot::Coordinator(method, id))
+pub(crate) fn result(method: Method, id: u32) -> OwnedMessage {
+    OwnedMessage::Election(OwnedElection::Coordinator(method, id))
 }
 
-pub(crate) const BULLY: Said = Said::Election(Ballot::Bully);
-pub(crate) const OK: Said = Said::Election(Ballot::Ok);
+pub(crate) const BULLY: OwnedMessage = OwnedMessage::Election(OwnedElection::Bully);
+pub(crate) const OK: OwnedMessage = OwnedMessage::Election(OwnedElection::Ok);
 
-/// The token's sequence of a term.
 pub(crate) const fn seq(term: u64, count: u64) -> u64 {
     (term << 32) + count
 }
 
-/// What has become of the own side of a connection.
+/// The state of this node's side of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fate {
     Open,
@@ -69,38 +67,36 @@ pub(crate) struct Stream {
     pub(crate) peer: SocketAddr,
     pub(crate) is_accepted: bool,
     pub(crate) fate: Fate,
-    /// What the machine has written and nobody has taken.
+    /// Bytes that the node has written and the test has not taken.
     pub(crate) written: Vec<u8>,
 }
 
-/// A machine, and its surroundings.
 pub(crate) struct Rig {
     pub(crate) machine: Andrews,
     pub(crate) id: u32,
     pub(crate) now: Duration,
-    pub(crate) base: Base,
-    /// Whether the database answers at once.
+    pub(crate) database: FakeDatabase,
+    /// Whether jobs are carried out at once.
     pub(crate) answers: bool,
     pub(crate) jobs: VecDeque<Job>,
     pub(crate) sent: VecDeque<(SocketAddr, Vec<u8>)>,
     pub(crate) streams: BTreeMap<StreamId, Stream>,
-    /// Opened by the machine, and not looked at.
+    /// Connections that the node has opened and the test has not taken.
     pub(crate) opened: VecDeque<StreamId>,
     pub(crate) events: Vec<Event>,
-    /// Whether the peers read what the machine writes.
+    /// Whether the peers read the bytes that the node writes.
     pub(crate) reads: bool,
     next: u16,
 }
 
 impl Rig {
-    /// A node that has not begun, with the default options and a list of nine.
-    pub(crate) fn idle(options: Options, list: NodeList, base: Base) -> Self {
+    pub(crate) fn idle(options: Options, list: NodeList, database: FakeDatabase) -> Self {
         let seed = options.id.into();
         Self {
             id: options.id,
             machine: Andrews::new(options, list, seed).expect("they can work"),
             now: Duration::from_secs(1000),
-            base,
+            database,
             answers: true,
             jobs: VecDeque::new(),
             sent: VecDeque::new(),
@@ -112,45 +108,44 @@ impl Rig {
         }
     }
 
-    /// A node of a list of nine whose database answers only what a test has done.
-    pub(crate) fn unanswered(options: Options, base: Base) -> Self {
-        let mut rig = Self::idle(options, list(9), base);
+    /// Creates a node of a list of nine. Its jobs wait until the test carries them out.
+    pub(crate) fn with_silent_database(options: Options, database: FakeDatabase) -> Self {
+        let mut rig = Self::idle(options, list(9), database);
         rig.answers = false;
         rig.begin();
         rig
     }
 
-    pub(crate) fn with(options: Options, base: Base) -> Self {
-        let mut rig = Self::idle(options, list(9), base);
+    pub(crate) fn with(options: Options, database: FakeDatabase) -> Self {
+        let mut rig = Self::idle(options, list(9), database);
         rig.begin();
         rig
     }
 
-    /// Node `id` of a list of nine, which has begun with these rows.
-    pub(crate) fn new(id: u32, base: Base) -> Self {
-        Self::with(Options::new(id), base)
+    /// Creates node `id` of a list of nine, which has begun with these rows.
+    pub(crate) fn new(id: u32, database: FakeDatabase) -> Self {
+        Self::with(Options::new(id), database)
     }
 
-    /// A member of a ring whose connections are both up, and what was said is forgotten.
-    pub(crate) fn member(id: u32, base: Base) -> Self {
-        Self::member_with(Options::new(id), base)
+    /// Creates a member of a ring whose connections are both up, and clears its output.
+    pub(crate) fn member(id: u32, database: FakeDatabase) -> Self {
+        Self::member_with(Options::new(id), database)
     }
 
-    pub(crate) fn member_with(options: Options, base: Base) -> Self {
-        let mut rig = Self::with(options, base);
-        rig.join_up();
-        rig.forget();
+    pub(crate) fn member_with(options: Options, database: FakeDatabase) -> Self {
+        let mut rig = Self::with(options, database);
+        rig.connect_neighbors();
+        rig.clear_output();
         rig
     }
 
-    /// Connects both sides of a member.
-    pub(crate) fn join_up(&mut self) {
+    pub(crate) fn connect_neighbors(&mut self) {
         let own = self.id;
-        let before = self.base.ring.iter().find(|&(_, &next)| next == own);
+        let before = self.database.ring.iter().find(|&(_, &next)| next == own);
         let before = *before.expect("it is a member").0;
-        if self.base.ring[&own] != own {
+        if self.database.ring[&own] != own {
             let (stream, _) = self.successor();
-            self.connected(stream);
+            self.open_by_kernel(stream);
             self.hello(before);
         }
     }
@@ -187,23 +182,23 @@ impl Rig {
         }
     }
 
-    pub(crate) fn forget(&mut self) {
+    pub(crate) fn clear_output(&mut self) {
         self.sent.clear();
         self.events.clear();
-        self.base.written.clear();
+        self.database.written.clear();
         for stream in self.streams.values_mut() {
             stream.written.clear();
         }
     }
 
-    pub(crate) fn dropped(&self, reason: Reason) -> u64 {
+    pub(crate) fn drop_count(&self, reason: Reason) -> u64 {
         self.machine.counters().dropped(reason)
     }
 
-    /// The datagrams that were sent since the last time: to whom, and what.
-    pub(crate) fn said(&mut self) -> Vec<(u32, Said)> {
+    /// Returns the datagrams that were sent since the last call, each with its receiver.
+    pub(crate) fn take_datagrams(&mut self) -> Vec<(u32, OwnedMessage)> {
         let own = self.id;
-        let said = self.sent.drain(..).map(|(to, bytes)| {
+        let message = self.sent.drain(..).map(|(to, bytes)| {
             let frame = Frame::decode_datagram(&bytes).expect("it is well-formed");
             assert_eq!(frame.src_id, own);
             let IpAddr::V4(ip) = to.ip() else {
@@ -211,13 +206,13 @@ impl Rig {
             };
             let [_, _, high, low] = ip.octets();
             let to = u32::from_be_bytes([0, 0, high, low]);
-            (to, Said::from(frame.message))
+            (to, OwnedMessage::from(frame.message))
         });
-        said.collect()
+        message.collect()
     }
 
-    /// The frames that the machine has written on a connection since the last time.
-    pub(crate) fn frames(&mut self, id: StreamId) -> Vec<Said> {
+    /// Returns the frames that were written on a connection since the last call.
+    pub(crate) fn take_frames(&mut self, id: StreamId) -> Vec<OwnedMessage> {
         let bytes = self.streams.get_mut(&id).expect("there is one");
         let bytes = std::mem::take(&mut bytes.written);
         let mut rest = &bytes[..];
@@ -228,19 +223,19 @@ impl Rig {
                 panic!("{rest:?}");
             };
             assert_eq!(message.src_id, self.id);
-            frames.push(Said::from(message.message));
+            frames.push(OwnedMessage::from(message.message));
             rest = &rest[consumed..];
         }
         frames
     }
 
-    pub(crate) fn events(&mut self) -> Vec<Event> {
+    pub(crate) fn take_events(&mut self) -> Vec<Event> {
         std::mem::take(&mut self.events)
     }
 
-    /// What was written to the topology since the last time.
-    pub(crate) fn written(&mut self) -> Vec<Write> {
-        let written = std::mem::take(&mut self.base.written);
+    /// Returns the writes to the topology since the last call.
+    pub(crate) fn take_writes(&mut self) -> Vec<Write> {
+        let written = std::mem::take(&mut self.database.written);
         let writes = written.into_iter().map(|(_, write)| write);
         writes
             .filter(|write| !matches!(write, Write::Beat { .. } | Write::Try))
@@ -256,37 +251,37 @@ impl Rig {
         self.command(Command::Request(Request { id, is_post }));
     }
 
-    /// Has all jobs done that were started and wait.
+    /// Carries out all jobs that wait.
     pub(crate) fn serve(&mut self) {
         for _ in 0..1000 {
             let Some(job) = self.jobs.pop_front() else {
                 return;
             };
-            let outcome = self.base.run(self.id, &job.work);
-            self.done(job.id, outcome);
+            let outcome = self.database.run(self.id, &job.work);
+            self.answer_job(job.id, outcome);
         }
         panic!("jobs without an end");
     }
 
-    pub(crate) fn done(&mut self, job: u64, outcome: Outcome) {
+    pub(crate) fn answer_job(&mut self, job: u64, outcome: Outcome) {
         let command = Command::Done { job, outcome };
         self.machine.handle_command(self.time(), command);
         self.drain();
     }
 
-    /// The job that was started last and waits.
-    pub(crate) fn job(&mut self) -> Job {
+    /// Removes and returns the first job that waits.
+    pub(crate) fn next_job(&mut self) -> Job {
         self.jobs.pop_front().expect("there is one")
     }
 
-    /// Has the job done that was started first and waits.
+    /// Carries out the first job that waits.
     pub(crate) fn serve_next(&mut self) {
-        let job = self.job();
-        let outcome = self.base.run(self.id, &job.work);
-        self.done(job.id, outcome);
+        let job = self.next_job();
+        let outcome = self.database.run(self.id, &job.work);
+        self.answer_job(job.id, outcome);
     }
 
-    /// Has looks and beats done, until a job of another kind waits.
+    /// Carries out looks and beats, until a job of another kind waits.
     pub(crate) fn serve_looks(&mut self) {
         while let Some(job) = self.jobs.front() {
             if !matches!(
@@ -299,12 +294,11 @@ impl Rig {
         }
     }
 
-    /// A datagram comes from a node.
-    pub(crate) fn hear(&mut self, from: u32, said: &Said) {
-        self.hear_bytes(ip(from), &said.encode(from));
+    pub(crate) fn receive_datagram(&mut self, from: u32, message: &OwnedMessage) {
+        self.receive_datagram_bytes(ip(from), &message.encode(from));
     }
 
-    pub(crate) fn hear_bytes(&mut self, from: IpAddr, bytes: &[u8]) {
+    pub(crate) fn receive_datagram_bytes(&mut self, from: IpAddr, bytes: &[u8]) {
         let from = SocketAddr::new(from, 40_000);
         self.machine
             .handle_message(self.time(), from, bytes, Duration::ZERO);
@@ -321,10 +315,9 @@ impl Rig {
         id
     }
 
-    /// A node connects and says hello.
     pub(crate) fn hello(&mut self, from: u32) -> StreamId {
         let id = self.accept(ip(from));
-        self.receive(id, from, &Said::Successor(self.id));
+        self.receive(id, from, &OwnedMessage::Successor(self.id));
         id
     }
 
@@ -333,32 +326,31 @@ impl Rig {
         inbound.expect("there is one").stream()
     }
 
-    /// The connection that the machine has opened to its successor, and to whom.
     pub(crate) fn successor(&self) -> (StreamId, u32) {
         let member = self.machine.role().member().expect("it is a member");
-        let to = member.to().expect("it has one");
+        let to = member.target().expect("it has one");
         (member.stream().expect("it is opened"), to)
     }
 
-    pub(crate) fn connected(&mut self, id: StreamId) {
+    pub(crate) fn open_by_kernel(&mut self, id: StreamId) {
         self.machine
             .handle_stream(self.time(), id, StreamEvent::Connected);
         self.drain();
     }
 
-    pub(crate) fn receive(&mut self, id: StreamId, from: u32, said: &Said) {
-        self.receive_bytes(id, &said.encode(from));
+    pub(crate) fn receive(&mut self, id: StreamId, from: u32, message: &OwnedMessage) {
+        self.receive_bytes(id, &message.encode(from));
     }
 
     pub(crate) fn receive_bytes(&mut self, id: StreamId, bytes: &[u8]) {
-        self.bring(id, bytes, false);
+        self.deliver(id, bytes, false);
     }
 
-    pub(crate) fn end(&mut self, id: StreamId) {
-        self.bring(id, &[], true);
+    pub(crate) fn end_stream(&mut self, id: StreamId) {
+        self.deliver(id, &[], true);
     }
 
-    pub(crate) fn bring(&mut self, id: StreamId, bytes: &[u8], end: bool) {
+    pub(crate) fn deliver(&mut self, id: StreamId, bytes: &[u8], end: bool) {
         if self.fate(id) != Fate::Open {
             return;
         }
@@ -369,7 +361,7 @@ impl Rig {
         self.drain();
     }
 
-    pub(crate) fn gone(&mut self, id: StreamId, why: Closed) {
+    pub(crate) fn close_by_kernel(&mut self, id: StreamId, why: Closed) {
         let stream = self.streams.get_mut(&id).expect("there is one");
         if stream.fate == Fate::Open {
             stream.fate = Fate::Gone;
@@ -383,7 +375,7 @@ impl Rig {
         self.streams[&id].fate
     }
 
-    /// Lets time go by, with all time-outs at their times.
+    /// Lets time go by, with each timeout at its time.
     pub(crate) fn run(&mut self, time: Duration) {
         let end = self.now + time;
         for _ in 0..100_000 {
@@ -393,7 +385,7 @@ impl Rig {
                 return;
             };
             self.now = self.now.max(due);
-            self.time_out();
+            self.fire_timeout();
         }
         panic!("time-outs without an end");
     }
@@ -403,7 +395,7 @@ impl Rig {
         due.map(Duration::from_nanos)
     }
 
-    pub(crate) fn time_out(&mut self) {
+    pub(crate) fn fire_timeout(&mut self) {
         self.machine.handle_timeout(self.time());
         self.drain();
     }
@@ -426,7 +418,7 @@ impl Rig {
         self.streams.insert(id, stream);
     }
 
-    /// All that the contract of machines asks for.
+    /// Takes all outputs, as a driver must do after each input.
     pub(crate) fn drain(&mut self) {
         loop {
             let mut buf = [0; 2048];

@@ -1,19 +1,19 @@
 //! RING_BASED and CHANG_ROBERTS (section 8).
 
-use super::elections::{CHANG, RING, from_predecessor, two, with};
+use super::elections::{CHANG, RING, from_predecessor, member_with_method, node_2};
 use super::prelude::*;
 
 #[test]
 fn ring_based_the_starter_sends_itself_and_others_append_themselves() {
-    let mut rig = with(RING, 5, Base::ring(&[1, 2, 3, 5], 3, 4));
+    let mut rig = member_with_method(RING, 5, FakeDatabase::ring(&[1, 2, 3, 5], 3, 4));
     rig.run(ms(3000));
-    let elections: Vec<Said> = rig
-        .passed()
+    let elections: Vec<OwnedMessage> = rig
+        .take_successor_frames()
         .into_iter()
-        .filter(|it| matches!(it, Said::Election(_)))
+        .filter(|it| matches!(it, OwnedMessage::Election(_)))
         .collect();
     assert_eq!(elections, [ring_election(&[5])]);
-    let mut rig = two();
+    let mut rig = node_2();
     assert_eq!(
         from_predecessor(&mut rig, &ring_election(&[5, 1])),
         [ring_election(&[5, 1, 2])]
@@ -22,18 +22,18 @@ fn ring_based_the_starter_sends_itself_and_others_append_themselves() {
 
 #[test]
 fn ring_based_it_ends_at_the_first_node_that_finds_itself() {
-    let mut rig = two();
+    let mut rig = node_2();
     assert_eq!(
         from_predecessor(&mut rig, &ring_election(&[2, 3, 5, 1])),
         [result(RING, 5)]
     );
-    // The starter 5 is gone, and so are those before this node.
-    let mut rig = two();
+    // The starter 5 is dead, and so are the nodes before this one in the message.
+    let mut rig = node_2();
     assert_eq!(
         from_predecessor(&mut rig, &ring_election(&[5, 2, 3, 1])),
         [result(RING, 3)]
     );
-    let mut rig = two();
+    let mut rig = node_2();
     assert_eq!(
         from_predecessor(&mut rig, &ring_election(&[2, 77, 1])),
         [result(RING, 2)],
@@ -44,18 +44,18 @@ fn ring_based_it_ends_at_the_first_node_that_finds_itself() {
 
 #[test]
 fn ring_based_without_ids_or_with_more_than_the_list_it_is_dropped() {
-    let mut rig = two();
+    let mut rig = node_2();
     let long: Vec<u32> = (3..12).collect();
     let longer: Vec<u32> = (1..11).collect();
     for ids in [&[][..], &longer, &long] {
         assert_eq!(from_predecessor(&mut rig, &ring_election(ids)), []);
     }
-    assert_eq!(rig.dropped(Reason::Candidates), 3);
+    assert_eq!(rig.drop_count(Reason::Candidates), 3);
 }
 
 #[test]
-fn chang_roberts_a_larger_candidate_is_always_forwarded_but_once_per_t1() {
-    let mut rig = two();
+fn chang_roberts_forwards_a_larger_candidate_once_per_t1() {
+    let mut rig = node_2();
     from_predecessor(&mut rig, &candidate(1));
     assert_eq!(
         from_predecessor(&mut rig, &candidate(5)),
@@ -72,20 +72,20 @@ fn chang_roberts_a_larger_candidate_is_always_forwarded_but_once_per_t1() {
     rig.run(ms(1));
     assert_eq!(from_predecessor(&mut rig, &candidate(5)), [candidate(5)]);
     assert_eq!(from_predecessor(&mut rig, &candidate(77)), []);
-    assert_eq!(rig.dropped(Reason::UnknownNode), 1);
+    assert_eq!(rig.drop_count(Reason::UnknownNode), 1);
 }
 
 #[test]
-fn chang_roberts_a_smaller_one_is_outbid_once() {
-    let mut rig = two();
+fn chang_roberts_outbids_a_smaller_candidate_once() {
+    let mut rig = node_2();
     assert_eq!(from_predecessor(&mut rig, &candidate(1)), [candidate(2)]);
     assert_eq!(from_predecessor(&mut rig, &candidate(1)), []);
-    assert_eq!(rig.dropped(Reason::Outbid), 1);
+    assert_eq!(rig.drop_count(Reason::Outbid), 1);
 }
 
 #[test]
-fn chang_roberts_its_own_candidacy_has_won() {
-    let mut rig = two();
+fn chang_roberts_wins_with_its_returned_candidacy() {
+    let mut rig = node_2();
     assert_eq!(
         from_predecessor(&mut rig, &candidate(2)),
         [result(CHANG, 2)]
@@ -101,13 +101,13 @@ fn chang_roberts_a_result_2_t1_or_a_new_successor_end_participation() {
         |rig| rig.run(ms(2000)),
         |rig| {
             let (stream, _) = rig.successor();
-            rig.end(stream);
+            rig.end_stream(stream);
             rig.connect_successor();
-            rig.passed();
+            rig.take_successor_frames();
         },
     ];
     for end in ends {
-        let mut rig = two();
+        let mut rig = node_2();
         from_predecessor(&mut rig, &candidate(1));
         rig.run(ms(100));
         end(&mut rig);

@@ -1,4 +1,4 @@
-//! Whole rings (`docs/board.md`, section 12).
+//! Rings without faults, and with crashes (`docs/board.md`, section 12).
 
 use super::prelude::*;
 
@@ -13,7 +13,7 @@ fn with(method: Method) -> impl Fn(u32) -> Options {
     }
 }
 
-/// S, for N nodes with default options.
+/// Returns S, the time in which a ring of `nodes` with default options recovers.
 fn settled(nodes: u32) -> Duration {
     let options = Options::new(1);
     let silence = options.silence(nodes as usize);
@@ -27,12 +27,16 @@ fn settled(nodes: u32) -> Duration {
 fn all_live_nodes_form_one_ring_with_one_token_and_the_largest_as_coordinator() {
     for method in methods() {
         for nodes in [1, 2, 3, 8] {
-            let mut world = World::new(nodes, Base::default(), with(method));
-            world.form();
-            world.run(ms(20_000));
-            assert!(world.is_ring() && world.is_led(), "{}", world.show());
-            assert_eq!(world.tokens(), 1, "{}", world.show());
-            assert_eq!(world.sum(|rig| rig.counters().removed), 0);
+            let mut network = Network::new(nodes, FakeDatabase::default(), with(method));
+            network.form();
+            network.run(ms(20_000));
+            assert!(
+                network.is_ring() && network.has_final_coordinator(),
+                "{}",
+                network.describe()
+            );
+            assert_eq!(network.token_count(), 1, "{}", network.describe());
+            assert_eq!(network.sum(|rig| rig.counters().removed), 0);
         }
     }
 }
@@ -40,31 +44,36 @@ fn all_live_nodes_form_one_ring_with_one_token_and_the_largest_as_coordinator() 
 #[test]
 fn one_crash_after_the_other_heals_within_the_bounds() {
     for method in methods() {
-        let mut world = World::new(6, Base::default(), with(method));
-        world.form();
+        let mut network = Network::new(6, FakeDatabase::default(), with(method));
+        network.form();
         for victim in [6, 3, 1, 5, 2] {
-            world.crash(victim);
+            network.crash(victim);
             let bound = settled(6) + ms(6000);
             assert!(
-                world.until(bound, |it| it.is_ring() && it.is_led()),
+                network.run_until(bound, |it| it.is_ring() && it.has_final_coordinator()),
                 "{victim} {}",
-                world.show()
+                network.describe()
             );
-            assert!(world.until(bound, |it| it.tokens() == 1), "{victim}");
+            assert!(
+                network.run_until(bound, |it| it.token_count() == 1),
+                "{victim}"
+            );
         }
         for victim in [1, 2, 3, 5, 6] {
-            world.restart(victim);
+            network.restart(victim);
         }
-        world.expect(settled(6) + ms(6000), |it| it.is_ring() && it.is_led());
+        network.expect(settled(6) + ms(6000), |it| {
+            it.is_ring() && it.has_final_coordinator()
+        });
     }
 }
 
 #[test]
 fn streams_may_be_cut_at_any_byte() {
-    let mut world = World::new(4, Base::default(), Options::new);
-    world.chunk = 1;
-    world.form();
-    world.run(ms(10_000));
-    assert!(world.is_ring() && world.is_led());
-    assert_eq!(world.tokens(), 1);
+    let mut network = Network::new(4, FakeDatabase::default(), Options::new);
+    network.chunk = 1;
+    network.form();
+    network.run(ms(10_000));
+    assert!(network.is_ring() && network.has_final_coordinator());
+    assert_eq!(network.token_count(), 1);
 }

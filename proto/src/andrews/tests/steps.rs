@@ -1,102 +1,100 @@
-//! Steps of a ring's life that many tests need.
+//! Setups and steps that many tests share.
 
 use std::net::IpAddr;
 
-use super::base::Base;
+use super::fake_database::FakeDatabase;
 use super::rig::{Rig, ms};
-use crate::andrews::message::Said;
+use crate::andrews::message::OwnedMessage;
 use crate::andrews::{Event, Options};
 use crate::{Closed, StreamId};
 
-/// The rows that most tests begin with: 1 → 2 → 3 → 5 → 1, coordinator 5 of term 4.
-pub(crate) fn four() -> Base {
-    Base::ring(&[1, 2, 3, 5], 5, 4)
+/// Returns the rows that most tests begin with: 1 → 2 → 3 → 5 → 1, coordinator 5 of term 4.
+pub(crate) fn ring_of_four() -> FakeDatabase {
+    FakeDatabase::ring(&[1, 2, 3, 5], 5, 4)
 }
 
 impl Rig {
-    /// Node 2 of [`four`], between 1 and 3.
-    pub(crate) fn two() -> Self {
-        Self::member(2, four())
+    /// Creates node 2 of [`four`], between 1 and 3.
+    pub(crate) fn node_2() -> Self {
+        Self::member(2, ring_of_four())
     }
 
-    /// The same after so many milliseconds.
-    pub(crate) fn two_after(time: u64) -> Self {
-        let mut rig = Self::two();
+    /// Creates node 2 and lets this many milliseconds go by.
+    pub(crate) fn node_2_after(time: u64) -> Self {
+        let mut rig = Self::node_2();
         rig.run(ms(time));
         rig
     }
 
-    /// The coordinator of [`four`].
-    pub(crate) fn five() -> Self {
+    pub(crate) fn coordinator_5() -> Self {
         Self::coordinator(5, &[1, 2, 3, 5])
     }
 
-    /// The same, whose database does not answer any more.
-    pub(crate) fn unanswered_five() -> Self {
-        let mut rig = Self::five();
+    /// Creates the coordinator, whose database has stopped answering.
+    pub(crate) fn coordinator_5_unanswered() -> Self {
+        let mut rig = Self::coordinator_5();
         rig.answers = false;
         rig
     }
 
-    /// The coordinator of a ring of these members, in this order: of term 4, not acting.
+    /// Creates the coordinator of a ring of these members, in this order, with term 4 and not acting.
     pub(crate) fn coordinator(id: u32, members: &[u32]) -> Self {
-        let mut rig = Self::with(Options::new(id), Base::ring(members, id, 3));
+        let mut rig = Self::with(Options::new(id), FakeDatabase::ring(members, id, 3));
         rig.run(ms(20));
-        rig.join_up();
-        rig.base.acting = false;
+        rig.connect_neighbors();
+        rig.database.acting = false;
         rig.run(ms(1000));
         assert!(rig.is_coordinator());
-        assert_eq!(rig.base.seat.term, 4);
-        rig.forget();
+        assert_eq!(rig.database.seat.term, 4);
+        rig.clear_output();
         rig
     }
 
     pub(crate) fn end_successor(&mut self) {
-        self.end(self.successor().0);
+        self.end_stream(self.successor().0);
     }
 
     pub(crate) fn refuse_successor(&mut self) {
-        self.gone(self.successor().0, Closed::Refused);
+        self.close_by_kernel(self.successor().0, Closed::Refused);
     }
 
     pub(crate) fn connect_successor(&mut self) {
-        self.connected(self.successor().0);
+        self.open_by_kernel(self.successor().0);
     }
 
-    /// Whether it has told of something since the last time.
-    pub(crate) fn tells(&mut self, event: &Event) -> bool {
-        self.events().contains(event)
+    /// Whether the node has reported this event since the last call.
+    pub(crate) fn has_reported(&mut self, event: &Event) -> bool {
+        self.take_events().contains(event)
     }
 
-    /// Its predecessor gives it a token, and what it answers.
-    pub(crate) fn given(&mut self, sequence: u64) -> Vec<Said> {
+    /// Delivers a token of the predecessor, and returns the frames that the node writes back.
+    pub(crate) fn give_token(&mut self, sequence: u64) -> Vec<OwnedMessage> {
         let stream = self.predecessor();
         let inbound = self.machine.inbound().predecessor();
         let from = inbound.expect("there is one").id();
-        self.receive(stream, from, &Said::Token(sequence));
+        self.receive(stream, from, &OwnedMessage::Token(sequence));
         if self.streams.contains_key(&stream) {
-            return self.frames(stream);
+            return self.take_frames(stream);
         }
         Vec::new()
     }
 
-    /// What it has sent to its successor.
-    pub(crate) fn passed(&mut self) -> Vec<Said> {
+    pub(crate) fn take_successor_frames(&mut self) -> Vec<OwnedMessage> {
         let (stream, _) = self.successor();
-        self.frames(stream)
+        self.take_frames(stream)
     }
 
     pub(crate) fn acknowledge(&mut self, sequence: u64) {
         let (stream, to) = self.successor();
-        self.receive(stream, to, &Said::TokenAck(sequence));
+        self.receive(stream, to, &OwnedMessage::TokenAck(sequence));
     }
 
-    pub(crate) fn holds(&self) -> Option<u64> {
-        self.machine.token().held()
+    pub(crate) fn held_sequence(&self) -> Option<u64> {
+        self.machine.token().held_sequence()
     }
 
-    /// The connections that it has opened since the last time, and to whom.
-    pub(crate) fn opens(&mut self) -> Vec<(StreamId, u32)> {
+    /// Returns the connections that the node has opened since the last call, and their targets.
+    pub(crate) fn take_opened(&mut self) -> Vec<(StreamId, u32)> {
         let opened = self.opened.drain(..);
         let streams = &self.streams;
         let those = opened.map(|id| {

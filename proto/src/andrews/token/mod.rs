@@ -1,7 +1,7 @@
-//! The token as far as it is here, and the requests that wait for it.
+//! The token while it is here, and the requests that wait for it.
 
 mod place;
 mod requests;
 
-pub(crate) use place::{Demand, Token, Use};
+pub(crate) use place::{Token, TokenUse, UseInput};
 pub(crate) use requests::Requests;

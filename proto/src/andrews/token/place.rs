@@ -1,32 +1,31 @@
-//! The token, as far as it is here (`docs/board.md`, section 9).
+//! The token while it is here (`docs/board.md`, section 9).
 
 use crate::StreamId;
 use crate::time::Instant;
 
-/// By how much a token that is taken back leads: more than any other can have left behind it in a round.
-const JUMP: u64 = 1 << 16;
+/// The lead of a token that is taken back. It exceeds the lead of any other token after a rotation, so only one
+/// remains.
+const SEQUENCE_JUMP: u64 = 1 << 16;
 
-/// Returns the sequence that is this many hops later. `None`: it would be one of the next term, and as long as the coordinator
-/// has not made a token of that term, every successor refuses it.
-const fn later(sequence: u64, hops: u64) -> Option<u64> {
+/// Returns the sequence that is this many hops later, or `None` if it leaves the term. A sequence of the next term
+/// belongs to a token that the coordinator makes: until then every successor refuses it.
+const fn add_hops(sequence: u64, hops: u64) -> Option<u64> {
     match sequence.checked_add(hops) {
         Some(later) if later >> 32 == sequence >> 32 => Some(later),
         _ => None,
     }
 }
 
-/// Where the token is.
 #[derive(Debug, Clone, Copy)]
 enum Place {
-    /// Not here.
+    /// The token is not here.
     Away,
-    /// Here: nobody else has it.
+    /// This node holds the token.
     Held(Held),
-    /// On its way to the successor: nothing may be done with it.
+    /// The token is on its way to the successor, and must not be used.
     Passing {
-        /// The sequence that was sent.
         sequence: u64,
-        /// When it is taken back.
+        /// When this node takes it back.
         until: Instant,
     },
 }
@@ -34,25 +33,25 @@ enum Place {
 #[derive(Debug, Clone, Copy)]
 struct Held {
     sequence: u64,
-    /// Without work it is passed then.
+    /// When a token without work is passed.
     until: Instant,
-    visit: Visit,
-    /// New posts were read for those who listen.
+    visit: VisitState,
+    /// Whether new posts were read for the clients that listen.
     is_fed: bool,
 }
 
-/// What is done with a token that is held.
+/// The use of a token that is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Visit {
-    /// Nothing so far.
+enum VisitState {
+    /// No job has used it.
     Idle,
-    /// This job.
+    /// This job uses it.
     Working(u64),
-    /// The work is done, or not waited for.
+    /// The work is done, or the node has stopped waiting for it.
     Over,
 }
 
-/// A token of an unknown term: a look tells whether there is one.
+/// A token of an unknown term. A look decides whether the term exists.
 #[derive(Debug, Clone, Copy)]
 struct Parked {
     sequence: u64,
@@ -60,40 +59,40 @@ struct Parked {
     at: Instant,
 }
 
-/// What is to be done with a token.
+/// The next step with a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Use {
+pub(crate) enum TokenUse {
     Nothing,
     Serve,
     Pass,
 }
 
-/// What decides on the next use of a token.
-// Five questions that have nothing to do with each other.
+/// The input for the next step with a token.
+// Five questions that do not depend on each other.
 #[expect(clippy::struct_excessive_bools)]
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Demand {
-    /// Requests wait.
+pub(crate) struct UseInput {
+    /// Whether requests wait.
     pub has_requests: bool,
-    /// New posts are read for those who listen.
+    /// Whether clients listen for new posts.
     pub has_listeners: bool,
-    /// The database may be used.
+    /// Whether the database may be used.
     pub can_serve: bool,
-    /// There is a successor.
+    /// Whether there is a successor.
     pub can_pass: bool,
-    /// The node is to end.
+    /// Whether the node is shutting down.
     pub is_leaving: bool,
 }
 
 #[derive(Debug)]
 pub(crate) struct Token {
-    /// The largest sequence that was held here.
+    /// The largest sequence that this node has held.
     highest: u64,
     place: Place,
     parked: Option<Parked>,
-    /// When it was last here, or used by anybody.
+    /// When the token was last here, or used by any node.
     seen: Option<Instant>,
-    /// When it was last here.
+    /// When the token was last here.
     here: Option<Instant>,
 }
 
@@ -112,13 +111,12 @@ impl Token {
         self.highest
     }
 
-    /// When a token was seen last.
-    pub(crate) const fn seen(&self, now: Instant) -> Option<Instant> {
+    /// Returns when the token was last here, or used by any node.
+    pub(crate) const fn last_seen(&self, now: Instant) -> Option<Instant> {
         if self.is_away() { self.seen } else { Some(now) }
     }
 
-    /// When a token was here last.
-    pub(crate) const fn here(&self, now: Instant) -> Option<Instant> {
+    pub(crate) const fn last_here(&self, now: Instant) -> Option<Instant> {
         if self.is_away() { self.here } else { Some(now) }
     }
 
@@ -126,8 +124,7 @@ impl Token {
         self.seen = Some(now);
     }
 
-    /// The sequence of a token that is held.
-    pub(crate) const fn held(&self) -> Option<u64> {
+    pub(crate) const fn held_sequence(&self) -> Option<u64> {
         match self.place {
             Place::Held(held) => Some(held.sequence),
             _ => None,
@@ -149,144 +146,157 @@ impl Token {
         matches!(self.place, Place::Passing { .. })
     }
 
-    /// The job that uses a token that is held.
     pub(crate) const fn job(&self) -> Option<u64> {
         match self.place {
             Place::Held(Held {
-                visit: Visit::Working(job),
+                visit: VisitState::Working(job),
                 ..
             }) => Some(job),
             _ => None,
         }
     }
 
-    /// Whether what is here goes with the highest sequence: a held token has it, one on its way is a hop later.
+    /// Whether the token here has the highest sequence: a held one has it, one on its way is one hop later.
     pub(crate) fn is_newest(&self) -> bool {
         match self.place {
             Place::Away => true,
             Place::Held(held) => held.sequence == self.highest,
-            Place::Passing { sequence, .. } => later(self.highest, 1) == Some(sequence),
+            Place::Passing { sequence, .. } => add_hops(self.highest, 1) == Some(sequence),
         }
     }
 
-    /// The sequence with which a token that has come is held. One that went round alone is ahead of the last by the members: if
-    /// it is not there are two, which would follow one another for ever. Only the coordinator lets one of them lead, so that
-    /// not both do.
-    pub(crate) fn taken(&self, sequence: u64, members: usize, is_coordinator: bool) -> u64 {
+    /// Returns the sequence under which this node holds a token that has arrived.
+    pub(crate) fn sequence_on_arrival(
+        &self,
+        sequence: u64,
+        members: usize,
+        is_coordinator: bool,
+    ) -> u64 {
+        // A token that is the only one comes back with a sequence that is larger by the number of members. A smaller
+        // lead means two tokens, which would follow each other indefinitely. Only the coordinator lets one lead: if two
+        // nodes did, the tokens would be as near to each other as before.
         let ahead = sequence.saturating_sub(self.highest);
         let are_two = u64::try_from(members).is_ok_and(|members| ahead < members);
-        let lead = if is_coordinator && are_two { JUMP } else { 0 };
-        later(sequence, lead).unwrap_or(sequence)
+        let lead = if is_coordinator && are_two {
+            SEQUENCE_JUMP
+        } else {
+            0
+        };
+        add_hops(sequence, lead).unwrap_or(sequence)
     }
 
-    /// It is held from now on, instead of any other. Returns the sequence of one that was held.
+    /// Holds the token from now on. Returns the sequence of another one that was held before.
     pub(crate) fn hold(&mut self, sequence: u64, until: Instant, now: Instant) -> Option<u64> {
-        let before = self.held();
+        let before = self.held_sequence();
         self.highest = sequence;
         self.seen = Some(now);
         self.place = Place::Held(Held {
             sequence,
             until,
-            visit: Visit::Idle,
+            visit: VisitState::Idle,
             is_fed: false,
         });
         before
     }
 
-    /// Nothing is held or on its way any longer. Returns the sequence of what was.
+    /// Discards the token that is held or on its way. Returns its sequence.
     pub(crate) fn forget(&mut self, now: Instant) -> Option<u64> {
-        (self.seen, self.here) = (self.seen(now), self.here(now));
+        (self.seen, self.here) = (self.last_seen(now), self.last_here(now));
         match std::mem::replace(&mut self.place, Place::Away) {
             Place::Away => None,
             Place::Held(Held { sequence, .. }) | Place::Passing { sequence, .. } => Some(sequence),
         }
     }
 
-    /// What is to be done with it.
-    pub(crate) fn next_use(&self, demand: Demand, now: Instant) -> Use {
+    pub(crate) fn next_use(&self, demand: UseInput, now: Instant) -> TokenUse {
         let Place::Held(held) = self.place else {
-            return Use::Nothing;
+            return TokenUse::Nothing;
         };
-        if let Visit::Working(_) = held.visit {
-            return Use::Nothing;
+        if let VisitState::Working(_) = held.visit {
+            return TokenUse::Nothing;
         }
-        let is_over = held.visit == Visit::Over;
-        // Without a successor the token stays, and may be used again.
+        let is_over = held.visit == VisitState::Over;
+        // Without a successor the token stays, and may serve more requests.
         let has_work = demand.has_requests && (!is_over || !demand.can_pass);
         let has_listeners = demand.has_listeners && !held.is_fed && !is_over;
         if demand.can_serve && !demand.is_leaving && (has_work || has_listeners) {
-            return Use::Serve;
+            return TokenUse::Serve;
         }
         if demand.can_pass && (is_over || demand.is_leaving || held.until <= now) {
-            return Use::Pass;
+            return TokenUse::Pass;
         }
-        Use::Nothing
+        TokenUse::Nothing
     }
 
     pub(crate) const fn begin_visit(&mut self, job: u64, is_fed: bool) {
         if let Some(held) = self.held_mut() {
-            held.visit = Visit::Working(job);
+            held.visit = VisitState::Working(job);
             held.is_fed |= is_fed;
         }
     }
 
-    /// The work of this visit is over, if the token is still here. One that has only read for those who listen is no work:
-    /// the token stays for its time, or rings with listeners would never rest.
+    /// Ends the work of a visit. Returns whether the token is still here.
     pub(crate) fn end_visit(&mut self, job: u64, is_work: bool) -> bool {
         let held = self.held_mut();
-        let held = held.filter(|held| held.visit == Visit::Working(job));
+        let held = held.filter(|held| held.visit == VisitState::Working(job));
         let is_here = held.is_some();
         if let Some(held) = held {
-            held.visit = if is_work { Visit::Over } else { Visit::Idle };
+            // Reading for listeners does not count as work. Otherwise a ring with listeners would pass the token
+            // without a pause.
+            held.visit = if is_work {
+                VisitState::Over
+            } else {
+                VisitState::Idle
+            };
         }
         is_here
     }
 
-    /// The sequence with which a token that is held is passed, if its term has one.
+    /// Returns the sequence with which the token is passed, or `None` if it would leave the term.
     pub(crate) fn next_hop(&self) -> Option<u64> {
-        later(self.held()?, 1)
+        add_hops(self.held_sequence()?, 1)
     }
 
     pub(crate) const fn on_passed(&mut self, sequence: u64, until: Instant) {
         self.place = Place::Passing { sequence, until };
     }
 
-    /// The successor has one. Returns whether it is the one on its way.
+    /// Handles an acknowledgement. Returns whether it is for the token on its way.
     pub(crate) fn on_acknowledged(&mut self, acknowledged: u64, now: Instant) -> bool {
-        let is_it =
+        let is_acknowledged =
             matches!(self.place, Place::Passing { sequence, .. } if sequence == acknowledged);
-        if is_it {
+        if is_acknowledged {
             self.forget(now);
         }
-        is_it
+        is_acknowledged
     }
 
     pub(crate) fn is_pass_late(&self, now: Instant) -> bool {
         matches!(self.place, Place::Passing { until, .. } if until <= now)
     }
 
-    /// What was on its way is held again, with a lead. Returns its sequence from now on. `None`: its term has no such sequence,
-    /// or nothing was on its way.
+    /// Takes back the token on its way, with a lead. Returns its new sequence, or `None` if no token was on its way or
+    /// the sequence would leave the term.
     pub(crate) fn take_back(&mut self, now: Instant) -> Option<u64> {
         let Place::Passing { sequence, .. } = self.place else {
             return None;
         };
-        let sequence = later(sequence, JUMP)?;
+        let sequence = add_hops(sequence, SEQUENCE_JUMP)?;
         self.hold(sequence, now, now);
         Some(sequence)
     }
 
-    /// When the token has something due.
+    /// Returns when the token needs attention.
     pub(crate) fn due(&self, now: Instant) -> Option<Instant> {
         match self.place {
             Place::Away => None,
             Place::Passing { until, .. } => Some(until),
-            // What is due already waits for a successor.
+            // A token whose time is over waits for a successor, not for a time.
             Place::Held(held) => (held.until > now).then_some(held.until),
         }
     }
 
-    /// One of an unknown term has come over a connection.
+    /// Keeps a token of an unknown term until a look decides about it.
     pub(crate) const fn park(&mut self, sequence: u64, stream: StreamId, at: Instant) {
         self.parked = Some(Parked {
             sequence,
@@ -295,18 +305,17 @@ impl Token {
         });
     }
 
-    /// The connection that a parked token came over.
-    pub(crate) fn parked_from(&self) -> Option<StreamId> {
+    /// Returns the connection on which the parked token arrived.
+    pub(crate) fn parked_stream(&self) -> Option<StreamId> {
         self.parked.map(|parked| parked.stream)
     }
 
-    /// The sequence of a token that was parked before a look began.
     pub(crate) fn parked_before(&self, began: Instant) -> Option<u64> {
         let parked = self.parked.filter(|parked| parked.at <= began);
         parked.map(|parked| parked.sequence)
     }
 
-    /// Forgets a parked token. Returns whether there was one.
+    /// Forgets the parked token. Returns whether there was one.
     pub(crate) const fn unpark(&mut self) -> bool {
         self.parked.take().is_some()
     }
@@ -314,7 +323,6 @@ impl Token {
 
 #[cfg(test)]
 impl Token {
-    /// Makes it contradict itself.
     pub(crate) const fn spoil(&mut self) {
         self.highest += 1;
     }

@@ -5,16 +5,16 @@ use std::collections::VecDeque;
 use crate::andrews::Request;
 use crate::time::Instant;
 
-/// The most that wait.
-const MOST: usize = 256;
-/// The most that one visit of the token answers.
-const VISIT: usize = 64;
+/// More requests than this are refused, so that clients learn at once that the ring cannot keep up.
+const WAITING_MAX: usize = 256;
+/// One visit serves at most this many requests, so that the token does not stay too long.
+const REQUESTS_PER_VISIT_MAX: usize = 64;
 
-/// In the order in which they came.
+/// The requests in the order of their arrival.
 #[derive(Debug, Default)]
 pub(crate) struct Requests {
     waiting: VecDeque<(Request, Instant)>,
-    /// When those that are being served give up to wait, in their order.
+    /// Until when the requests that are being served would have waited, in their order.
     until: Vec<Instant>,
     has_listeners: bool,
 }
@@ -28,9 +28,9 @@ impl Requests {
         self.has_listeners = has_any;
     }
 
-    /// Whether there is room for it.
+    /// Adds a request. Returns whether it fits.
     pub(crate) fn push(&mut self, request: Request, until: Instant) -> bool {
-        let has_room = self.len() < MOST;
+        let has_room = self.len() < WAITING_MAX;
         if has_room {
             self.waiting.push_back((request, until));
         }
@@ -41,30 +41,28 @@ impl Requests {
         self.waiting.len() + self.until.len()
     }
 
-    /// How many are being served.
+    /// Returns how many are being served.
     pub(crate) const fn served_count(&self) -> usize {
         self.until.len()
     }
 
-    /// Whether any waits for the token.
-    pub(crate) fn is_waiting(&self) -> bool {
+    pub(crate) fn has_waiting(&self) -> bool {
         !self.waiting.is_empty()
     }
 
-    /// What the next visit serves.
-    pub(crate) fn serve(&mut self) -> Vec<Request> {
-        let count = self.waiting.len().min(VISIT);
+    /// Removes and returns the requests for the next visit.
+    pub(crate) fn take_for_visit(&mut self) -> Vec<Request> {
+        let count = self.waiting.len().min(REQUESTS_PER_VISIT_MAX);
         let (requests, until) = self.waiting.drain(..count).unzip();
         self.until = until;
         requests
     }
 
-    /// The visit is over.
-    pub(crate) fn served(&mut self) {
+    pub(crate) fn end_visit(&mut self) {
         self.until.clear();
     }
 
-    /// The visit has done nothing: its requests wait again, before all others.
+    /// Puts the requests of a visit that had no effect back to the front.
     pub(crate) fn wait_again(&mut self, requests: Vec<Request>) {
         let until = std::mem::take(&mut self.until);
         for both in requests.into_iter().zip(until).rev() {
@@ -72,8 +70,8 @@ impl Requests {
         }
     }
 
-    /// The next that has waited too long.
-    pub(crate) fn late(&mut self, now: Instant) -> Option<Request> {
+    /// Removes and returns the next request that has waited too long.
+    pub(crate) fn take_expired(&mut self, now: Instant) -> Option<Request> {
         self.due().filter(|due| *due <= now)?;
         self.waiting.pop_front().map(|(request, _)| request)
     }
@@ -82,8 +80,8 @@ impl Requests {
         self.waiting.front().map(|(_, until)| *until)
     }
 
-    /// All that wait.
-    pub(crate) fn give_up(&mut self) -> Vec<Request> {
+    /// Removes and returns all requests that wait.
+    pub(crate) fn take_all(&mut self) -> Vec<Request> {
         self.waiting.drain(..).map(|(request, _)| request).collect()
     }
 }

@@ -1,4 +1,4 @@
-//! One inbound connection: what a giver sends, judged as it comes (`docs/jitterbug.md`, sections 7 and 11).
+//! One inbound connection: the giver's messages, judged as they arrive (`docs/jitterbug.md`, sections 7 and 11).
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -6,73 +6,71 @@ use std::time::Duration;
 use ring_codec::jitterbug::{Kind, Message, Node, Terms, TokenId};
 use ring_codec::{StreamState, Streamed};
 
-use super::list_reader::{ListReader, Read};
+use super::list_reader::{ListProgress, ListReader};
 use crate::buffer::append;
 use crate::jitterbug::terms::separates;
 use crate::jitterbug::{Difference, Options, Reason};
 use crate::time::Instant;
 
-/// The type and the token_id.
-const HEAD: usize = 5;
+/// The length of the type and the token_id.
+const HEADER_LEN: usize = 5;
 
-/// What TP1 says.
+/// The content of TP1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Offer {
+pub(crate) struct TokenOffer {
     pub(crate) id: TokenId,
     pub(crate) hash: i32,
-    /// Bytes that it took.
+    /// The length of TP1 in bytes.
     pub(crate) len: usize,
 }
 
-/// How far an exchange has come.
 #[derive(Debug)]
-enum Stage {
+enum ExchangeStage {
     /// TP1 is not complete.
     Opening,
-    /// TP1 is complete, and waits for the end of a pass of this node.
+    /// TP1 is complete, but waits until a pass of this node ends.
     Held,
-    /// That pass has ended: TP1 is about to be told of again.
+    /// The pass of this node has ended. TP1 is read again.
     Released,
-    /// TP2 was answered, and TP4 is due.
-    List(Offer, ListReader),
+    /// TP1 was answered with TP2, so TP4 is due.
+    List(TokenOffer, ListReader),
     /// TP5 is due.
-    Token(Offer, Option<ListReader>),
-    /// The data is coming.
-    Data(Offer, Option<ListReader>, Vec<u8>),
+    ReceivedToken(TokenOffer, Option<ListReader>),
+    /// The data is arriving.
+    Data(TokenOffer, Option<ListReader>, Vec<u8>),
 }
 
-/// What the bytes at hand have come to.
+/// The result of reading the bytes that have arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Progress {
-    /// So many are done with; more are needed.
+pub(crate) enum ReadProgress {
+    /// This many bytes are consumed, and more are needed.
     Wait(usize),
-    /// TP1 is complete, behind so many bytes that are done with; none of it is.
-    Offered(usize, Offer),
-    /// The token is there, whole.
+    /// TP1 is complete. This many bytes before it are consumed; TP1 itself is not.
+    OfferedToken(usize, TokenOffer),
+    /// The token is complete.
     Complete,
-    /// The exchange is to be reset.
+    /// The exchange must be reset.
     Dropped(Reason),
 }
 
-/// A token that came.
+/// A token that a giver has sent.
 #[derive(Debug)]
-pub(crate) struct Token {
+pub(crate) struct ReceivedToken {
     pub(crate) id: TokenId,
-    /// The giver's list; `None`: it is the own one.
+    /// The giver's list; `None`: it equals this node's list.
     pub(crate) list: Option<Vec<Node>>,
     pub(crate) data: Vec<u8>,
-    /// The giver's terms.
+    /// The giver's terms, if it has sent any.
     pub(crate) terms: Option<Terms>,
 }
 
-/// An exchange with a giver.
 #[derive(Debug)]
 pub(crate) struct Exchange {
     from: IpAddr,
     accepted: Instant,
     /// The giver's terms, if it has sent any.
     terms: Option<Terms>,
-    stage: Stage,
+    stage: ExchangeStage,
     /// TP2 or TP3, until it is written.
     answer: Option<Kind>,
 }
@@ -83,7 +81,7 @@ impl Exchange {
             from,
             accepted,
             terms: None,
-            stage: Stage::Opening,
+            stage: ExchangeStage::Opening,
             answer: None,
         }
     }
@@ -101,53 +99,51 @@ impl Exchange {
         self.accepted + time <= now
     }
 
-    /// The giver's terms, if it has sent any.
     pub(crate) const fn terms(&self) -> Option<Terms> {
         self.terms
     }
 
     pub(crate) const fn is_opening(&self) -> bool {
-        matches!(self.stage, Stage::Opening)
+        matches!(self.stage, ExchangeStage::Opening)
     }
 
     pub(crate) const fn is_held(&self) -> bool {
-        matches!(self.stage, Stage::Held)
+        matches!(self.stage, ExchangeStage::Held)
     }
 
-    /// Whether TP1 was answered.
     pub(crate) const fn is_answered(&self) -> bool {
         matches!(
             self.stage,
-            Stage::List(..) | Stage::Token(..) | Stage::Data(..)
+            ExchangeStage::List(..) | ExchangeStage::ReceivedToken(..) | ExchangeStage::Data(..)
         )
     }
 
-    /// Whether TP1 was answered or is about to be.
-    pub(crate) const fn is_in_the_way(&self) -> bool {
-        self.is_answered() || matches!(self.stage, Stage::Released)
+    /// Whether TP1 was answered, or will be in a moment.
+    pub(crate) const fn blocks_pass(&self) -> bool {
+        self.is_answered() || matches!(self.stage, ExchangeStage::Released)
     }
 
-    /// Leaves TP1, and all behind it, for later.
+    /// Leaves TP1, and everything behind it, unread for now.
     pub(crate) fn hold(&mut self) {
-        if self.is_opening() || matches!(self.stage, Stage::Released) {
-            self.stage = Stage::Held;
+        if self.is_opening() || matches!(self.stage, ExchangeStage::Released) {
+            self.stage = ExchangeStage::Held;
         }
     }
 
     pub(crate) fn release(&mut self) {
         if self.is_held() {
-            self.stage = Stage::Released;
+            self.stage = ExchangeStage::Released;
         }
     }
 
-    /// Answers TP1.
-    pub(crate) fn answer(&mut self, offer: Offer, own_hash: i32) {
+    /// Answers TP1: with TP3 if the giver's list equals this node's list, otherwise with TP2.
+    pub(crate) fn answer(&mut self, offer: TokenOffer, own_hash: i32) {
         if offer.hash == own_hash {
             self.answer = Some(Kind::Tp3);
-            self.stage = Stage::Token(offer, None);
+            self.stage = ExchangeStage::ReceivedToken(offer, None);
         } else {
             self.answer = Some(Kind::Tp2);
-            self.stage = Stage::List(offer, ListReader::default());
+            self.stage = ExchangeStage::List(offer, ListReader::default());
         }
     }
 
@@ -165,46 +161,49 @@ impl Exchange {
         len
     }
 
-    /// Reads on from all that was received and is not done with, and perhaps the end of it.
-    pub(crate) fn receive(&mut self, bytes: &[u8], end: bool, options: &Options) -> Progress {
+    /// Reads on. `bytes` are all bytes that have arrived and are not consumed. `end` is whether the giver has closed
+    /// its side.
+    pub(crate) fn receive(&mut self, bytes: &[u8], end: bool, options: &Options) -> ReadProgress {
         let mut used = 0;
         loop {
             let rest = bytes.get(used..).unwrap_or_default();
-            match self.step(rest, options) {
-                Ok(Step::Wait(_)) if end && !matches!(self.stage, Stage::Data(..)) => {
-                    return Progress::Dropped(Reason::Truncated);
+            match self.read_step(rest, options) {
+                Ok(ReadStep::Wait(_)) if end && !matches!(self.stage, ExchangeStage::Data(..)) => {
+                    return ReadProgress::Dropped(Reason::Truncated);
                 }
-                Ok(Step::Wait(_)) if end => return Progress::Complete,
-                Ok(Step::Wait(count)) => return Progress::Wait(used + count),
-                Ok(Step::Offered(offer)) => return Progress::Offered(used, offer),
-                Ok(Step::On(count)) => used += count,
-                Err(reason) => return Progress::Dropped(reason),
+                Ok(ReadStep::Wait(_)) if end => return ReadProgress::Complete,
+                Ok(ReadStep::Wait(count)) => return ReadProgress::Wait(used + count),
+                Ok(ReadStep::OfferedToken(offer)) => {
+                    return ReadProgress::OfferedToken(used, offer);
+                }
+                Ok(ReadStep::Continue(count)) => used += count,
+                Err(reason) => return ReadProgress::Dropped(reason),
             }
         }
     }
 
-    fn step(&mut self, bytes: &[u8], options: &Options) -> Result<Step, Reason> {
+    fn read_step(&mut self, bytes: &[u8], options: &Options) -> Result<ReadStep, Reason> {
         match &mut self.stage {
-            Stage::Held => Ok(Step::Wait(0)),
-            Stage::Opening if is_kind(bytes, Kind::Tp6) && self.terms.is_none() => {
-                match message(bytes, options)? {
+            ExchangeStage::Held => Ok(ReadStep::Wait(0)),
+            ExchangeStage::Opening if is_kind(bytes, Kind::Tp6) && self.terms.is_none() => {
+                match decode_message(bytes, options)? {
                     Some((Message::Tp6 { terms }, consumed)) => {
                         self.terms = Some(terms);
                         match separates(&terms, options) {
-                            None => Ok(Step::On(consumed)),
+                            None => Ok(ReadStep::Continue(consumed)),
                             Some(Difference::Lease) => Err(Reason::Lease),
                             Some(_) => Err(Reason::Policy),
                         }
                     }
                     Some(_) => Err(Reason::Order),
-                    None => Ok(Step::Wait(0)),
+                    None => Ok(ReadStep::Wait(0)),
                 }
             }
-            Stage::Opening | Stage::Released => {
-                due(bytes, Kind::Tp1)?;
-                token(bytes)?;
-                let Some((message, len)) = message(bytes, options)? else {
-                    return Ok(Step::Wait(0));
+            ExchangeStage::Opening | ExchangeStage::Released => {
+                check_kind(bytes, Kind::Tp1)?;
+                decode_token_id(bytes)?;
+                let Some((message, len)) = decode_message(bytes, options)? else {
+                    return Ok(ReadStep::Wait(0));
                 };
                 let Message::Tp1 {
                     token_id: id,
@@ -213,46 +212,47 @@ impl Exchange {
                 else {
                     return Err(Reason::Order);
                 };
-                Ok(Step::Offered(Offer { id, hash, len }))
+                Ok(ReadStep::OfferedToken(TokenOffer { id, hash, len }))
             }
-            Stage::List(offer, reader) => {
+            ExchangeStage::List(offer, reader) => {
                 if reader.is_new() {
-                    due(bytes, Kind::Tp4)?;
+                    check_kind(bytes, Kind::Tp4)?;
                 }
                 let count = match reader.read(bytes, options.max_nodes)? {
-                    Read::Wait(count) => return Ok(Step::Wait(count)),
-                    Read::Complete(count) => count,
+                    ListProgress::Wait(count) => return Ok(ReadStep::Wait(count)),
+                    ListProgress::Complete(count) => count,
                 };
                 reader.check(offer.hash)?;
-                self.stage = Stage::Token(*offer, Some(std::mem::take(reader)));
-                Ok(Step::On(count))
+                self.stage = ExchangeStage::ReceivedToken(*offer, Some(std::mem::take(reader)));
+                Ok(ReadStep::Continue(count))
             }
-            Stage::Token(offer, list) => {
-                due(bytes, Kind::Tp5)?;
-                let Some(id) = token(bytes)? else {
-                    return Ok(Step::Wait(0));
+            ExchangeStage::ReceivedToken(offer, list) => {
+                check_kind(bytes, Kind::Tp5)?;
+                let Some(id) = decode_token_id(bytes)? else {
+                    return Ok(ReadStep::Wait(0));
                 };
                 if id != offer.id {
                     return Err(Reason::Order);
                 }
-                self.stage = Stage::Data(*offer, list.take(), Vec::new());
-                Ok(Step::On(HEAD))
+                self.stage = ExchangeStage::Data(*offer, list.take(), Vec::new());
+                Ok(ReadStep::Continue(HEADER_LEN))
             }
-            Stage::Data(_, _, data) => {
+            ExchangeStage::Data(_, _, data) => {
+                // Only what has arrived is buffered: the length of the data is not announced, and a giver could send
+                // without end.
                 if bytes.len() > options.max_data - data.len() {
                     return Err(Reason::Data);
                 }
                 append(data, bytes, options.max_data);
-                Ok(Step::Wait(bytes.len()))
+                Ok(ReadStep::Wait(bytes.len()))
             }
         }
     }
 
-    /// The token of an exchange that is complete.
-    pub(crate) fn into_token(self) -> Option<Token> {
+    pub(crate) fn into_token(self) -> Option<ReceivedToken> {
         let terms = self.terms;
         match self.stage {
-            Stage::Data(offer, list, data) => Some(Token {
+            ExchangeStage::Data(offer, list, data) => Some(ReceivedToken {
                 id: offer.id,
                 list: list.map(|list| list.nodes()),
                 data,
@@ -263,17 +263,19 @@ impl Exchange {
     }
 }
 
-/// What one step has come to.
-enum Step {
-    /// More bytes are needed; so many are done with.
+enum ReadStep {
+    /// This many bytes are consumed, and more are needed.
     Wait(usize),
-    Offered(Offer),
-    /// So many bytes are done with, and something else is due.
-    On(usize),
+    OfferedToken(TokenOffer),
+    /// This many bytes are consumed, and another message is due.
+    Continue(usize),
 }
 
-/// The message at the front and its length, if all of it is there.
-fn message<'a>(bytes: &'a [u8], options: &Options) -> Result<Option<(Message<'a>, usize)>, Reason> {
+/// Decodes the message at the front. Returns it with its length, or `None` if it is not complete.
+fn decode_message<'a>(
+    bytes: &'a [u8],
+    options: &Options,
+) -> Result<Option<(Message<'a>, usize)>, Reason> {
     let read = Message::decode_stream(bytes, StreamState::Open, options.max_nodes);
     Ok(match read.map_err(|error| Reason::of(&error))? {
         Streamed::Message { message, consumed } => Some((message, consumed)),
@@ -281,9 +283,10 @@ fn message<'a>(bytes: &'a [u8], options: &Options) -> Result<Option<(Message<'a>
     })
 }
 
-/// Whether the first byte is that of the message which is due.
-fn due(bytes: &[u8], kind: Kind) -> Result<(), Reason> {
+/// Checks that the first byte is that of the message that is due.
+fn check_kind(bytes: &[u8], kind: Kind) -> Result<(), Reason> {
     let Some(&first) = bytes.first() else {
+        // A wrong message is refused at its first byte, before its other bytes can use memory.
         return Ok(());
     };
     Message::decode_stream(&[first], StreamState::Open, 0).map_err(|error| Reason::of(&error))?;
@@ -294,14 +297,14 @@ fn due(bytes: &[u8], kind: Kind) -> Result<(), Reason> {
 }
 
 fn is_kind(bytes: &[u8], kind: Kind) -> bool {
-    // The version is in the other half.
+    // The other half of the byte is the version.
     let first = bytes.first();
     first.and_then(|first| Kind::from_wire(first >> 4)) == Some(kind)
 }
 
-/// The token_id behind the first byte, if it is there: a leader's.
-fn token(bytes: &[u8]) -> Result<Option<TokenId>, Reason> {
-    let Some(&[_, id @ ..]) = bytes.first_chunk::<HEAD>() else {
+/// Decodes the token_id behind the first byte, if it has arrived. It must be a leader's.
+fn decode_token_id(bytes: &[u8]) -> Result<Option<TokenId>, Reason> {
+    let Some(&[_, id @ ..]) = bytes.first_chunk::<HEADER_LEN>() else {
         return Ok(None);
     };
     let id = TokenId::from_wire(i32::from_be_bytes(id)).ok_or(Reason::Token)?;

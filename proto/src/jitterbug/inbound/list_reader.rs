@@ -1,4 +1,4 @@
-//! TP4 as it comes: each entry is judged as soon as it is there (`docs/jitterbug.md`, sections 10 and 11).
+//! Reading TP4: each entry is judged as soon as it has arrived (`docs/jitterbug.md`, sections 10 and 11).
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -8,68 +8,68 @@ use ring_codec::{StreamState, Streamed};
 use crate::buffer::append;
 use crate::jitterbug::Reason;
 
-/// The type and the count.
-const HEAD: usize = 5;
-/// An IPv6 entry.
-const LONGEST: usize = 19;
+/// The length of the type and the count.
+const HEADER_LEN: usize = 5;
+/// The length of an IPv6 entry, the longest one.
+const ENTRY_LEN_MAX: usize = 19;
 
-/// A list on its way. What is kept of it are its bytes on the wire, as many as have come.
+/// An incomplete list. It keeps the bytes that have arrived, in the wire format.
 #[derive(Debug, Default)]
 pub(crate) struct ListReader {
     bytes: Vec<u8>,
-    /// Entries that have not come.
+    /// The number of entries that have not arrived.
     missing: u32,
-    /// Bytes that the list may have.
-    most: usize,
+    /// The maximum length of the list in bytes.
+    len_max: usize,
 }
 
-/// What the bytes at hand have come to.
+/// The result of reading the bytes that have arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Read {
-    /// So many are done with; more are needed.
+pub(crate) enum ListProgress {
+    /// This many bytes are consumed, and more are needed.
     Wait(usize),
-    /// So many are done with, and the list is complete.
+    /// This many bytes are consumed, and the list is complete.
     Complete(usize),
 }
 
 impl ListReader {
-    /// Whether nothing was read yet.
     pub(crate) const fn is_new(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// Reads on from the front of `bytes`, whose first byte is TP4's if nothing was read before.
-    pub(crate) fn read(&mut self, bytes: &[u8], max_nodes: u32) -> Result<Read, Reason> {
+    /// Reads entries from the front of `bytes`. The first byte is TP4's type if nothing was read before.
+    pub(crate) fn read(&mut self, bytes: &[u8], max_nodes: u32) -> Result<ListProgress, Reason> {
         let mut used = 0;
         if self.bytes.is_empty() {
-            let Some((head, count)) = head(bytes) else {
-                return Ok(Read::Wait(0));
+            let Some((head, count)) = split_header(bytes) else {
+                return Ok(ListProgress::Wait(0));
             };
+            // The count is checked before memory is reserved for it.
             if count > max_nodes {
                 return Err(Reason::Count);
             }
             self.bytes.extend_from_slice(head);
             self.missing = count;
-            self.most = HEAD + LONGEST * usize::try_from(count).unwrap_or_default();
-            used = HEAD;
+            self.len_max = HEADER_LEN + ENTRY_LEN_MAX * usize::try_from(count).unwrap_or_default();
+            used = HEADER_LEN;
         }
         while self.missing > 0 {
             let rest = bytes.get(used..).unwrap_or_default();
             let entry = Node::decode_stream(rest, StreamState::Open);
             let (node, len) = match entry.map_err(|error| Reason::of(&error))? {
                 Streamed::Message { message, consumed } => (message, consumed),
-                Streamed::Incomplete { .. } => return Ok(Read::Wait(used)),
+                Streamed::Incomplete { .. } => return Ok(ListProgress::Wait(used)),
             };
-            judge(node)?;
+            check_node(node)?;
             let entry = rest.get(..len).unwrap_or_default();
-            append(&mut self.bytes, entry, self.most);
+            append(&mut self.bytes, entry, self.len_max);
             self.missing -= 1;
             used += len;
         }
-        Ok(Read::Complete(used))
+        Ok(ListProgress::Complete(used))
     }
 
-    /// Whether a complete list is the one that was announced, and has no address twice.
+    /// Checks that a complete list is the announced one, and has no address twice.
     pub(crate) fn check(&self, hash: i32) -> Result<(), Reason> {
         let nodes = self.nodes();
         let mut addresses: Vec<IpAddr> = nodes.iter().map(|node| node.ip).collect();
@@ -83,27 +83,26 @@ impl ListReader {
         Ok(())
     }
 
-    /// The nodes of a complete list.
     pub(crate) fn nodes(&self) -> Vec<Node> {
         match Message::decode_stream(&self.bytes, StreamState::Ended, u32::MAX) {
             Ok(Streamed::Message {
                 message: Message::Tp4 { node_list },
                 ..
             }) => node_list.iter().collect(),
-            // Every entry was read before.
+            // Every entry was decoded before, so this cannot happen.
             _ => Vec::new(),
         }
     }
 }
 
-/// The first bytes of TP4 and the count that they announce.
-fn head(bytes: &[u8]) -> Option<(&[u8; HEAD], u32)> {
-    let head = bytes.first_chunk::<HEAD>()?;
+/// Splits off the first bytes of TP4. Returns them, and the count that they announce.
+fn split_header(bytes: &[u8]) -> Option<(&[u8; HEADER_LEN], u32)> {
+    let head = bytes.first_chunk::<HEADER_LEN>()?;
     let [_, count @ ..] = *head;
     Some((head, u32::from_be_bytes(count)))
 }
 
-fn judge(node: Node) -> Result<(), Reason> {
+fn check_node(node: Node) -> Result<(), Reason> {
     let ip = node.ip;
     let is_everybody = ip == IpAddr::V4(Ipv4Addr::BROADCAST);
     if ip.is_unspecified() || ip.is_loopback() || ip.is_multicast() || is_everybody {
@@ -117,7 +116,7 @@ fn judge(node: Node) -> Result<(), Reason> {
 
 #[cfg(test)]
 impl ListReader {
-    /// Bytes that are reserved.
+    /// Returns the number of reserved bytes.
     pub(crate) fn capacity(&self) -> usize {
         self.bytes.capacity()
     }

@@ -1,4 +1,4 @@
-//! The inbound connections: at most 16, one an address (`docs/jitterbug.md`, section 11).
+//! The inbound connections: at most 16, and one per source address (`docs/jitterbug.md`, section 11).
 
 mod exchange;
 pub(crate) mod list_reader;
@@ -10,10 +10,10 @@ use std::time::Duration;
 use crate::StreamId;
 use crate::time::Instant;
 
-pub(crate) use exchange::{Exchange, Offer, Progress, Token};
+pub(crate) use exchange::{Exchange, ReadProgress, ReceivedToken, TokenOffer};
 
-/// The most that are open.
-const MOST: usize = 16;
+/// Each exchange may hold `max_data` bytes, so their number is limited.
+const EXCHANGES_MAX: usize = 16;
 
 /// The exchanges with givers.
 #[derive(Debug, Default)]
@@ -22,7 +22,7 @@ pub(crate) struct Inbound {
 }
 
 impl Inbound {
-    /// Takes up a connection. Returns those that are to be reset for it, itself perhaps.
+    /// Adds a connection. Returns the connections to reset for it, perhaps the new one.
     pub(crate) fn accept(
         &mut self,
         id: StreamId,
@@ -30,8 +30,10 @@ impl Inbound {
         now: Instant,
     ) -> Vec<(StreamId, IpAddr)> {
         let same = self.open.iter().find(|(_, it)| it.from() == from);
+        // A new connection of the same address replaces the old one: a giver opens one at a time, so it has given up
+        // the old one.
         let mut victim = same.map(|(&id, _)| id);
-        if victim.is_none() && self.open.len() >= MOST {
+        if victim.is_none() && self.open.len() >= EXCHANGES_MAX {
             let opening = self.open.iter().filter(|(_, it)| it.is_opening());
             let oldest = opening.min_by_key(|&(&id, it)| (it.accepted(), id));
             let Some((&oldest, _)) = oldest else {
@@ -57,14 +59,14 @@ impl Inbound {
         self.open.remove(&id)
     }
 
-    /// Whether a TP1 was answered whose exchange is open.
+    /// Whether an open exchange has an answered TP1.
     pub(crate) fn has_answered(&self) -> bool {
         self.open.values().any(Exchange::is_answered)
     }
 
-    /// Whether an exchange keeps a pass waiting.
-    pub(crate) fn is_in_the_way(&self) -> bool {
-        self.open.values().any(Exchange::is_in_the_way)
+    /// Whether an exchange delays the next pass.
+    pub(crate) fn blocks_pass(&self) -> bool {
+        self.open.values().any(Exchange::blocks_pass)
     }
 
     #[cfg(debug_assertions)]
@@ -72,9 +74,9 @@ impl Inbound {
         self.open.is_empty()
     }
 
-    /// Whether an exchange was put off.
+    /// Whether an exchange waits for the end of a pass.
     #[cfg(debug_assertions)]
-    pub(crate) fn is_holding(&self) -> bool {
+    pub(crate) fn has_held(&self) -> bool {
         self.open.values().any(Exchange::is_held)
     }
 
@@ -83,40 +85,40 @@ impl Inbound {
         self.open.values().map(Exchange::from)
     }
 
-    /// Whether no giver has two exchanges, and no more are open than may be.
+    /// Whether each giver has one exchange, and the limit is kept.
     #[cfg(debug_assertions)]
     pub(crate) fn is_sound(&self) -> bool {
         let givers: std::collections::BTreeSet<_> = self.givers().collect();
-        givers.len() == self.open.len() && self.open.len() <= MOST
+        givers.len() == self.open.len() && self.open.len() <= EXCHANGES_MAX
     }
 
-    /// Those that keep a pass waiting.
-    pub(crate) fn in_the_way(&self) -> Vec<StreamId> {
-        self.those(Exchange::is_in_the_way)
+    /// Returns the exchanges that delay the next pass.
+    pub(crate) fn blocking_exchanges(&self) -> Vec<StreamId> {
+        self.streams_where(Exchange::blocks_pass)
     }
 
-    /// Lets all that were held go on, and returns them.
+    /// Releases all held exchanges, and returns them.
     pub(crate) fn release(&mut self) -> Vec<StreamId> {
-        let held = self.those(Exchange::is_held);
+        let held = self.streams_where(Exchange::is_held);
         self.open.values_mut().for_each(Exchange::release);
         held
     }
 
-    /// Those that were accepted `time` ago or earlier.
-    pub(crate) fn late(&self, now: Instant, time: Duration) -> Vec<StreamId> {
-        self.those(|exchange| exchange.is_late(now, time))
+    /// Returns the exchanges that were accepted `time` ago or earlier.
+    pub(crate) fn overdue_exchanges(&self, now: Instant, time: Duration) -> Vec<StreamId> {
+        self.streams_where(|exchange| exchange.is_late(now, time))
     }
 
-    pub(crate) fn all(&self) -> Vec<StreamId> {
-        self.those(|_| true)
+    pub(crate) fn streams(&self) -> Vec<StreamId> {
+        self.streams_where(|_| true)
     }
 
-    /// When the first was accepted.
-    pub(crate) fn oldest(&self) -> Option<Instant> {
+    /// Returns when the oldest exchange was accepted.
+    pub(crate) fn oldest_accepted(&self) -> Option<Instant> {
         self.open.values().map(Exchange::accepted).min()
     }
 
-    fn those(&self, are: impl Fn(&Exchange) -> bool) -> Vec<StreamId> {
+    fn streams_where(&self, are: impl Fn(&Exchange) -> bool) -> Vec<StreamId> {
         let those = self.open.iter().filter(|(_, it)| are(it));
         those.map(|(&id, _)| id).collect()
     }

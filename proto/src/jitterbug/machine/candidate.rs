@@ -1,4 +1,4 @@
-//! The candidate's side of a pass, in the machine (`docs/jitterbug.md`, sections 7 and 10).
+//! The candidate's side of a pass (`docs/jitterbug.md`, sections 7 and 10).
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -6,52 +6,55 @@ use std::time::Duration;
 use ring_codec::jitterbug::Node;
 
 use super::Jitterbug;
-use crate::jitterbug::inbound::{Exchange, Offer, Progress, Token};
+use crate::jitterbug::inbound::{Exchange, ReadProgress, ReceivedToken, TokenOffer};
 use crate::jitterbug::nodes::Changes;
-use crate::jitterbug::role::{End, Role};
+use crate::jitterbug::role::{PassEnd, Role};
 use crate::jitterbug::tokens::Rank;
 use crate::jitterbug::{Acceptance, Event, Reason};
 use crate::{StreamId, StreamOp};
 
-/// The most nodes of one list that only its giver knows: a subnet of 24 bits has no more.
-const NEW_PER_LIST: usize = 256;
-/// A node that was asked so often without an answer is not put back into a list from which another leader took it.
-const SILENT_ASKS: u32 = 3;
+/// A list may contain this many nodes that only its giver knows. A subnet of 24 bits has no more, and a forged list
+/// must not fill the lists of all nodes.
+const NEW_NODES_PER_LIST_MAX: usize = 256;
+/// A node that was asked this often without an answer is not put back into a list without it: another leader has
+/// forgotten it.
+const UNANSWERED_ASKS_MAX: u32 = 3;
 
 impl Jitterbug {
     pub(super) fn on_accepted(&mut self, id: StreamId, from: IpAddr) {
         let is_peer = self.net.is_some_and(|net| net.is_on_link(from)) && !self.is_own(from);
         if !is_peer {
-            self.out.operate(StreamOp::Abort(id));
-            return self.out.drop(from, Reason::OffLink);
+            self.out.push_operation(StreamOp::Abort(id));
+            return self.out.report_drop(from, Reason::OffLink);
         }
         for (reset, from) in self.inbound.accept(id, from, self.now) {
-            self.out.operate(StreamOp::Abort(reset));
-            self.out.drop(from, Reason::TooMany);
+            self.out.push_operation(StreamOp::Abort(reset));
+            self.out.report_drop(from, Reason::TooMany);
         }
     }
 
-    /// Resets an exchange, of which nothing counts.
-    pub(super) fn reset(&mut self, id: StreamId, reason: Reason) {
+    /// Resets an exchange. Nothing that it has sent has an effect.
+    pub(super) fn reset_exchange(&mut self, id: StreamId, reason: Reason) {
         if let Some(exchange) = self.inbound.remove(id) {
-            self.out.operate(StreamOp::Abort(id));
-            self.out.drop(exchange.from(), reason);
+            self.out.push_operation(StreamOp::Abort(id));
+            self.out.report_drop(exchange.from(), reason);
         }
     }
 
     pub(super) fn on_exchange_closed(&mut self, id: StreamId) {
         if let Some(exchange) = self.inbound.remove(id) {
-            self.out.drop(exchange.from(), Reason::Reset);
+            self.out.report_drop(exchange.from(), Reason::Reset);
         }
     }
 
-    /// A giver has sent something, or its end. Returns how many bytes are done with.
-    pub(super) fn on_offered(&mut self, id: StreamId, bytes: &[u8], end: bool) -> usize {
+    /// Handles the bytes or the end that a giver has sent. Returns how many bytes are consumed.
+    pub(super) fn on_exchange_bytes(&mut self, id: StreamId, bytes: &[u8], end: bool) -> usize {
         let mut used = 0;
         while let Some(exchange) = self.inbound.get_mut(id) {
-            // A whole token is late as well, and TP1 is not answered for nothing.
+            // The clock decides even if the token is complete: the giver may have given up, and may pass the token to
+            // another node.
             if exchange.is_late(self.now, self.options.token_pass_timeout) {
-                self.reset(id, Reason::Late);
+                self.reset_exchange(id, Reason::Late);
                 break;
             }
             if exchange.is_held() {
@@ -59,19 +62,19 @@ impl Jitterbug {
             }
             let rest = bytes.get(used..).unwrap_or_default();
             match exchange.receive(rest, end, &self.options) {
-                Progress::Wait(count) => return used + count,
-                Progress::Offered(before, offer) if self.gives_way(id, offer) => {
+                ReadProgress::Wait(count) => return used + count,
+                ReadProgress::OfferedToken(before, offer) if self.prepare_answer(id, offer) => {
                     self.answer_offer(id, offer);
                     used += before + offer.len;
                 }
-                Progress::Offered(before, _) => return used + before,
-                Progress::Complete => {
-                    self.complete(id);
+                ReadProgress::OfferedToken(before, _) => return used + before,
+                ReadProgress::Complete => {
+                    self.take_token(id);
                     break;
                 }
-                Progress::Dropped(reason) => {
-                    self.name_foreign(id);
-                    self.reset(id, reason);
+                ReadProgress::Dropped(reason) => {
+                    self.report_foreign_giver(id);
+                    self.reset_exchange(id, reason);
                     break;
                 }
             }
@@ -79,9 +82,9 @@ impl Jitterbug {
         bytes.len()
     }
 
-    /// Whether an offer is answered now. A node that is giving its own token away either breaks that off for a stronger
-    /// one, or leaves the offer for later: never does it both give and take.
-    fn gives_way(&mut self, id: StreamId, offer: Offer) -> bool {
+    /// Decides whether an offer is answered now. A node that is passing its own token aborts that pass for a stronger
+    /// token, or answers the offer later. It never gives and takes at the same time.
+    fn prepare_answer(&mut self, id: StreamId, offer: TokenOffer) -> bool {
         let Some(pass) = self.role.pass() else {
             return true;
         };
@@ -89,24 +92,25 @@ impl Jitterbug {
             return false;
         };
         let theirs = (offer.id.random(), exchange.from());
+        // Both nodes compare the same pairs, so exactly one of two that pass to each other gives way.
         if theirs > (self.token_id.random(), net.address) && !pass.has_sent_token() {
-            self.end_pass(End::Aborted);
+            self.end_pass(PassEnd::Aborted);
             return true;
         }
         exchange.hold();
         false
     }
 
-    fn answer_offer(&mut self, id: StreamId, offer: Offer) {
+    fn answer_offer(&mut self, id: StreamId, offer: TokenOffer) {
         let hash = self.list.hash();
         if let Some(exchange) = self.inbound.get_mut(id) {
             exchange.answer(offer, hash);
-            self.out.operate(StreamOp::Write(id));
+            self.out.push_operation(StreamOp::Write(id));
         }
     }
 
-    /// Names the giver of an exchange if it is of another ring.
-    fn name_foreign(&mut self, id: StreamId) {
+    /// Reports the giver of an exchange if it belongs to another ring.
+    fn report_foreign_giver(&mut self, id: StreamId) {
         if let Some(exchange) = self.inbound.get_mut(id)
             && let Some(terms) = exchange.terms()
         {
@@ -115,8 +119,8 @@ impl Jitterbug {
         }
     }
 
-    /// A token is there, whole and in time.
-    fn complete(&mut self, id: StreamId) {
+    /// Handles a token that is complete and in time.
+    fn take_token(&mut self, id: StreamId) {
         let exchange = self.inbound.remove(id);
         let from = exchange.as_ref().map(Exchange::from);
         let token = exchange.and_then(Exchange::into_token);
@@ -129,70 +133,73 @@ impl Jitterbug {
             _ if self.knows_stronger(from, incoming) => Acceptance::Absorbed,
             _ => Acceptance::Taken,
         };
-        self.hear_of(from, token.terms);
-        self.out.event(Event::Accepted {
+        self.note_heard(from, token.terms);
+        self.out.push_event(Event::Accepted {
             how,
             token_id: token.id.random(),
             from,
         });
-        self.penalties.gave(from);
+        self.penalties.note_token(from);
         self.combine_lists(from, how, &token);
-        if !self.data.receive(token.data) {
+        if !self.data.queue_received(token.data) {
             self.out.counters.decide_failures += 1;
-            self.out.event(Event::DataDropped);
+            self.out.push_event(Event::DataDropped);
         }
-        self.out.operate(StreamOp::Close(id));
+        self.out.push_operation(StreamOp::Close(id));
         let lease = token
             .terms
             .map(|terms| Duration::from_micros(terms.shortest_us.into()));
         match how {
             Acceptance::Taken => {
                 self.out.counters.taken += 1;
-                self.company.received(self.now, lease);
+                self.follow_state.on_token_received(self.now, lease);
                 self.set_token_id(token.id);
                 self.become_leader();
             }
             Acceptance::Merged => {
                 self.out.counters.merged += 1;
-                self.company.received(self.now, lease);
+                self.follow_state.on_token_received(self.now, lease);
                 if token.id.compare(self.token_id).is_gt() {
                     self.set_token_id(token.id);
-                    self.tell_state();
+                    self.report_state();
                 }
             }
             Acceptance::Absorbed => self.out.counters.absorbed += 1,
         }
     }
 
-    /// What is taken over of a received list: of nodes that only its giver knows no more than a few, and none that cannot
+    /// Returns the entries of a received list that this node takes: few that only the giver knows, and none that cannot
     /// be on the link.
-    fn believe(&mut self, from: IpAddr, list: &[Node]) -> Vec<Node> {
+    fn accept_entries(&mut self, from: IpAddr, list: &[Node]) -> Vec<Node> {
         let mut new = 0;
         let believed = list.iter().filter(|node| {
-            if self.list.knows(node.ip) || self.is_own(node.ip) || node.ip == from {
+            if self.list.contains(node.ip) || self.is_own(node.ip) || node.ip == from {
                 return true;
             }
             let is_on_link = self.net.is_some_and(|net| net.is_on_link(node.ip));
             new += usize::from(is_on_link);
-            is_on_link && new <= NEW_PER_LIST
+            is_on_link && new <= NEW_NODES_PER_LIST_MAX
         });
         let believed: Vec<Node> = believed.copied().collect();
         let left_out = list.len() - believed.len();
         if left_out > 0 {
-            self.out.event(Event::ListCut { from, left_out });
+            self.out.push_event(Event::ListCut { from, left_out });
         }
         believed
     }
 
-    fn combine_lists(&mut self, from: IpAddr, how: Acceptance, token: &Token) {
-        let list = token.list.as_deref().map(|list| self.believe(from, list));
+    fn combine_lists(&mut self, from: IpAddr, how: Acceptance, token: &ReceivedToken) {
+        let list = token
+            .list
+            .as_deref()
+            .map(|list| self.accept_entries(from, list));
         let changes = match (how, &list, self.own()) {
             (Acceptance::Taken, Some(received), Some(own)) => {
                 let (peers, penalties) = (&self.peers, &self.penalties);
                 let is_silent = |node: &Node| {
-                    !peers.has_heard(node.ip) && penalties.of(node.ip).0 >= SILENT_ASKS
+                    !peers.has_heard(node.ip) && penalties.get(node.ip).0 >= UNANSWERED_ASKS_MAX
                 };
-                self.list.take(received, own, is_silent)
+                self.list.take_over(received, own, is_silent)
             }
             (Acceptance::Taken, None, Some(own)) => self.list.put_own(own),
             (Acceptance::Merged, Some(received), _) => self.list.merge(received),
@@ -200,13 +207,13 @@ impl Jitterbug {
                 refused: self.list.absorb(received),
                 ..Changes::default()
             },
-            // The giver's list is the own one, which has all that it has.
+            // The giver's list equals this node's list, which already has all its entries.
             _ => return,
         };
-        self.refuse(&changes.refused);
-        self.tell_added(&changes.added);
+        self.report_refused(&changes.refused);
+        self.report_added(&changes.added);
         for node in changes.forgotten {
-            self.out.event(Event::NodeForgotten { node });
+            self.out.push_event(Event::NodeForgotten { node });
         }
     }
 }

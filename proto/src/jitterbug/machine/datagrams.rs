@@ -1,4 +1,4 @@
-//! What each datagram does (`docs/jitterbug.md`, section 4).
+//! Datagrams and their effects (`docs/jitterbug.md`, section 4).
 
 use std::cmp::Ordering;
 use std::net::IpAddr;
@@ -10,18 +10,17 @@ use crate::jitterbug::role::Role;
 use crate::jitterbug::{Event, Reason};
 
 impl Jitterbug {
-    /// A datagram came from an address.
     pub(super) fn on_datagram(&mut self, from: IpAddr, bytes: &[u8]) {
         let Some(net) = self.net.filter(|net| net.address != from) else {
             return;
         };
         if !net.is_on_link(from) {
-            return self.out.drop(from, Reason::OffLink);
+            return self.out.report_drop(from, Reason::OffLink);
         }
         match Message::decode_datagram(bytes) {
             Ok(Message::Tr1 {
                 node_tcp_port: 0, ..
-            }) => self.out.drop(from, Reason::Port),
+            }) => self.out.report_drop(from, Reason::Port),
             Ok(Message::Tr1 {
                 token_id,
                 node_tcp_port,
@@ -31,9 +30,9 @@ impl Jitterbug {
                 self.out.counters.tr2_received += 1;
                 self.on_tr2(from, token_id, terms);
             }
-            // A stream's message is refused by the codec.
-            Ok(_) => self.out.drop(from, Reason::Transport),
-            Err(error) => self.out.drop(from, Reason::of(&error)),
+            // The codec has already refused messages of a stream.
+            Ok(_) => self.out.report_drop(from, Reason::Transport),
+            Err(error) => self.out.report_drop(from, Reason::of(&error)),
         }
     }
 
@@ -43,79 +42,80 @@ impl Jitterbug {
         if self.is_foreign(from, terms.as_ref()) {
             return self.on_foreign(node, id, terms);
         }
-        self.learn(node);
-        if self.list.knows(from) {
-            self.hear_of(from, terms);
+        self.note_node(node);
+        if self.list.contains(from) {
+            self.note_heard(from, terms);
         }
         let period = self.options.renew_timeout;
-        self.penalties.heard(from, self.now, period);
+        self.penalties.note_tr1(from, self.now, period);
         if id.is_leader() {
             self.on_announcement(node, id, terms);
         } else {
-            self.peers.asked(from, self.now);
+            self.peers.note_question(from, self.now);
             self.on_question(from, id, terms);
         }
     }
 
-    /// TR1 from a node of another ring: it is told of the leader here, and nothing else comes of it.
+    /// Handles TR1 of a node of another ring.
     fn on_foreign(&mut self, node: Node, id: TokenId, terms: Option<Terms>) {
         if id.is_leader() {
             self.note_foreign_leader(node, id, terms);
         }
         if matches!(self.role, Role::Leader(_)) {
-            self.answer(node.ip, true);
+            // Without an answer that node would elect itself next to this leader.
+            self.send_tr2(node.ip, true);
         }
     }
 
-    /// TR1 from a leader.
+    /// Handles TR1 of a leader.
     fn on_announcement(&mut self, leader: Node, id: TokenId, terms: Option<Terms>) {
         let asks = terms.is_some_and(|terms| terms.asks);
         if matches!(self.role, Role::Leader(_)) && !asks {
-            self.answer(leader.ip, terms.is_some());
+            self.send_tr2(leader.ip, terms.is_some());
         }
         if matches!(self.role, Role::Orphan(Some(_))) {
-            self.deny(leader.ip, id, true);
+            self.deny_restore(leader.ip, id, true);
         }
         if asks {
-            self.say_back(leader.ip);
+            self.answer_with_tr1(leader.ip);
         } else {
-            self.pay_debt(leader.ip, id, terms);
+            self.send_owed_tr1(leader.ip, id, terms);
         }
-        self.announcements.heard(id, self.token_id, self.now);
+        self.announcements.note_heard(id, self.token_id, self.now);
         self.note_rival(leader, id, terms);
     }
 
-    /// TR1 from a node that does not lead.
+    /// Handles TR1 of a node that does not lead.
     fn on_question(&mut self, from: IpAddr, id: TokenId, terms: Option<Terms>) {
         let own = self.token_id;
         let answers_with = terms.is_some();
         match &self.role {
             Role::Leader(_) => {
                 if terms.is_some_and(|terms| terms.follows == own.random()) {
-                    self.company.seen(self.now);
+                    self.follow_state.note_follower(self.now);
                 }
-                self.answer(from, answers_with);
+                self.send_tr2(from, answers_with);
             }
-            Role::Waiter(_) if own.compare(id).is_gt() || self.is_too_hasty(terms) => {
-                self.answer(from, answers_with);
+            Role::Waiter(_) if own.compare(id).is_gt() || self.may_restore_too_early(terms) => {
+                self.send_tr2(from, answers_with);
             }
             Role::Waiter(_) | Role::Orphan(None) => {}
             Role::Orphan(Some(restore)) => {
                 let is_denied = restore.is_denied_by(id, own);
-                // With equal ids both may go on in the first try, since the second has new ones. In the second neither
-                // may: each tells the other.
+                // With equal ids both may go on in the first try, because each takes a new id in the second. In the
+                // second try neither may go on, so each tells the other.
                 if own.compare(id) == Ordering::Greater || is_denied && own.compare(id).is_eq() {
-                    self.answer(from, answers_with);
+                    self.send_tr2(from, answers_with);
                 }
                 if is_denied {
-                    self.deny(from, id, true);
+                    self.deny_restore(from, id, true);
                 }
             }
         }
     }
 
-    /// Whether a node that asks may not know of the longest lease of the ring.
-    fn is_too_hasty(&self, terms: Option<Terms>) -> bool {
+    /// Whether a node that asks may not know the longest lease of the ring, and so restore for too short a time.
+    fn may_restore_too_early(&self, terms: Option<Terms>) -> bool {
         terms.is_some_and(|terms| {
             let own = self.terms(false);
             terms.longest_us < own.longest_us
@@ -130,8 +130,8 @@ impl Jitterbug {
             }
             return;
         }
-        if self.list.knows(from) || terms.is_some() {
-            self.hear_of(from, terms);
+        if self.list.contains(from) || terms.is_some() {
+            self.note_heard(from, terms);
         }
         if let Role::Orphan(Some(restore)) = &self.role
             && restore.is_denied_by(id, self.token_id)
@@ -140,31 +140,32 @@ impl Jitterbug {
             if let Some(leader) = place.and_then(|place| self.list.get(place)) {
                 self.note_rival(leader, id, terms);
             }
-            // A leader that has answered has heard this node's TR1, and knows it.
-            self.deny(from, id, !id.is_leader());
+            // A leader that has answered has received this node's TR1, so it knows this node.
+            self.deny_restore(from, id, !id.is_leader());
         }
     }
 
-    /// Ends the restore. A node that is denied by who does not lead may be unknown to whoever wins, and owes it a TR1.
-    fn deny(&mut self, by: IpAddr, id: TokenId, owes: bool) {
-        self.out.event(Event::RestoreDenied { by });
+    /// Ends the restore. If the objection came from a node that does not lead, the new leader may not know this node.
+    /// The node then owes it a TR1.
+    fn deny_restore(&mut self, by: IpAddr, id: TokenId, owes: bool) {
+        self.out.push_event(Event::RestoreDenied { by });
         if id.is_leader() {
-            self.company.follow(id);
+            self.follow_state.follow(id);
         }
         self.become_waiter(owes);
     }
 
-    /// Remembers a node, to be added to the list in a turn.
-    pub(super) fn learn(&mut self, node: Node) {
+    /// Notes a node, which a turn adds to the list.
+    pub(super) fn note_node(&mut self, node: Node) {
         if !self.list.learn(node) {
-            self.refuse(&[node]);
+            self.report_refused(&[node]);
         }
     }
 
-    pub(super) fn refuse(&mut self, nodes: &[Node]) {
+    pub(super) fn report_refused(&mut self, nodes: &[Node]) {
         for &node in nodes {
             self.out.counters.nodes_refused += 1;
-            self.out.event(Event::NodeRefused { node });
+            self.out.push_event(Event::NodeRefused { node });
         }
     }
 }

@@ -1,5 +1,5 @@
-//! What must hold of a node after each input. In builds with debug assertions it is looked at then, so that simulator and
-//! tests fail at the cause.
+//! The invariants of the state machine. Builds with debug assertions check them after each input, so that tests and the
+//! simulator fail at the cause.
 
 use super::Jitterbug;
 use crate::invariants::{Invariant, check};
@@ -15,7 +15,7 @@ impl Jitterbug {
 
 const INVARIANTS: &[Invariant<Jitterbug>] = &[
     (
-        "a node without a network is an orphan that asks nobody",
+        "a node without a network is an orphan that sends no question",
         |it| it.net.is_some() || matches!(it.role, Role::Orphan(None)),
     ),
     ("an orphan with a network restores its ring", |it| {
@@ -40,7 +40,7 @@ const INVARIANTS: &[Invariant<Jitterbug>] = &[
         },
     ),
     ("a leader remembers no token that it gave away", |it| {
-        it.role.turn().is_none() || it.gave.is_forgotten()
+        it.role.turn().is_none() || it.passed_token.is_forgotten()
     }),
     ("a node that is to leave leads or has ended", |it| {
         it.leave_by.is_none() || it.is_finished || it.role.turn().is_some()
@@ -49,12 +49,13 @@ const INVARIANTS: &[Invariant<Jitterbug>] = &[
         "a node that has ended gives, takes and computes nothing",
         |it| {
             !it.is_finished
-                || it.role.pass().is_none() && it.inbound.is_empty() && it.data.is_at_rest()
+                || it.role.pass().is_none() && it.inbound.is_empty() && it.data.is_idle()
         },
     ),
-    ("local work is told whether it may use the token", |it| {
-        it.told_may_use == it.may_use_token()
-    }),
+    (
+        "observers know whether local work may use the token",
+        |it| it.reported_may_use == it.may_use_token(),
+    ),
     ("a leader computes in step 2, and only there", |it| {
         let is_in_step_2 = it.role.turn().is_some_and(Turn::is_computing);
         it.is_finished || is_in_step_2 == it.data.is_computing()
@@ -65,7 +66,7 @@ const INVARIANTS: &[Invariant<Jitterbug>] = &[
     ),
     (
         "a giver is put off only while the node gives its own token",
-        |it| it.role.pass().is_some() || !it.inbound.is_holding(),
+        |it| it.role.pass().is_some() || !it.inbound.has_held(),
     ),
     (
         "each exchange is with another node, and 16 at most are open",
@@ -101,7 +102,7 @@ mod tests {
     use crate::invariants::{Spoilt, assert_each_breaks};
     use crate::jitterbug::Command;
     use crate::jitterbug::role::Waiter;
-    use crate::jitterbug::tests::rig::{OWN, Rig, computing, host, ms};
+    use crate::jitterbug::tests::rig::{OWN_NUMBER, Rig, computing, host, ms};
 
     const STREAM: StreamId = StreamId {
         slot: 100,
@@ -128,7 +129,7 @@ mod tests {
         let late = it.now + ms(60_000);
         let restore = it.role.restore_mut().unwrap();
         while !restore.is_granted() {
-            restore.go_on(late, 0, ms(0));
+            restore.take_step(late, 0, ms(0));
         }
     }
 
@@ -136,7 +137,7 @@ mod tests {
         it.inbound.accept(STREAM, host(from), it.now);
     }
 
-    /// In the order of the invariants, a machine and how it is spoilt.
+    /// A valid state machine, and how a test breaks it, in the order of the invariants.
     const SPOILT: &[Spoilt<Rig, Jitterbug>] = &[
         (Rig::orphan, |it| it.net = None),
         (Rig::orphan, |it| it.role = Role::Orphan(None)),
@@ -145,20 +146,20 @@ mod tests {
         (waiter, |it| {
             it.role = Role::Waiter(Waiter::new(it.now + ms(60_000), false));
         }),
-        (leader, |it| it.gave.note(it.rank(), it.now)),
+        (leader, |it| it.passed_token.note(it.rank(), it.now)),
         (waiter, |it| it.leave_by = Some(it.now)),
         (giver, |it| it.is_finished = true),
-        (leader, |it| it.told_may_use = false),
+        (leader, |it| it.reported_may_use = false),
         (computes, |it| it.data.cancel_computation()),
-        (leader, |it| assert!(it.data.receive(b"9".to_vec()))),
+        (leader, |it| assert!(it.data.queue_received(b"9".to_vec()))),
         (leader, |it| {
             accept(it, 2);
             it.inbound.get_mut(STREAM).unwrap().hold();
         }),
-        (leader, |it| accept(it, OWN)),
+        (leader, |it| accept(it, OWN_NUMBER)),
         (giver, |it| it.begin_pass(it.own().unwrap(), false)),
         (giver, |it| it.options.token_pass_timeout = ms(0)),
-        (leader, |it| it.token_id = it.token_id.said_by(true)),
+        (leader, |it| it.token_id = it.token_id.with_leader(true)),
         (leader, |it| it.list.spoil()),
         (leader, |it| it.peers.spoil()),
     ];
@@ -172,7 +173,7 @@ mod tests {
     #[should_panic(expected = "the token id is kept without the sign of a leader")]
     fn an_input_that_leaves_one_broken_panics() {
         let mut rig = leader();
-        rig.machine.token_id = rig.machine.token_id.said_by(true);
+        rig.machine.token_id = rig.machine.token_id.with_leader(true);
         rig.command(Command::Yield);
     }
 }

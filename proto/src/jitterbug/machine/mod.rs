@@ -1,31 +1,32 @@
-//! The machine: it owns the parts, tells each what happens, and does what follows. Only this folder uses more than one part.
+//! The state machine: it owns the parts, and passes to each the inputs that concern it. Only this folder uses more than
+//! one part. Start reading at `settle`, which runs after every input.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `datagrams`, `streams`, `saying`, `output` | what comes in and goes out |
-//! | `states`, `timer`, `leaving` | going from one state to another, and when |
-//! | `ranks`, `terms` | how strong the own token is, and what follows from the options of others |
-//! | `leading`, `giving` | a leader's turn, and the giver's side of a pass |
-//! | `candidate` | the candidate's side |
-//! | `view`, `invariants` | what others see of the machine, and what must always hold |
+//! | `datagrams`, `streams`, `messages`, `outbox` | messages that arrive and leave |
+//! | `states`, `timer`, `shutdown` | changes of state, and their times |
+//! | `ranks`, `terms` | the strength of the node's token, and the options of other nodes |
+//! | `turn`, `giver` | a leader's turn, and the giver's side of a pass |
+//! | `candidate` | the candidate's side of a pass |
+//! | `status`, `invariants` | values that people read, and conditions that hold after every input |
 
 mod candidate;
 mod datagrams;
-mod giving;
+mod giver;
 #[cfg(debug_assertions)]
 mod invariants;
-mod leading;
-mod leaving;
-mod output;
+mod messages;
+mod outbox;
 mod ranks;
-#[cfg(test)]
-mod rigged;
-mod saying;
+mod shutdown;
 mod states;
+mod status;
 mod streams;
 mod terms;
+#[cfg(test)]
+mod test_access;
 mod timer;
-mod view;
+mod turn;
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -34,19 +35,19 @@ use ring_codec::jitterbug::{Node, TokenId};
 
 use super::data::Data;
 use super::inbound::Inbound;
-use super::nodes::{Foreign, NodeList, Peers, Penalties};
+use super::nodes::{ForeignNodes, NodeList, Peers, Penalties};
 use super::role::Role;
-use super::tokens::{self, Announcements, Company, Gave, Rival};
+use super::tokens::{self, Announcements, FollowState, PassedToken, Rival};
 use super::{Command, Event, Job, Net, Network, Options, OptionsError};
 use crate::draw::Draw;
 use crate::time::{Instant, Now};
 use crate::{JobOp, Machine, Sent, Stored, StreamEvent, StreamId, StreamOp, Ticket, Transmit};
-use output::Output;
+use outbox::Outbox;
 
 /// A node of a Jitterbug ring.
 ///
-/// It begins when it is told for the first time that its network is [up](Net::Up). Time-outs are to be told only after
-/// all that waits in its sockets was, and datagrams before what has happened to connections.
+/// It begins when its network is [up](Net::Up) for the first time. Before a timeout, the driver must pass on everything
+/// that waits in the sockets: datagrams first, then events of connections.
 #[derive(Debug)]
 pub struct Jitterbug {
     options: Options,
@@ -57,37 +58,36 @@ pub struct Jitterbug {
     token_id: TokenId,
     list: NodeList,
     penalties: Penalties,
-    gave: Gave,
+    passed_token: PassedToken,
     rival: Rival,
-    company: Company,
+    follow_state: FollowState,
     peers: Peers,
-    foreign: Foreign,
+    foreign_nodes: ForeignNodes,
     /// The strongest leader of another ring.
     foreign_leader: Rival,
     announcements: Announcements,
     inbound: Inbound,
     data: Data,
-    out: Output,
-    /// When it has sent TR1 to all last.
-    spoke: Option<Instant>,
-    /// Turns begun.
+    out: Outbox,
+    /// When the node last sent a TR1 to all.
+    last_broadcast: Option<Instant>,
     turns: u64,
-    /// Local work wants the token or has it.
+    /// Whether local work wants the token or uses it.
     has_work: bool,
-    /// What observers were told last of whether local work may use the token.
-    told_may_use: bool,
-    /// When a leader that shuts down gives up to hand its token on.
+    /// Whether local work may use the token, as last reported to observers.
+    reported_may_use: bool,
+    /// When a leader that shuts down gives up passing its token.
     leave_by: Option<Instant>,
     is_finished: bool,
-    /// Nodes to be taken out of the list since they never answered.
+    /// Nodes to remove from the list because they never answered.
     silent: Vec<IpAddr>,
 }
 
 impl Jitterbug {
-    /// A node with no memory. `seed` is random: nobody who does not know it can guess its token ids.
+    /// Creates a node without memory. `seed` is random: a node that does not know it cannot guess the token ids.
     ///
     /// # Errors
-    /// The options cannot work.
+    /// Returns an error if the options cannot work.
     pub fn new(options: Options, seed: u64) -> Result<Self, OptionsError> {
         options.check()?;
         let mut draw = Draw::new(seed);
@@ -100,27 +100,27 @@ impl Jitterbug {
             role: Role::Orphan(None),
             list: NodeList::new(options.max_nodes),
             penalties: Penalties::default(),
-            gave: Gave::default(),
+            passed_token: PassedToken::default(),
             rival: Rival::default(),
-            company: Company::default(),
+            follow_state: FollowState::default(),
             peers: Peers::default(),
-            foreign: Foreign::default(),
+            foreign_nodes: ForeignNodes::default(),
             foreign_leader: Rival::default(),
             announcements: Announcements::default(),
             inbound: Inbound::default(),
             data: Data::new(),
-            out: Output::new(),
-            spoke: None,
+            out: Outbox::new(),
+            last_broadcast: None,
             turns: 0,
             has_work: false,
-            told_may_use: false,
+            reported_may_use: false,
             leave_by: None,
             is_finished: false,
             silent: Vec::new(),
         })
     }
 
-    /// The own entry of the list.
+    /// Returns the node's own entry of the list.
     fn own(&self) -> Option<Node> {
         self.net.map(|net| Node {
             ip: net.address,
@@ -132,36 +132,36 @@ impl Jitterbug {
         self.net.is_some_and(|net| net.address == address)
     }
 
-    /// What follows from an input, whatever it was.
+    /// Takes the actions that may follow from any input.
     fn settle(&mut self) {
         if self.is_finished {
-            return self.tell_use();
+            return self.report_use();
         }
         loop {
-            self.decide();
+            self.decide_waiting();
             let is_granted = self.role.restore_mut().is_some_and(|it| it.is_granted());
             if is_granted && !self.inbound.has_answered() {
                 self.out.counters.restores_won += 1;
-                self.out.event(Event::RestoreWon);
-                self.company.made();
-                // A leader that was heard before the restore has not objected: it is gone.
+                self.out.push_event(Event::RestoreWon);
+                self.follow_state.on_token_created();
+                // A leader that was heard before the restore did not object, so it is gone.
                 self.rival.forget();
                 self.become_leader();
             }
-            // At once after a restore, since nobody has announced a new id. Before each pass, since a leader that passes
-            // at once would otherwise never say that it leads.
-            if self.announce_at().is_some_and(|due| due <= self.now) {
+            // After a restore this is at once, because the new id was not announced. It comes before each pass, because
+            // a leader that passes at once would otherwise never announce itself.
+            if self.announcement_due().is_some_and(|due| due <= self.now) {
                 self.announce();
             }
-            if self.is_finished || !self.go_on() {
+            if self.is_finished || !self.take_turn_step() {
                 break;
             }
         }
-        self.tell_use();
+        self.report_use();
     }
 
-    /// Takes an input, which does nothing to a node that has ended.
-    fn input<T: Default>(&mut self, now: Now, act: impl FnOnce(&mut Self) -> T) -> T {
+    /// Handles an input. A node that has ended ignores it.
+    fn handle<T: Default>(&mut self, now: Now, act: impl FnOnce(&mut Self) -> T) -> T {
         self.advance_clock(now);
         let outcome = if self.is_finished {
             T::default()
@@ -177,8 +177,8 @@ impl Jitterbug {
     fn on_command(&mut self, command: Command) {
         match command {
             Command::Done { job, outcome } => {
-                let ended = self.data.done(job, outcome, self.options.max_data);
-                self.on_ended(ended);
+                let ended = self.data.on_outcome(job, outcome, self.options.max_data);
+                self.on_data_result(ended);
             }
             Command::Work(has_work) => self.has_work = has_work,
             Command::Yield => {
@@ -195,14 +195,14 @@ impl Jitterbug {
         if let Some(restore) = restore.filter(|restore| restore.number() == number)
             && sent != Sent::Accepted
         {
-            restore.unsent();
+            restore.note_unsent();
         }
     }
 
-    fn tell_use(&mut self) {
+    fn report_use(&mut self) {
         let may_use = self.may_use_token();
-        if std::mem::replace(&mut self.told_may_use, may_use) != may_use {
-            self.out.event(Event::UseChanged { may_use });
+        if std::mem::replace(&mut self.reported_may_use, may_use) != may_use {
+            self.out.push_event(Event::UseChanged { may_use });
         }
     }
 }
@@ -220,27 +220,27 @@ impl Machine for Jitterbug {
     }
 
     fn handle_lateness(&mut self, now: Now) {
-        self.input(now, |_| ());
+        self.handle(now, |_| ());
     }
 
     fn handle_message(&mut self, now: Now, from: SocketAddr, message: &[u8], _age: Duration) {
-        self.input(now, |it| it.on_datagram(from.ip(), message));
+        self.handle(now, |it| it.on_datagram(from.ip(), message));
     }
 
     fn handle_command(&mut self, now: Now, command: Command) {
-        self.input(now, |it| it.on_command(command));
+        self.handle(now, |it| it.on_command(command));
     }
 
     fn handle_link(&mut self, now: Now, net: Net) {
-        self.input(now, |it| it.on_link(net));
+        self.handle(now, |it| it.on_link(net));
     }
 
     fn handle_timeout(&mut self, now: Now) {
-        self.input(now, Self::on_time);
+        self.handle(now, Self::on_timeout);
     }
 
     fn handle_sent(&mut self, now: Now, ticket: Ticket, sent: Sent) {
-        self.input(now, |it| it.on_sent(ticket.id(), sent));
+        self.handle(now, |it| it.on_sent(ticket.id(), sent));
     }
 
     fn handle_stream(
@@ -249,7 +249,7 @@ impl Machine for Jitterbug {
         id: StreamId,
         event: StreamEvent<'_, SocketAddr>,
     ) -> usize {
-        self.input(now, |it| it.on_stream(id, event))
+        self.handle(now, |it| it.on_stream(id, event))
     }
 
     fn handle_stored(&mut self, now: Now, _stored: Stored) {
@@ -261,7 +261,7 @@ impl Machine for Jitterbug {
     }
 
     fn poll_transmit(&mut self, buf: &mut [u8]) -> Option<Transmit<SocketAddr>> {
-        let (to, len, ticket) = self.out.fetch(buf)?;
+        let (to, len, ticket) = self.out.pop_datagram(buf)?;
         Some(Transmit {
             len,
             to,

@@ -1,39 +1,40 @@
-//! Going from one state to another (`docs/jitterbug.md`, sections 2, 3 and 5).
+//! Changes of state (`docs/jitterbug.md`, sections 2, 3 and 5).
 
 use ring_codec::jitterbug::TokenId;
 
 use super::Jitterbug;
 use crate::jitterbug::Event;
-use crate::jitterbug::role::{End, Restore, Role, Turn, Waiter};
+use crate::jitterbug::role::{PassEnd, Restore, Role, Turn, Waiter};
 
 impl Jitterbug {
     pub(super) fn set_token_id(&mut self, id: TokenId) {
-        let id = id.said_by(false);
+        let id = id.with_leader(false);
         if id != self.token_id {
             self.token_id = id;
-            self.announcements.changed(id);
+            self.announcements.on_token_changed(id);
         }
     }
 
-    /// Leaves the state that the node is in.
+    /// Leaves the present state and enters another.
     pub(super) fn enter(&mut self, role: Role) {
-        self.end_pass(End::Aborted);
-        // What was computed for a turn that is over would be computed twice.
+        self.end_pass(PassEnd::Aborted);
+        // The result would be computed again in the next turn.
         self.data.cancel_computation();
         self.role = role;
-        self.tell_state();
+        self.report_state();
     }
 
-    pub(super) fn tell_state(&mut self) {
-        self.out.event(Event::StateChanged {
+    pub(super) fn report_state(&mut self) {
+        self.out.push_event(Event::StateChanged {
             state: self.role.state(),
             token_id: self.token_id.random(),
         });
     }
 
-    /// Begins a restore, if there is a network; a node that is to leave ends instead.
+    /// Starts a restore, if there is a network. A node that is shutting down ends instead.
     pub(super) fn become_orphan(&mut self) {
         if self.net.is_none() || self.leave_by.is_some() {
+            // Without a network no node can object, so a restore would create a second token.
             self.enter(Role::Orphan(None));
             if self.leave_by.is_some() {
                 self.finish();
@@ -41,11 +42,12 @@ impl Jitterbug {
             return;
         }
         self.out.counters.restores += 1;
-        self.company.begins_restore(self.now, self.spoke);
+        self.follow_state
+            .on_restore_begun(self.now, self.last_broadcast);
         let least = self.least_restore();
         let restore = Restore::new(self.now, self.out.counters.restores, least);
         self.enter(Role::Orphan(Some(restore)));
-        self.out.event(Event::RestoreBegan);
+        self.out.push_event(Event::RestoreBegan);
         self.on_restore_due();
     }
 
@@ -60,7 +62,7 @@ impl Jitterbug {
     }
 
     pub(super) fn become_leader(&mut self) {
-        self.gave.forget();
+        self.passed_token.forget();
         let turn = self.next_turn(false);
         self.enter(Role::Leader(turn));
     }

@@ -1,4 +1,4 @@
-//! What happens to connections: which are the giver's, and which a candidate's.
+//! Events of connections: those of the giver's pass, and those of inbound exchanges.
 
 use std::net::SocketAddr;
 
@@ -6,7 +6,7 @@ use super::Jitterbug;
 use crate::{StreamEvent, StreamId, StreamOp};
 
 impl Jitterbug {
-    /// Something has happened to a connection. Returns how many of the bytes received are done with.
+    /// Handles an event of a connection. Returns how many of the received bytes are consumed.
     pub(super) fn on_stream(&mut self, id: StreamId, event: StreamEvent<'_, SocketAddr>) -> usize {
         let is_pass = self.is_pass(id);
         match event {
@@ -16,7 +16,7 @@ impl Jitterbug {
                 self.on_answer(id, bytes, end);
                 return bytes.len();
             }
-            StreamEvent::Received { bytes, end } => return self.on_offered(id, bytes, end),
+            StreamEvent::Received { bytes, end } => return self.on_exchange_bytes(id, bytes, end),
             StreamEvent::Closed(why) if is_pass => self.on_pass_closed(why),
             StreamEvent::Closed(_) => self.on_exchange_closed(id),
             StreamEvent::Connected => {}
@@ -24,7 +24,7 @@ impl Jitterbug {
         0
     }
 
-    /// Whether a connection is that of the pass that goes on.
+    /// Whether this is the connection of the running pass.
     fn is_pass(&self, id: StreamId) -> bool {
         let pass = self.role.pass();
         pass.is_some_and(|pass| pass.stream() == Some(id))
@@ -37,12 +37,12 @@ impl Jitterbug {
             .role
             .pass_mut()
             .filter(|pass| pass.stream().is_none())?;
-        pass.opened(vacant);
+        pass.on_opened(vacant);
         let to = pass.to();
         Some(StreamOp::Open(net.reach(to.ip, to.port)))
     }
 
-    /// Writes what is next on a connection.
+    /// Writes the next bytes of a connection.
     pub(super) fn write(&mut self, id: StreamId, room: &mut [u8]) -> usize {
         if let Some(exchange) = self.inbound.get_mut(id) {
             return exchange.write(room);
@@ -52,9 +52,9 @@ impl Jitterbug {
             return 0;
         };
         let count = pass.write(room);
-        // The driver asks again when all that it was given is written.
+        // The driver asks again after everything was written.
         if count == 0 && pass.close() {
-            self.out.operate(StreamOp::Finish(id));
+            self.out.push_operation(StreamOp::Finish(id));
         }
         count
     }

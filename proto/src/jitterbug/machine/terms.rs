@@ -1,4 +1,4 @@
-//! What a node says of its options, and what follows from those of others (`docs/jitterbug.md`, section 1).
+//! The terms of this node, and the consequences of those of others (`docs/jitterbug.md`, section 1).
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -9,34 +9,35 @@ use super::Jitterbug;
 use crate::jitterbug::terms::{micros, millis, separates};
 use crate::jitterbug::{Difference, Event, Options, State};
 
-/// A node that has had no token yet knows no lease of its ring: its restore lasts longer than the lease of a leader that
+/// A node that has had no token knows no lease of its ring. Its restore lasts longer than the lease of a leader that
 /// knows no other node.
-const FIRST_RESTORE: Duration = Duration::from_millis(600);
+const FIRST_RESTORE_MIN: Duration = Duration::from_millis(600);
 
 /// The terms of a node count at least this long after it was heard.
-const TERMS_COUNT: Duration = Duration::from_secs(20);
-/// [`TERMS_COUNT`] in `renew_timeout`. The nodes of a ring with different options hear each other more than twice in
-/// this time.
-const TERMS_COUNT_RENEWS: u32 = 4;
+const TERMS_LIFETIME: Duration = Duration::from_secs(20);
+/// How many times `renew_timeout` the terms count, if that is longer than [`TERMS_LIFETIME`]. Nodes of a ring with
+/// different options hear each other more than twice in this time.
+const TERMS_LIFETIME_RENEWS: u32 = 4;
 
 impl Jitterbug {
-    /// How long the terms of a node count after it was heard.
-    pub(super) fn terms_count_for(&self) -> Duration {
+    /// Returns how long the terms of a node count after it was heard.
+    pub(super) fn terms_lifetime(&self) -> Duration {
         let renew_timeout = self.options.renew_timeout;
-        TERMS_COUNT.max(renew_timeout.saturating_mul(TERMS_COUNT_RENEWS))
+        TERMS_LIFETIME.max(renew_timeout.saturating_mul(TERMS_LIFETIME_RENEWS))
     }
 
-    /// How long the loop may stand still before the node no longer leads: before the node of the ring with the shortest
-    /// times can have asked in vain. A node of before the terms, and one that nothing is known of, counts as one with
+    /// Returns how long the loop may stall before the node no longer leads. Until then no node of the ring, even with
+    /// the shortest times, can have asked without an answer. A node that sends no terms, or is unknown, counts with
     /// default times.
     pub fn lease(&self) -> Duration {
-        let lease = self.told_lease();
-        let given = self.company.lease(self.now, self.terms_count_for());
+        let lease = self.announced_lease();
+        let given = self.follow_state.lease(self.now, self.terms_lifetime());
         lease.min(given.unwrap_or(lease))
     }
 
-    /// The lease without what the giver of the token said, which would keep a short one alive for ever.
-    fn told_lease(&self) -> Duration {
+    /// Returns the lease without the giver's. If the giver's counted here, nodes would keep a short lease alive
+    /// indefinitely by telling it to each other.
+    fn announced_lease(&self) -> Duration {
         let own = self.options.stall();
         let known = self.peers.leases();
         let lease = own.min(known.shortest.unwrap_or(own));
@@ -47,30 +48,29 @@ impl Jitterbug {
         }
     }
 
-    /// How long a restore lasts at least. A node that has had a token is known to its ring, whose leases are short
-    /// enough. A node that had none waits for the longest lease that it has heard of. So does a node that the ring may
-    /// have forgotten.
+    /// Returns the minimum duration of a restore. The ring of a node that has had a token knows its lease, and keeps to
+    /// it. A node that had none, or that the ring may have forgotten, waits for the longest lease that it has heard of.
     pub(super) fn least_restore(&self) -> Duration {
-        let had_token = self.company.had_token();
-        if had_token && !self.company.is_unheard() {
+        let had_token = self.follow_state.had_token();
+        if had_token && !self.follow_state.is_unheard() {
             return Duration::ZERO;
         }
-        let told = self.peers.leases().told;
-        let longest = told.map(|told| told + self.options.tr_interval);
+        let reported = self.peers.leases().longest_reported;
+        let longest = reported.map(|lease| lease + self.options.tr_interval);
         match longest {
             Some(longest) if had_token => longest,
-            _ => FIRST_RESTORE.max(longest.unwrap_or_default()),
+            _ => FIRST_RESTORE_MIN.max(longest.unwrap_or_default()),
         }
     }
 
-    /// What the node says of itself. `asks` for a TR1.
+    /// Returns the node's terms. `asks` is whether they ask for a TR1.
     pub(super) fn terms(&self, asks: bool) -> Terms {
         let own = self.options.stall();
         let is_leader = self.role.state() == State::Leader;
-        let follows = self.company.follows().filter(|_| !is_leader);
+        let follows = self.follow_state.followed_token().filter(|_| !is_leader);
         Terms {
             lease_us: micros(own),
-            shortest_us: micros(self.told_lease()),
+            shortest_us: micros(self.announced_lease()),
             longest_us: micros(own.max(self.peers.leases().longest.unwrap_or(own))),
             renew_ms: millis(self.options.renew_timeout),
             pass_ms: millis(self.options.token_pass_timeout),
@@ -81,32 +81,33 @@ impl Jitterbug {
         }
     }
 
-    /// A node of the own ring was heard.
-    pub(super) fn hear_of(&mut self, from: IpAddr, terms: Option<Terms>) {
+    /// Notes that a node of this node's ring was heard.
+    pub(super) fn note_heard(&mut self, from: IpAddr, terms: Option<Terms>) {
         let most = usize::try_from(self.options.max_nodes).unwrap_or(usize::MAX);
-        let is_news = self.peers.heard(from, self.now, terms, most);
+        let is_news = self.peers.note_message(from, self.now, terms, most);
         if let Some(how) = terms
             .filter(|_| is_news)
             .and_then(|it| self.difference(&it))
         {
-            self.out.event(Event::NodeDiffers { node: from, how });
+            self.out.push_event(Event::NodeDiffers { node: from, how });
         }
         let least = self.least_restore();
         if let Some(restore) = self.role.restore_mut() {
-            restore.last_long(least);
+            restore.extend_to(least);
         }
     }
 
-    /// A node that only takes tokens is heard, and says nothing of its terms. Somebody else may have said them in its name.
+    /// Asks a node for a TR1 if its terms are old. A node that only takes tokens is heard but does not send its terms.
+    /// Those that this node knows may be forged.
     pub(super) fn ask_for_terms(&mut self, node: IpAddr) {
         let own = micros(self.options.stall());
         let old = self.peers.old_terms(node);
         if old.is_some_and(|terms| terms.lease_us != own) {
-            self.ask(node);
+            self.ask_for_tr1(node);
         }
     }
 
-    /// Whether the own lease is shorter than any that a node with these terms knows of.
+    /// Whether this node's lease is shorter than any that a node with these terms knows.
     pub(super) fn is_shorter(&self, terms: &Terms) -> bool {
         micros(self.options.stall()) < terms.shortest_us
     }
@@ -122,17 +123,17 @@ impl Jitterbug {
         })
     }
 
-    /// The nodes whose options differ from the own ones, and how.
+    /// Returns the nodes whose options differ from this node's, with the difference.
     pub fn differing(&self) -> impl Iterator<Item = (IpAddr, Difference)> {
-        let times = self.peers.with_terms().filter_map(|(node, terms)| {
-            // One that is gone has failed.
-            let is_there = self.penalties.of(node).0 == 0;
+        let times = self.peers.nodes_with_terms().filter_map(|(node, terms)| {
+            // A node with failed passes is probably gone.
+            let is_there = self.penalties.get(node).0 == 0;
             Some((node, self.difference(terms).filter(|_| is_there)?))
         });
         times.chain(self.foreign_nodes())
     }
 
-    /// Whether a node with other options is about, so that all have to hear of each other's.
+    /// Whether a node with other options exists, so that all nodes must hear of each other's options.
     pub(super) fn has_other_options(&self) -> bool {
         let own = self.options.stall();
         let known = self.peers.leases();
@@ -143,21 +144,21 @@ impl Jitterbug {
             || self.foreign_nodes().next().is_some()
     }
 
-    /// Whether what a node sent belongs to another ring. The node is named then.
+    /// Decides whether a message belongs to another ring, and reports its sender if so.
     pub(super) fn is_foreign(&mut self, from: IpAddr, terms: Option<&Terms>) -> bool {
         let Some(how) = terms.and_then(|terms| separates(terms, &self.options)) else {
-            self.foreign.forget(from);
+            self.foreign_nodes.forget(from);
             return false;
         };
-        if self.foreign.note(from, how, self.now) {
-            self.out.event(Event::NodeDiffers { node: from, how });
+        if self.foreign_nodes.note(from, how, self.now) {
+            self.out.push_event(Event::NodeDiffers { node: from, how });
         }
         true
     }
 
-    /// Nodes of other rings that were heard within 4 × `renew_timeout`, and what keeps each apart.
+    /// Returns the nodes of other rings that were heard within 4 × `renew_timeout`, with the difference.
     fn foreign_nodes(&self) -> impl Iterator<Item = (IpAddr, Difference)> {
         let age = self.options.renew_timeout.saturating_mul(4);
-        self.foreign.of_late(self.now, age)
+        self.foreign_nodes.heard_within(self.now, age)
     }
 }

@@ -1,34 +1,34 @@
-//! The clock: stalls, and what is due when (`docs/jitterbug.md`, section 5).
+//! The clock: stalls, and the next deadline (`docs/jitterbug.md`, section 5).
 
 use super::Jitterbug;
 use crate::jitterbug::role::Role;
 use crate::jitterbug::{Event, Reason};
 use crate::time::{Instant, Now};
 
-/// A loop that is to notice its own stalls wakes up so many times in the shortest one.
-const LOOKS: u32 = 8;
+/// How often the loop wakes up within the shortest lease, to notice its own stalls.
+const WAKE_UPS_PER_LEASE: u32 = 8;
 
 impl Jitterbug {
-    /// Its time never goes back. A leader or a restore that has stood still for too long ends here, before anything
-    /// else is looked at (section 5, "Stall").
+    /// Sets the time, which never goes back. A leader or a restore that has stalled for too long ends here, before any
+    /// input is handled (section 5, "Stall").
     pub(super) fn advance_clock(&mut self, now: Now) {
         let stood = now.monotonic.since(self.now);
-        // That of before: a lease must not grow since a node was silent while this one stood still.
+        // The lease from before the stall: nodes that were silent during the stall must not make it longer.
         let lease = self.lease();
         self.now = self.now.max(now.monotonic);
-        self.peers.expire(self.now, self.terms_count_for());
+        self.peers.expire(self.now, self.terms_lifetime());
         if stood < lease || self.is_finished {
             return;
         }
         let is_concerned = matches!(self.role, Role::Leader(_) | Role::Orphan(Some(_)));
         if is_concerned {
             self.out.counters.stalls += 1;
-            self.out.event(Event::Stalled { after: stood });
+            self.out.push_event(Event::Stalled { after: stood });
             self.become_orphan();
         }
     }
 
-    pub(super) fn on_time(&mut self) {
+    pub(super) fn on_timeout(&mut self) {
         let now = self.now;
         if self.leave_by.is_some_and(|due| due <= now) {
             return self.finish_in_time();
@@ -38,26 +38,29 @@ impl Jitterbug {
             self.become_orphan();
         }
         self.on_pass_due();
-        for id in self.inbound.late(now, self.options.token_pass_timeout) {
-            self.reset(id, Reason::Late);
+        for id in self
+            .inbound
+            .overdue_exchanges(now, self.options.token_pass_timeout)
+        {
+            self.reset_exchange(id, Reason::Late);
         }
-        let ended = self.data.time_out(now, self.options.max_data);
-        self.on_ended(ended);
+        let ended = self.data.cancel_late_job(now, self.options.max_data);
+        self.on_data_result(ended);
     }
 
     pub(super) fn due(&self) -> Option<Instant> {
-        let watch = || self.now + self.lease() / LOOKS;
+        let watch = || self.now + self.lease() / WAKE_UPS_PER_LEASE;
         let of_role = match &self.role {
             Role::Orphan(None) => [None; 3],
             Role::Orphan(Some(restore)) => [restore.due(), Some(watch()), None],
             Role::Waiter(waiter) => [Some(waiter.renew_at()), None, None],
             Role::Leader(turn) => {
-                let held_until = (!self.keeps_for_work()).then(|| self.held_until(turn));
+                let held_until = (!self.is_kept_for_work()).then(|| self.held_until(turn));
                 let step = turn.due(held_until);
-                [step, self.announce_at(), Some(watch())]
+                [step, self.announcement_due(), Some(watch())]
             }
         };
-        let oldest = self.inbound.oldest();
+        let oldest = self.inbound.oldest_accepted();
         let others = [
             oldest.map(|accepted| accepted + self.options.token_pass_timeout),
             self.data.due(),

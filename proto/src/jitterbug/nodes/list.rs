@@ -1,32 +1,31 @@
-//! The list of nodes, and those to be added to it (`docs/jitterbug.md`, section 10).
+//! The list of nodes, and the nodes to be added to it (`docs/jitterbug.md`, section 10).
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use ring_codec::jitterbug::{Message, Node, node_list_hash};
 
-use super::order::{Nodes, Put};
+use super::order::{Nodes, PutResult};
 
-/// What has changed in a list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Changes {
-    /// Nodes that are new in the list, or have another port there.
+    /// Nodes that were added, or have another port.
     pub(crate) added: Vec<Node>,
-    /// Nodes for which there was no room.
+    /// Nodes that did not fit the lists.
     pub(crate) refused: Vec<Node>,
-    /// Nodes that never answered, and are in the list no more.
+    /// Nodes that never answered and were removed.
     pub(crate) forgotten: Vec<Node>,
 }
 
-/// The list, `to_add`, and the list's hash.
+/// The list, `to_add`, and the hash of the list.
 ///
-/// Only nodes that never answered are deleted, and no order changes but by taking a list. Both together have at most `max_nodes`
-/// addresses.
+/// Only nodes that never answered are removed, and the order changes only when a list is taken. Both lists together
+/// have at most `max_nodes` addresses.
 #[derive(Debug)]
 pub(crate) struct NodeList {
     list: Nodes,
     to_add: Nodes,
-    /// How many of `to_add` have addresses that are not in the list.
+    /// The number of entries of `to_add` whose addresses are not in the list.
     unlisted: usize,
     hash: i32,
     most: usize,
@@ -69,26 +68,25 @@ impl NodeList {
         self.list.len()
     }
 
-    /// Whether the address is in the list or waits to be.
-    pub(crate) fn knows(&self, address: IpAddr) -> bool {
+    /// Whether the address is in the list, or waits to be added.
+    pub(crate) fn contains(&self, address: IpAddr) -> bool {
         self.list.contains(address) || self.to_add.contains(address)
     }
 
-    /// TP4, as it lies on the wire.
     pub(crate) fn encoded(&self) -> Vec<u8> {
         let node_list = self.nodes().into();
         let message = Message::Tp4 { node_list };
         let mut bytes = vec![0; message.encoded_len()];
-        // The buffer is as long as the message, and `most` is at most what the wire allows.
+        // The buffer has the length of the message, and the wire format allows `most` nodes.
         let _ = message.encode(&mut bytes);
         bytes
     }
 
-    /// A node was heard of: it is to be added, unless it is in the list as it is. Returns whether there was room.
+    /// Notes a node to be added, unless the list has exactly this entry. Returns whether it fits.
     pub(crate) fn learn(&mut self, node: Node) -> bool {
         let listed = self.list.port(node.ip);
         if listed == Some(node.port) {
-            // What was heard of it before is out of date.
+            // An older message has named another port.
             self.to_add.remove(node.ip);
             return true;
         }
@@ -101,11 +99,11 @@ impl NodeList {
         true
     }
 
-    /// Step 4 of a leader's turn.
-    pub(crate) fn apply(&mut self) -> Vec<Node> {
+    /// Moves `to_add` into the list: step 4 of a turn. Returns the changed entries.
+    pub(crate) fn apply_additions(&mut self) -> Vec<Node> {
         let waiting = self.to_add.take();
         self.unlisted = 0;
-        let changed = |node: &Node| self.list.put(*node) != Put::Known;
+        let changed = |node: &Node| self.list.put(*node) != PutResult::Known;
         let added: Vec<Node> = waiting.into_iter().filter(changed).collect();
         if !added.is_empty() {
             self.rehash();
@@ -113,7 +111,7 @@ impl NodeList {
         added
     }
 
-    /// Takes a node out of the list. Returns its entry.
+    /// Removes a node from the list. Returns its entry.
     pub(crate) fn forget(&mut self, address: IpAddr) -> Option<Node> {
         let node = self.get(self.place(address)?)?;
         self.list.remove(address);
@@ -121,18 +119,19 @@ impl NodeList {
         Some(node)
     }
 
-    /// The own entry is in the list, with the right port: at the start, and in a token's list.
+    /// Puts the node's own entry into the list, at the start and after a token was taken.
     pub(crate) fn put_own(&mut self, own: Node) -> Changes {
         let mut changes = Changes::default();
         self.put(own, &mut changes);
-        self.settle(&mut changes);
+        self.drop_excess(&mut changes);
         changes
     }
 
-    /// The list of a token that was taken: the received one, then what else was known, then the own entry.
+    /// Combines the list of a token that was taken: the received entries, then the other known ones, then the node's
+    /// own.
     ///
-    /// What else was known is left out if it `is_silent`: the giver may have forgotten it.
-    pub(crate) fn take(
+    /// Known entries are left out if they are silent: the giver may have forgotten them.
+    pub(crate) fn take_over(
         &mut self,
         received: &[Node],
         own: Node,
@@ -156,11 +155,11 @@ impl NodeList {
         }
         self.put(own, &mut changes);
         changes.added.retain(|node| !before.contains(node));
-        self.settle(&mut changes);
+        self.drop_excess(&mut changes);
         changes
     }
 
-    /// The list of a token that came to a leader: what is missing is appended.
+    /// Combines the list of a token that came to a leader: missing entries are appended.
     pub(crate) fn merge(&mut self, received: &[Node]) -> Changes {
         let mut changes = Changes::default();
         for node in received {
@@ -168,13 +167,13 @@ impl NodeList {
                 self.put(*node, &mut changes);
             }
         }
-        self.settle(&mut changes);
+        self.drop_excess(&mut changes);
         changes
     }
 
-    /// The list of a token that was absorbed: what is missing is to be added. Returns what there was no room for.
+    /// Combines the list of an absorbed token: missing entries are added later. Returns those without room.
     pub(crate) fn absorb(&mut self, received: &[Node]) -> Vec<Node> {
-        let is_missing = |node: &&Node| !self.knows(node.ip);
+        let is_missing = |node: &&Node| !self.contains(node.ip);
         let missing: Vec<Node> = received.iter().filter(is_missing).copied().collect();
         let refused = missing.into_iter().filter(|node| !self.learn(*node));
         refused.collect()
@@ -182,17 +181,17 @@ impl NodeList {
 
     fn put(&mut self, node: Node, changes: &mut Changes) {
         if !self.list.contains(node.ip) && self.list.len() >= self.most {
-            // The own entry may have been refused as one of the old list.
+            // As one of the old entries, the node's own may have been refused before.
             if changes.refused.last() != Some(&node) {
                 changes.refused.push(node);
             }
-        } else if self.list.put(node) != Put::Known {
+        } else if self.list.put(node) != PutResult::Known {
             changes.added.push(node);
         }
     }
 
-    /// After the list has grown: `to_add` keeps what there is still room for.
-    fn settle(&mut self, changes: &mut Changes) {
+    /// Drops the entries of `to_add` that no longer fit because the list has grown.
+    fn drop_excess(&mut self, changes: &mut Changes) {
         let (list, most) = (&self.list, self.most);
         let mut unlisted = 0;
         if self.to_add.len() > 0 {
@@ -214,7 +213,7 @@ impl NodeList {
         self.hash = node_list_hash(&self.list.as_slice().into());
     }
 
-    /// Whether both lists are in order, with room for all that they have, and the hash is that of the list.
+    /// Whether both lists are consistent and within the limit, and the hash fits.
     #[cfg(debug_assertions)]
     pub(crate) fn is_sound(&self) -> bool {
         let unlisted = self

@@ -1,13 +1,12 @@
-//! The other nodes: the lists of them, which were heard and with which terms, which are skipped, and which are of other
-//! rings.
+//! The other nodes: the lists, the terms and penalties of each, and the nodes of other rings. Start with `list.rs`.
 
-mod foreign;
+mod foreign_nodes;
 mod list;
 mod order;
 mod peers;
 mod penalties;
 
-pub(crate) use foreign::Foreign;
+pub(crate) use foreign_nodes::ForeignNodes;
 pub(crate) use list::{Changes, NodeList};
 pub(crate) use peers::Peers;
 pub(crate) use penalties::Penalties;

@@ -1,26 +1,25 @@
-//! Nodes in an order that does not change, one an address.
+//! Nodes in a fixed order, one per address.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use ring_codec::jitterbug::Node;
 
-/// What has become of a node that was put.
+/// The effect of putting a node into the order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Put {
+pub(crate) enum PutResult {
     /// Its address is new.
     Added,
-    /// It had another port.
+    /// Its port was replaced.
     Moved,
-    /// Nothing has changed.
+    /// It was there already.
     Known,
 }
 
-/// Nodes in the order in which they came.
+/// Nodes in the order in which they were added.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Nodes {
     nodes: Vec<Node>,
-    /// Where the node of an address is.
     places: BTreeMap<IpAddr, usize>,
 }
 
@@ -51,23 +50,23 @@ impl Nodes {
     }
 
     /// Appends a node, or replaces the port of its address in place.
-    pub(crate) fn put(&mut self, node: Node) -> Put {
+    pub(crate) fn put(&mut self, node: Node) -> PutResult {
         let known = self.place(node.ip).and_then(|at| self.nodes.get_mut(at));
         match known {
-            Some(known) if *known == node => Put::Known,
+            Some(known) if *known == node => PutResult::Known,
             Some(known) => {
                 *known = node;
-                Put::Moved
+                PutResult::Moved
             }
             None => {
                 self.places.insert(node.ip, self.nodes.len());
                 self.nodes.push(node);
-                Put::Added
+                PutResult::Added
             }
         }
     }
 
-    /// Takes one out; those behind it move up.
+    /// Removes a node. Later ones move up.
     pub(crate) fn remove(&mut self, address: IpAddr) {
         let Some(place) = self.places.remove(&address) else {
             return;
@@ -78,7 +77,6 @@ impl Nodes {
         }
     }
 
-    /// Keeps those that `keeps` says.
     pub(crate) fn retain(&mut self, keeps: impl FnMut(&Node) -> bool) {
         self.nodes.retain(keeps);
         self.places = self.nodes.iter().map(|it| it.ip).zip(0..).collect();

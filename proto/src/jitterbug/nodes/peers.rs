@@ -1,4 +1,4 @@
-//! The nodes that this one has heard itself, and their terms (`docs/jitterbug.md`, section 2).
+//! The nodes that this one has heard itself, with their terms (`docs/jitterbug.md`, section 2).
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -8,52 +8,51 @@ use ring_codec::jitterbug::Terms;
 
 use crate::time::Instant;
 
-/// How often the node looks for terms that are too old. It has to look at all nodes for that.
-const LOOKS: Duration = Duration::from_secs(1);
+/// How often old terms are looked for, which needs a pass over all nodes.
+const EXPIRY_INTERVAL: Duration = Duration::from_secs(1);
 
-/// A node that was heard.
 #[derive(Debug, Clone, Copy)]
 struct Peer {
-    at: Instant,
-    /// Whether it has been heard since a pass to it found no way.
-    answers: bool,
-    /// When it asked last who leads.
+    heard_at: Instant,
+    /// Whether it was heard since a pass could not reach it.
+    is_reachable: bool,
+    /// When it last asked who leads.
     asked: Option<Instant>,
-    /// `None`: it is of before them.
+    /// `None`: the node sends no terms.
     terms: Option<Terms>,
-    /// Whether it was heard so late that its terms count.
-    counts: bool,
-    /// When its terms came last.
-    said: Instant,
-    /// Whether they came so late that its word on the leases of others counts.
-    tells: bool,
+    /// Whether it was heard recently enough for its terms to count.
+    terms_count: bool,
+    /// When its terms arrived last.
+    terms_at: Instant,
+    /// Whether its terms are recent enough to use their leases of other nodes.
+    has_recent_terms: bool,
 }
 
-/// All nodes that were heard, at most as many as a list has.
+/// All nodes that were heard. Their number is limited like that of a list.
 #[derive(Debug, Default)]
 pub(crate) struct Peers {
     heard: BTreeMap<IpAddr, Peer>,
     known: Leases,
-    /// When to look for terms that are too old.
-    look_at: Instant,
+    /// When old terms are looked for next.
+    expire_at: Instant,
 }
 
 /// The leases of the nodes whose terms count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Leases {
-    /// The shortest of a node with terms.
+    /// The shortest lease of a node with terms.
     pub(crate) shortest: Option<Duration>,
-    /// The longest of a node with terms.
+    /// The longest lease of a node with terms.
     pub(crate) longest: Option<Duration>,
-    /// The longest that any of them has told of.
-    pub(crate) told: Option<Duration>,
-    /// Nodes without terms.
+    /// The longest lease that any of them has named.
+    pub(crate) longest_reported: Option<Duration>,
+    /// The number of nodes without terms.
     pub(crate) older: usize,
 }
 
 impl Peers {
-    /// Something came from a node. Returns whether its options are news.
-    pub(crate) fn heard(
+    /// Notes a message of a node. Returns whether its options are new.
+    pub(crate) fn note_message(
         &mut self,
         from: IpAddr,
         now: Instant,
@@ -65,111 +64,113 @@ impl Peers {
             return false;
         }
         let peer = self.heard.entry(from).or_insert(Peer {
-            at: now,
-            answers: true,
+            heard_at: now,
+            is_reachable: true,
             asked: None,
             terms: None,
-            counts: false,
-            said: now,
-            tells: false,
+            terms_count: false,
+            terms_at: now,
+            has_recent_terms: false,
         });
-        (peer.at, peer.answers) = (now, true);
+        (peer.heard_at, peer.is_reachable) = (now, true);
         let before = peer.terms;
         peer.terms = terms.or(before);
         let is_changed = terms.is_some() && before.map(leases) != terms.map(leases);
-        let counted = std::mem::replace(&mut peer.counts, true);
-        let told = peer.tells;
+        let counted = std::mem::replace(&mut peer.terms_count, true);
+        let had_recent_terms = peer.has_recent_terms;
         if terms.is_some() {
-            (peer.said, peer.tells) = (now, true);
+            (peer.terms_at, peer.has_recent_terms) = (now, true);
         }
         if !counted {
             let peer = *peer;
             self.known.add(&peer);
-        } else if is_changed || peer.tells != told {
-            self.count();
+        } else if is_changed || peer.has_recent_terms != had_recent_terms {
+            self.recount();
         }
         terms.is_some() && before.map(times) != terms.map(times)
     }
 
-    /// Counts the terms of no node that has been silent for `age`, and its word on others for no longer than that. A node
-    /// that only takes tokens is heard, and says nothing new.
+    /// Stops counting the terms of nodes that were silent for `age`, and old statements about other nodes. A node that
+    /// only takes tokens is heard, but its terms are not repeated.
     pub(crate) fn expire(&mut self, now: Instant, age: Duration) {
-        if now < self.look_at {
+        if now < self.expire_at {
             return;
         }
-        self.look_at = now + LOOKS;
+        self.expire_at = now + EXPIRY_INTERVAL;
         for peer in self.heard.values_mut() {
-            peer.counts &= now.since(peer.at) < age;
-            peer.tells &= now.since(peer.said) < age;
+            peer.terms_count &= now.since(peer.heard_at) < age;
+            peer.has_recent_terms &= now.since(peer.terms_at) < age;
         }
-        self.count();
+        self.recount();
     }
 
-    fn count(&mut self) {
-        self.known = self.counted();
+    fn recount(&mut self) {
+        self.known = self.count_leases();
     }
 
-    fn counted(&self) -> Leases {
+    fn count_leases(&self) -> Leases {
         let mut known = Leases::default();
-        for peer in self.heard.values().filter(|peer| peer.counts) {
+        for peer in self.heard.values().filter(|peer| peer.terms_count) {
             known.add(peer);
         }
         known
     }
 
-    /// Whether what is known of leases is what the nodes that count have said.
+    /// Whether the leases are those of the nodes that count.
     #[cfg(debug_assertions)]
     pub(crate) fn is_sound(&self) -> bool {
-        self.known == self.counted()
+        self.known == self.count_leases()
     }
 
-    /// A node asks who leads.
-    pub(crate) fn asked(&mut self, from: IpAddr, now: Instant) {
+    /// Notes that a node asks who leads.
+    pub(crate) fn note_question(&mut self, from: IpAddr, now: Instant) {
         if let Some(peer) = self.heard.get_mut(&from) {
             peer.asked = Some(now);
         }
     }
 
-    /// When a node asked last who leads, as far as it was heard.
+    /// Returns when a node last asked who leads.
     pub(crate) fn last_asked(&self, from: IpAddr) -> Option<Instant> {
         self.heard.get(&from)?.asked
     }
 
-    /// There was no way to a node: it has to answer a datagram before it is connected to again.
-    pub(crate) fn unreachable(&mut self, node: IpAddr) {
+    /// Notes that a pass could not reach a node. Before the next pass it must answer a datagram.
+    pub(crate) fn note_unreachable(&mut self, node: IpAddr) {
         if let Some(peer) = self.heard.get_mut(&node) {
-            peer.answers = false;
+            peer.is_reachable = false;
         }
     }
 
-    /// Whether a node was ever heard.
     pub(crate) fn has_heard(&self, node: IpAddr) -> bool {
         self.heard.contains_key(&node)
     }
 
-    /// Whether a node was heard since a pass to it found no way, and since then if `since` is given.
-    pub(crate) fn answers(&self, node: IpAddr, since: Option<Instant>) -> bool {
+    /// Whether a node was heard since a pass could not reach it, and not before `since`.
+    pub(crate) fn has_answered_since(&self, node: IpAddr, since: Option<Instant>) -> bool {
         let peer = self.heard.get(&node);
-        peer.is_some_and(|peer| peer.answers && since.is_none_or(|since| peer.at >= since))
+        peer.is_some_and(|peer| {
+            peer.is_reachable && since.is_none_or(|since| peer.heard_at >= since)
+        })
     }
 
     pub(crate) fn terms(&self, node: IpAddr) -> Option<Terms> {
         self.heard.get(&node)?.terms
     }
 
-    /// The terms of a node that count although it has not said them for long.
+    /// Returns the terms of a node that still count although they are old.
     pub(crate) fn old_terms(&self, node: IpAddr) -> Option<Terms> {
         let peer = self.heard.get(&node)?;
-        peer.terms.filter(|_| peer.counts && !peer.tells)
+        peer.terms
+            .filter(|_| peer.terms_count && !peer.has_recent_terms)
     }
 
     pub(crate) const fn leases(&self) -> Leases {
         self.known
     }
 
-    /// All that have terms which count.
-    pub(crate) fn with_terms(&self) -> impl Iterator<Item = (IpAddr, &Terms)> {
-        let peers = self.heard.iter().filter(|(_, peer)| peer.counts);
+    /// Returns the nodes whose terms count.
+    pub(crate) fn nodes_with_terms(&self) -> impl Iterator<Item = (IpAddr, &Terms)> {
+        let peers = self.heard.iter().filter(|(_, peer)| peer.terms_count);
         peers.filter_map(|(ip, peer)| Some((*ip, peer.terms.as_ref()?)))
     }
 }
@@ -180,15 +181,19 @@ impl Leases {
             self.older += 1;
             return;
         };
-        let [lease, told] = leases(terms).map(|us| Duration::from_micros(us.into()));
-        let told = if peer.tells { told } else { lease };
+        let [lease, other_leases] = leases(terms).map(|us| Duration::from_micros(us.into()));
+        let other_leases = if peer.has_recent_terms {
+            other_leases
+        } else {
+            lease
+        };
         self.shortest = Some(self.shortest.map_or(lease, |least| least.min(lease)));
         self.longest = self.longest.max(Some(lease));
-        self.told = self.told.max(Some(told.max(lease)));
+        self.longest_reported = self.longest_reported.max(Some(other_leases.max(lease)));
     }
 }
 
-/// The times of a node, which have to be equal on all nodes.
+/// Returns the times that should be equal on all nodes.
 const fn times(terms: Terms) -> [u32; 3] {
     [terms.lease_us, terms.renew_ms, terms.pass_ms]
 }

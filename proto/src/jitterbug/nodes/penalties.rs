@@ -1,4 +1,4 @@
-//! Which candidates are skipped (`docs/jitterbug.md`, section 5, "Candidates and penalties").
+//! Penalties of candidates (`docs/jitterbug.md`, section 5, "Candidates and penalties").
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -8,10 +8,10 @@ use crate::penalty::Penalty;
 use crate::throttle::Throttle;
 use crate::time::Instant;
 
-/// The most that a threshold can be: 1023 turns are skipped then.
-const MAX_THRESHOLD: u16 = 10;
+/// The maximum threshold, with which 1,023 turns are skipped.
+const THRESHOLD_MAX: u16 = 10;
 
-/// What the candidates that have failed once have failed since; those that are not in here have (0, 0).
+/// The penalties of candidates that have failed. All others have (0, 0).
 #[derive(Debug, Default)]
 pub(crate) struct Penalties {
     records: BTreeMap<IpAddr, Record>,
@@ -24,43 +24,43 @@ struct Record {
 }
 
 impl Penalties {
-    /// The threshold and the count of an address.
-    pub(crate) fn of(&self, address: IpAddr) -> (u32, u32) {
+    /// Returns the threshold and the count of an address.
+    pub(crate) fn get(&self, address: IpAddr) -> (u32, u32) {
         let Some(Record { penalty, .. }) = self.records.get(&address) else {
             return (0, 0);
         };
         let threshold = penalty.failures();
-        let full = (1_u32 << threshold.min(MAX_THRESHOLD.into())) - 1;
+        // Skips double with each failure, so a dead node costs the ring little, and a live one returns soon.
+        let full = (1_u32 << threshold.min(THRESHOLD_MAX.into())) - 1;
         (threshold, full.saturating_sub(penalty.turns()))
     }
 
-    /// Whether a candidate is skipped in this turn, which takes one turn off.
-    pub(crate) fn skips(&mut self, address: IpAddr) -> bool {
+    /// Decides whether a candidate is skipped in this turn. If so, its penalty is shorter by one turn.
+    pub(crate) fn take_skip(&mut self, address: IpAddr) -> bool {
         let record = self.records.get_mut(&address);
         record.is_some_and(|it| it.penalty.pass_over())
     }
 
-    /// A pass to it is done.
-    pub(crate) fn done(&mut self, address: IpAddr) {
+    pub(crate) fn note_done(&mut self, address: IpAddr) {
         if let Some(record) = self.records.get_mut(&address) {
             record.penalty.recover();
         }
     }
 
-    /// A pass to it has failed, or its outcome is unknown; or it is asked for a sign of life. Returns how often.
-    pub(crate) fn failed(&mut self, address: IpAddr) -> u32 {
+    /// Notes a failed pass, an unknown outcome, or a question for a sign of life. Returns the number of failures.
+    pub(crate) fn note_failed(&mut self, address: IpAddr) -> u32 {
         let record = self.records.entry(address).or_default();
-        record.penalty.fail_up_to(MAX_THRESHOLD);
+        record.penalty.fail_up_to(THRESHOLD_MAX);
         record.penalty.failures()
     }
 
-    /// It is in no list any more.
     pub(crate) fn forget(&mut self, address: IpAddr) {
         self.records.remove(&address);
     }
 
-    /// Its TR1 was heard: it is tried at its next turn, but a TR1 can say so only once a `period`.
-    pub(crate) fn heard(&mut self, address: IpAddr, now: Instant, period: Duration) {
+    /// Notes a TR1, after which the candidate is tried in the next turn. Only one TR1 per `period` has this effect,
+    /// because a node may be reachable by UDP only.
+    pub(crate) fn note_tr1(&mut self, address: IpAddr, now: Instant, period: Duration) {
         if let Some(record) = self.records.get_mut(&address)
             && record.penalty.turns() > 0
             && record.heard.allow(now, period)
@@ -69,8 +69,8 @@ impl Penalties {
         }
     }
 
-    /// A token came from it: it is tried at its next turn.
-    pub(crate) fn gave(&mut self, address: IpAddr) {
+    /// Notes a token from this node, after which it is tried in the next turn.
+    pub(crate) fn note_token(&mut self, address: IpAddr) {
         if let Some(record) = self.records.get_mut(&address) {
             record.penalty.heard();
         }

@@ -1,22 +1,21 @@
-//! The three states, with what ends with each.
+//! The three states, each with the data that ends with it. Start with `turn.rs` for a leader.
 
+mod candidates;
 mod pass;
 mod restore;
-mod round;
 mod turn;
 
 use crate::jitterbug::State;
 use crate::time::Instant;
 
-pub(crate) use pass::{End, Offered, Pass};
-pub(crate) use restore::{Due, Restore};
-pub(crate) use round::Round;
-pub(crate) use turn::{Given, Step, Turn};
+pub(crate) use candidates::CandidateRound;
+pub(crate) use pass::{OfferedToken, Pass, PassEnd};
+pub(crate) use restore::{Restore, RestoreAction};
+pub(crate) use turn::{Turn, TurnInput, TurnStep};
 
-/// What a node is.
 #[derive(Debug)]
 pub(crate) enum Role {
-    /// It has no ring; without a restore it has no address either.
+    /// The node has no ring. Without a restore it has no address either.
     Orphan(Option<Restore>),
     /// It waits for the token.
     Waiter(Waiter),
@@ -24,27 +23,26 @@ pub(crate) enum Role {
     Leader(Turn),
 }
 
-/// A waiter.
 #[derive(Debug)]
 pub(crate) struct Waiter {
-    /// When it becomes an orphan; nothing moves that.
+    /// When the node becomes an orphan. No event moves this time.
     renew_at: Instant,
-    /// Whoever wins may not know of it: it answers the first announcement that it hears.
-    owes: bool,
+    /// Whether the new leader may not know this node, so that it answers the first announcement that it hears.
+    owes_tr1: bool,
 }
 
 impl Waiter {
-    pub(crate) const fn new(renew_at: Instant, owes: bool) -> Self {
-        Self { renew_at, owes }
+    pub(crate) const fn new(renew_at: Instant, owes_tr1: bool) -> Self {
+        Self { renew_at, owes_tr1 }
     }
 
     pub(crate) const fn renew_at(&self) -> Instant {
         self.renew_at
     }
 
-    /// Whether it owes an answer; it does not any more.
-    pub(crate) const fn pay(&mut self) -> bool {
-        std::mem::replace(&mut self.owes, false)
+    /// Whether the waiter owes a TR1. It is reported once.
+    pub(crate) const fn take_debt(&mut self) -> bool {
+        std::mem::replace(&mut self.owes_tr1, false)
     }
 }
 
@@ -85,14 +83,13 @@ impl Role {
         }
     }
 
-    pub(crate) const fn round_mut(&mut self) -> Option<&mut Round> {
+    pub(crate) const fn round_mut(&mut self) -> Option<&mut CandidateRound> {
         match self {
             Self::Leader(turn) => turn.round_mut(),
             _ => None,
         }
     }
 
-    /// The pass that goes on.
     pub(crate) fn pass(&self) -> Option<&Pass> {
         self.turn()?.pass()
     }
@@ -101,7 +98,7 @@ impl Role {
         self.round_mut()?.pass_mut()
     }
 
-    /// Ends the pass that goes on.
+    /// Removes and returns the running pass.
     pub(crate) fn take_pass(&mut self) -> Option<Box<Pass>> {
         self.round_mut()?.take_pass()
     }

@@ -1,4 +1,4 @@
-//! One pass to one candidate, the giver's side (`docs/jitterbug.md`, section 6).
+//! One pass to one candidate, from the giver's side (`docs/jitterbug.md`, section 6).
 
 use ring_codec::jitterbug::{Kind, Message, Node, Terms, TokenId};
 use ring_codec::{StreamState, Streamed};
@@ -7,54 +7,51 @@ use crate::jitterbug::Failure;
 use crate::time::Instant;
 use crate::{Closed, StreamId};
 
-/// How far a pass has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    /// The connection is asked for, or on its way.
+enum PassStage {
+    /// The connection is being opened.
     Connecting,
-    /// TP1 was given; TP2 or TP3 is due.
-    Offered,
-    /// TP5, after TP4 if it was asked for, is being given.
+    /// TP1 was written; TP2 or TP3 is due.
+    OfferedToken,
+    /// TP5 is being written, after TP4 if the candidate asked for it.
     Giving,
-    /// The own side is closed: the candidate may have the token.
+    /// This side is closed: the candidate may have the token.
     Closed,
 }
 
-/// What a pass has come to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum PassEnd {
     /// The candidate has the token.
     Done,
-    /// It cannot have it.
+    /// The candidate cannot have the token.
     Failed(Failure),
-    /// It may have it.
+    /// The candidate may have the token.
     Unknown(Failure),
-    /// The pass was broken off before the candidate could have it.
+    /// The pass was aborted before the candidate could have the token.
     Aborted,
 }
 
-/// A token that is offered.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Offered {
+pub(crate) struct OfferedToken {
     pub(crate) id: TokenId,
-    /// The giver's terms; `None`: the candidate does not know any.
+    /// The giver's terms; `None`: the candidate does not understand terms.
     pub(crate) terms: Option<Terms>,
 }
 
-/// A pass that goes on. Its id and data are those of when it began; the list does not change before it ends.
+/// A running pass. It keeps the id and the data of its beginning. The list does not change before it ends.
 #[derive(Debug)]
 pub(crate) struct Pass {
     to: Node,
-    /// The candidate leads with a stronger token.
+    /// Whether the candidate leads with a stronger token.
     is_rival: bool,
     deadline: Instant,
-    offer: Offered,
+    offer: OfferedToken,
     data: Vec<u8>,
     stream: Option<StreamId>,
-    stage: Stage,
+    stage: PassStage,
     out: Vec<u8>,
-    given: usize,
-    /// Where TP5 begins in `out`.
+    written_count: usize,
+    /// The index in `out` where TP5 begins.
     token_at: Option<usize>,
 }
 
@@ -63,22 +60,22 @@ impl Pass {
         to: Node,
         is_rival: bool,
         deadline: Instant,
-        offer: Offered,
+        offer: OfferedToken,
         data: &[u8],
     ) -> Self {
         Self {
             to,
             is_rival,
             deadline,
-            offer: Offered {
-                id: offer.id.said_by(true),
+            offer: OfferedToken {
+                id: offer.id.with_leader(true),
                 terms: offer.terms,
             },
             data: data.to_vec(),
             stream: None,
-            stage: Stage::Connecting,
+            stage: PassStage::Connecting,
             out: Vec::new(),
-            given: 0,
+            written_count: 0,
             token_at: None,
         }
     }
@@ -99,7 +96,7 @@ impl Pass {
         self.deadline <= now
     }
 
-    pub(crate) const fn offered(&self) -> &Offered {
+    pub(crate) const fn offered(&self) -> &OfferedToken {
         &self.offer
     }
 
@@ -107,42 +104,41 @@ impl Pass {
         self.stream
     }
 
-    pub(crate) const fn opened(&mut self, stream: StreamId) {
+    pub(crate) const fn on_opened(&mut self, stream: StreamId) {
         self.stream = Some(stream);
     }
 
-    /// Whether a byte of the token has left.
     pub(crate) fn has_sent_token(&self) -> bool {
-        self.token_at.is_some_and(|at| self.given > at)
+        self.token_at.is_some_and(|at| self.written_count > at)
     }
 
-    /// The connection stands: TP1 is to be written.
-    pub(crate) fn connected(&mut self, node_list_hash: i32) {
-        if self.stage != Stage::Connecting {
+    /// Handles that the connection is up: TP1 is written next.
+    pub(crate) fn on_connected(&mut self, node_list_hash: i32) {
+        if self.stage != PassStage::Connecting {
             return;
         }
-        self.stage = Stage::Offered;
+        self.stage = PassStage::OfferedToken;
         if let Some(terms) = self.offer.terms {
-            self.put(&Message::Tp6 { terms });
+            self.queue(&Message::Tp6 { terms });
         }
-        self.put(&Message::Tp1 {
+        self.queue(&Message::Tp1 {
             token_id: self.offer.id,
             node_list_hash,
         });
     }
 
-    /// The candidate has sent all this so far, and perhaps its end. `None`: the pass goes on, with more to write: the
-    /// `list` as TP4, if it was asked for.
-    pub(crate) fn received(
+    /// Handles all bytes that the candidate has sent so far. `end` is whether it has closed its side. Returns `None` if
+    /// the pass goes on; it then writes `list` as TP4, if the candidate asked for it.
+    pub(crate) fn on_received(
         &mut self,
         bytes: &[u8],
         end: bool,
         list: impl FnOnce() -> Vec<u8>,
-    ) -> Option<End> {
-        if self.stage == Stage::Closed {
+    ) -> Option<PassEnd> {
+        if self.stage == PassStage::Closed {
             return Some(match (bytes, end) {
-                ([], true) => End::Done,
-                _ => End::Unknown(Failure::Unexpected),
+                ([], true) => PassEnd::Done,
+                _ => PassEnd::Unknown(Failure::Unexpected),
             });
         }
         let answer = Message::decode_stream(bytes, StreamState::Open, 0);
@@ -151,35 +147,34 @@ impl Pass {
                 message,
                 consumed: 1,
             }) if bytes.len() == 1 => message.kind(),
-            _ if bytes.is_empty() => return Some(End::Failed(Failure::Ended)),
-            _ => return Some(End::Failed(Failure::Unexpected)),
+            _ if bytes.is_empty() => return Some(PassEnd::Failed(Failure::Ended)),
+            _ => return Some(PassEnd::Failed(Failure::Unexpected)),
         };
-        // A candidate that has died may leave an end behind its answer. Later it would look like the end of one that
-        // has taken the token.
+        // A candidate that has died may leave an end behind its answer. If the end were read later, it would look like
+        // that of a candidate that has taken the token.
         if end {
-            return Some(End::Failed(Failure::Ended));
+            return Some(PassEnd::Failed(Failure::Ended));
         }
-        if self.stage != Stage::Offered || self.given < self.out.len() {
-            return Some(End::Failed(Failure::Unexpected));
+        if self.stage != PassStage::OfferedToken || self.written_count < self.out.len() {
+            return Some(PassEnd::Failed(Failure::Unexpected));
         }
         self.out.clear();
-        self.given = 0;
+        self.written_count = 0;
         if answer == Kind::Tp2 {
             self.out = list();
         }
-        self.stage = Stage::Giving;
+        self.stage = PassStage::Giving;
         self.token_at = Some(self.out.len());
         let data = std::mem::take(&mut self.data);
-        self.put(&Message::Tp5 {
+        self.queue(&Message::Tp5 {
             token_id: self.offer.id,
             data: &data,
         });
         None
     }
 
-    /// The connection is gone.
-    pub(crate) fn closed(&self, why: Closed) -> End {
-        self.broken(match why {
+    pub(crate) fn end_on_close(&self, why: Closed) -> PassEnd {
+        self.end_on_failure(match why {
             Closed::Refused => Failure::Refused,
             Closed::Reset => Failure::Reset,
             Closed::TimedOut => Failure::TimedOut,
@@ -187,40 +182,40 @@ impl Pass {
         })
     }
 
-    /// Nothing comes of it any more.
-    pub(crate) fn broken(&self, why: Failure) -> End {
-        if self.stage == Stage::Closed {
-            End::Unknown(why)
+    /// Returns the end of a pass that cannot continue.
+    pub(crate) fn end_on_failure(&self, why: Failure) -> PassEnd {
+        if self.stage == PassStage::Closed {
+            PassEnd::Unknown(why)
         } else {
-            End::Failed(why)
+            PassEnd::Failed(why)
         }
     }
 
-    /// Writes what is next into `room`. The driver asks until there is nothing, so that the answer 0 means that all
+    /// Writes the next bytes into `room`. The driver repeats the call until it returns 0, so 0 means that everything
     /// was written.
     pub(crate) fn write(&mut self, room: &mut [u8]) -> usize {
-        let rest = self.out.get(self.given..).unwrap_or_default();
+        let rest = self.out.get(self.written_count..).unwrap_or_default();
         let count = rest.len().min(room.len());
         if let (Some(to), Some(from)) = (room.get_mut(..count), rest.get(..count)) {
             to.copy_from_slice(from);
         }
-        self.given += count;
+        self.written_count += count;
         count
     }
 
-    /// Closes the own side, if all is written. Returns whether that is to be done.
+    /// Closes this side after everything was written. Returns whether the driver must close it.
     pub(crate) fn close(&mut self) -> bool {
-        let closes = self.stage == Stage::Giving && self.given == self.out.len();
+        let closes = self.stage == PassStage::Giving && self.written_count == self.out.len();
         if closes {
-            self.stage = Stage::Closed;
+            self.stage = PassStage::Closed;
         }
         closes
     }
 
-    fn put(&mut self, message: &Message<'_>) {
+    fn queue(&mut self, message: &Message<'_>) {
         let begin = self.out.len();
         self.out.resize(begin + message.encoded_len(), 0);
-        // The room is as long as the message.
+        // The room has the length of the message.
         let _ = message.encode(&mut self.out[begin..]);
     }
 }

@@ -1,6 +1,6 @@
 //! The restore of an orphan (`docs/jitterbug.md`, section 3).
 //!
-//! Its tryout is the node's token_id all the time: the second try has the new one.
+//! The tryout id is the node's token_id all the time: the second try sets a new one.
 
 use std::cmp::Ordering;
 use std::time::Duration;
@@ -9,47 +9,44 @@ use ring_codec::jitterbug::TokenId;
 
 use crate::time::Instant;
 
-/// What is due in a restore.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Due {
+pub(crate) enum RestoreAction {
     /// Nothing yet.
-    Nothing,
+    Wait,
     /// The next TR1.
-    Ask,
-    /// The second try, with a new id.
-    Second,
+    SendTr1,
+    /// The second try begins, with a new id.
+    StartSecondTry,
 }
 
-/// How far it has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
+enum RestoreStage {
     First,
     Second,
-    /// Nobody has objected.
+    /// No node has objected.
     Granted,
 }
 
-/// A restore that goes on.
 #[derive(Debug)]
 pub(crate) struct Restore {
-    stage: Stage,
-    /// TR1 of this try that the link took.
-    asked: u32,
+    stage: RestoreStage,
+    /// The number of TR1 in this try that the link has accepted.
+    sent_count: u32,
     /// When the next TR1 is due, or the end of the try.
     due: Instant,
-    /// Which restore of the node it is, from 1.
+    /// The number of this restore, from 1.
     number: u64,
     begun: Instant,
-    /// When it may be granted at the earliest.
+    /// When the restore may be granted at the earliest.
     earliest: Instant,
 }
 
 impl Restore {
-    /// One that lasts at least so long.
+    /// Creates a restore that lasts at least for `least`.
     pub(crate) fn new(now: Instant, number: u64, least: Duration) -> Self {
         Self {
-            stage: Stage::First,
-            asked: 0,
+            stage: RestoreStage::First,
+            sent_count: 0,
             due: now,
             number,
             begun: now,
@@ -66,46 +63,54 @@ impl Restore {
     }
 
     pub(crate) fn is_granted(&self) -> bool {
-        self.stage == Stage::Granted
+        self.stage == RestoreStage::Granted
     }
 
-    /// Goes on by one step, if it is time for it. A step that comes late delays those after it: each TR1 has a whole
-    /// interval for its answers.
-    pub(crate) fn go_on(&mut self, now: Instant, count: u32, interval: Duration) -> Due {
+    /// Takes the next step, if it is due. A late step delays the later ones, so that each TR1 has a whole interval for
+    /// its answers.
+    pub(crate) fn take_step(
+        &mut self,
+        now: Instant,
+        count: u32,
+        interval: Duration,
+    ) -> RestoreAction {
         if self.is_granted() || now < self.due {
-            return Due::Nothing;
+            return RestoreAction::Wait;
         }
-        let is_too_early = self.stage == Stage::Second && now < self.earliest;
-        if self.asked < count || is_too_early {
-            self.asked = count.min(self.asked + 1);
+        // A node without a former token does not know the leases of its ring, so a leader may still be alive (section 1).
+        let is_too_early = self.stage == RestoreStage::Second && now < self.earliest;
+        if self.sent_count < count || is_too_early {
+            self.sent_count = count.min(self.sent_count + 1);
             self.due = now + interval;
-            return Due::Ask;
+            return RestoreAction::SendTr1;
         }
-        if self.stage == Stage::First {
-            self.stage = Stage::Second;
-            self.asked = 0;
-            return Due::Second;
+        if self.stage == RestoreStage::First {
+            self.stage = RestoreStage::Second;
+            // The second try asks with the new id, because another orphan can have drawn the same one (section 3).
+            self.sent_count = 0;
+            return RestoreAction::StartSecondTry;
         }
-        self.stage = Stage::Granted;
-        Due::Nothing
+        self.stage = RestoreStage::Granted;
+        RestoreAction::Wait
     }
 
-    /// It lasts at least so long.
-    pub(crate) fn last_long(&mut self, least: Duration) {
+    pub(crate) fn extend_to(&mut self, least: Duration) {
         self.earliest = self.earliest.max(self.begun + least);
     }
 
-    /// The link has refused a TR1: who was not asked cannot object, so it is made up for.
-    pub(crate) const fn unsent(&mut self) {
-        self.asked = self.asked.saturating_sub(1);
+    /// Notes that the link has refused a TR1. Another one is sent for it: a node that was not asked cannot object.
+    pub(crate) const fn note_unsent(&mut self) {
+        self.sent_count = self.sent_count.saturating_sub(1);
     }
 
-    /// Whether a token_id of another node, compared with the own one, denies it.
+    /// Whether a token_id of another node denies the restore. `own` is this node's id.
     pub(crate) fn is_denied_by(&self, heard: TokenId, own: TokenId) -> bool {
+        // A leader exists, so a second token would split the ring.
         heard.is_leader()
             || match heard.compare(own) {
                 Ordering::Greater => true,
-                Ordering::Equal => self.stage != Stage::First,
+                // In the first try an equal id only shows that both nodes know the same token, so it does not deny.
+                Ordering::Equal => self.stage != RestoreStage::First,
                 Ordering::Less => false,
             }
     }

@@ -2,63 +2,60 @@
 
 use std::time::Duration;
 
+use super::candidates::CandidateRound;
 use super::pass::Pass;
-use super::round::Round;
 use crate::time::Instant;
 
-/// How long a leader keeps the token at least after a turn that nobody took.
-const LEAST_HOLD: Duration = Duration::from_millis(10);
+/// A leader keeps the token at least this long after a turn in which no node took it. Otherwise it would run in a loop.
+const UNTAKEN_HOLD_MIN: Duration = Duration::from_millis(10);
 
-/// What a leader does from when it has the token until it is given away, or nobody has taken it.
+/// The turn of a leader. It ends when the token is passed on, or when no node has taken it.
 #[derive(Debug)]
 pub(crate) struct Turn {
     begun: Instant,
-    /// Nobody took the token in the turn before.
+    /// Whether no node took the token in the turn before.
     is_untaken: bool,
-    /// The hold is left out.
+    /// Whether the hold is skipped.
     is_yielded: bool,
-    /// A token that came has changed the data: it is computed anew.
+    /// Whether a received token has changed the data, so that it is computed again.
     is_changed: bool,
     phase: Phase,
 }
 
-/// The steps of a turn.
 #[derive(Debug)]
 enum Phase {
-    /// Step 1.
+    /// TurnStep 1.
     Deciding,
-    /// Step 2.
+    /// TurnStep 2.
     Computing,
-    /// Step 3.
+    /// TurnStep 3.
     Holding,
     /// Steps 4 and 5.
-    Passing(Round),
+    Passing(CandidateRound),
 }
 
-/// What decides about the next step.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Given {
-    /// Something is being decided, or waits to be.
+pub(crate) struct TurnInput {
+    /// Whether a decision runs or waits.
     pub(crate) is_deciding: bool,
-    /// Nothing is waited for any more.
-    pub(crate) is_in_haste: bool,
-    /// The token is kept here.
+    /// Whether the turn must not wait for anything.
+    pub(crate) has_to_hurry: bool,
+    /// Whether the token is kept here.
     pub(crate) is_kept: bool,
 }
 
-/// What a turn has come to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Step {
-    /// It waits.
+pub(crate) enum TurnStep {
+    /// The turn waits.
     Wait,
-    /// It has gone on.
-    On,
-    /// The next data is to be computed.
+    /// The turn has gone on.
+    Continue,
+    /// The next data must be computed.
     Compute,
-    /// What is computed is not waited for.
-    DropComputed,
-    /// The next candidate is to be tried.
-    Try,
+    /// The computation must be cancelled.
+    CancelComputation,
+    /// The next candidate must be tried.
+    TryCandidate,
 }
 
 impl Turn {
@@ -72,7 +69,7 @@ impl Turn {
         }
     }
 
-    /// Until when the token is held, without local work. A round of `nodes` stays below `renew_timeout`.
+    /// Returns until when the token is held, without local work. A round of `nodes` takes less than `renew_timeout`.
     pub(crate) fn held_until(
         &self,
         hold: Duration,
@@ -87,56 +84,59 @@ impl Turn {
             hold.min(share)
         };
         let least = if self.is_untaken {
-            LEAST_HOLD
+            UNTAKEN_HOLD_MIN
         } else {
             Duration::ZERO
         };
         self.begun + hold.max(least)
     }
 
-    /// Takes the next step, if it can be taken.
-    pub(crate) fn step(&mut self, given: Given) -> Step {
-        let is_changed = self.is_changed && !given.is_in_haste;
+    /// Takes the next step, if possible.
+    pub(crate) fn step(&mut self, given: TurnInput) -> TurnStep {
+        let is_changed = self.is_changed && !given.has_to_hurry;
         let (next, step) = match &self.phase {
-            Phase::Deciding if given.is_in_haste => (Phase::Holding, Step::On),
-            Phase::Deciding if given.is_deciding => return Step::Wait,
+            Phase::Deciding if given.has_to_hurry => (Phase::Holding, TurnStep::Continue),
+            Phase::Deciding if given.is_deciding => return TurnStep::Wait,
             Phase::Deciding => {
                 self.is_changed = false;
-                (Phase::Computing, Step::Compute)
+                (Phase::Computing, TurnStep::Compute)
             }
-            Phase::Computing if given.is_in_haste => (Phase::Holding, Step::DropComputed),
-            Phase::Computing => return Step::Wait,
-            Phase::Holding if is_changed => (Phase::Deciding, Step::On),
-            Phase::Holding if given.is_kept => return Step::Wait,
-            Phase::Holding => (Phase::Passing(Round::default()), Step::On),
-            Phase::Passing(round) if round.pass().is_some() => return Step::Wait,
-            Phase::Passing(_) if is_changed => (Phase::Deciding, Step::On),
-            Phase::Passing(_) => return Step::Try,
+            Phase::Computing if given.has_to_hurry => (Phase::Holding, TurnStep::CancelComputation),
+            Phase::Computing => return TurnStep::Wait,
+            Phase::Holding if is_changed => (Phase::Deciding, TurnStep::Continue),
+            Phase::Holding if given.is_kept => return TurnStep::Wait,
+            Phase::Holding => (
+                Phase::Passing(CandidateRound::default()),
+                TurnStep::Continue,
+            ),
+            Phase::Passing(round) if round.pass().is_some() => return TurnStep::Wait,
+            Phase::Passing(_) if is_changed => (Phase::Deciding, TurnStep::Continue),
+            Phase::Passing(_) => return TurnStep::TryCandidate,
         };
         self.phase = next;
         step
     }
 
-    /// A computation has ended.
+    /// Ends the step of computing.
     pub(crate) fn on_computed(&mut self) {
         if self.is_computing() {
             self.phase = Phase::Holding;
         }
     }
 
-    /// A decision has changed the data. In step 1 the computation is still to come.
+    /// Notes that a decision has changed the data. In step 1 the computation follows anyway.
     pub(crate) const fn on_changed(&mut self) {
         if !matches!(self.phase, Phase::Deciding) {
             self.is_changed = true;
         }
     }
 
-    /// The rest of the hold is left out.
+    /// Skips the rest of the hold.
     pub(crate) const fn give_up_hold(&mut self) {
         self.is_yielded = true;
     }
 
-    /// When something is to be done; the token is held until `held_until`, if not longer.
+    /// Returns when the turn needs attention. The token is held at least until `held_until`.
     pub(crate) fn due(&self, held_until: Option<Instant>) -> Option<Instant> {
         match &self.phase {
             Phase::Deciding | Phase::Computing => None,
@@ -160,7 +160,7 @@ impl Turn {
         }
     }
 
-    pub(super) const fn round_mut(&mut self) -> Option<&mut Round> {
+    pub(super) const fn round_mut(&mut self) -> Option<&mut CandidateRound> {
         match &mut self.phase {
             Phase::Passing(round) => Some(round),
             _ => None,

@@ -1,32 +1,32 @@
-//! Section 8, announcements and merging rings.
+//! Announcements and merging rings (section 8).
 
 use super::prelude::*;
 
 fn announced(rig: &mut Rig) -> usize {
-    let said = rig.said();
-    said.iter()
-        .filter(|it| matches!(it, Said::Tr1(EVERYBODY, id) if *id > 0))
+    let sent = rig.take_datagrams();
+    sent.iter()
+        .filter(|it| matches!(it, SentDatagram::Tr1(BROADCAST, id) if *id > 0))
         .count()
 }
 
 #[test]
-fn a_leader_announces_once_in_half_a_renew_timeout() {
+fn a_leader_announces_once_per_half_renew_timeout() {
     let mut rig = Rig::leader(5);
     rig.run(ms(999));
     assert_eq!(announced(&mut rig), 0);
     rig.run(ms(1));
-    assert_eq!(rig.said(), [Said::Tr1(EVERYBODY, 5)]);
+    assert_eq!(rig.take_datagrams(), [SentDatagram::Tr1(BROADCAST, 5)]);
     rig.run(ms(10_000));
     assert_eq!(announced(&mut rig), 10);
 }
 
 #[test]
-fn a_leader_that_hears_its_own_token_announced_says_nothing() {
+fn a_leader_ignores_announcements_of_its_own_token() {
     let mut rig = Rig::leader(5);
     rig.command(Command::Work(true));
     rig.run(ms(600));
-    rig.hear_tr1(2, 5);
-    rig.forget();
+    rig.receive_tr1(2, 5);
+    rig.clear_output();
     rig.run(ms(999));
     assert_eq!(announced(&mut rig), 0);
     rig.run(ms(1));
@@ -39,42 +39,42 @@ fn another_token_or_a_node_that_does_not_lead_does_not_count() {
         let mut rig = Rig::leader(5);
         rig.command(Command::Work(true));
         rig.run(ms(600));
-        rig.hear_tr1(2, heard);
-        rig.forget();
+        rig.receive_tr1(2, heard);
+        rig.clear_output();
         rig.run(ms(400));
         assert!(
-            rig.sent.iter().any(|(to, _)| to.ip() == EVERYBODY),
+            rig.sent.iter().any(|(to, _)| to.ip() == BROADCAST),
             "{heard}"
         );
     }
 }
 
 #[test]
-fn what_a_waiter_has_heard_of_the_token_counts_when_it_takes_it() {
+fn earlier_announcements_of_the_token_count_when_a_waiter_takes_it() {
     let mut rig = Rig::waiter(5);
-    rig.hear_tr1(2, 9);
+    rig.receive_tr1(2, 9);
     rig.run(ms(500));
-    rig.forget();
-    rig.given(2, 9, &[node(2)], b"1");
+    rig.clear_output();
+    rig.receive_token(2, 9, &[node(2)], b"1");
     rig.run(ms(99));
     assert_eq!(announced(&mut rig), 0);
     let mut rig = Rig::waiter(5);
-    rig.hear_tr1(2, 8);
-    rig.forget();
-    rig.given(2, 9, &[node(2)], b"1");
-    assert_eq!(announced(&mut rig), 1, "nobody has announced 9");
+    rig.receive_tr1(2, 8);
+    rig.clear_output();
+    rig.receive_token(2, 9, &[node(2)], b"1");
+    assert_eq!(announced(&mut rig), 1, "no node has announced token 9");
 }
 
 #[test]
-fn a_leader_that_passes_at_once_announces_too() {
+fn a_leader_that_passes_at_once_also_announces() {
     let mut rig = Rig::waiter_with(holding(ms(0)));
-    rig.given(2, 9, &[1, 2].map(node), b"1");
+    rig.receive_token(2, 9, &[1, 2].map(node), b"1");
     assert_eq!(announced(&mut rig), 1);
     assert!(rig.candidate().is_some());
 }
 
 #[test]
-fn a_leader_that_passes_announces_only_once_the_pass_has_ended() {
+fn a_passing_leader_announces_after_the_pass() {
     let mut rig = Rig::leader_of(2);
     rig.command(Command::Work(true));
     rig.run(ms(900));
@@ -82,39 +82,39 @@ fn a_leader_that_passes_announces_only_once_the_pass_has_ended() {
     let (stream, _) = rig.candidate().expect("it passes");
     rig.run(ms(300));
     assert_eq!(announced(&mut rig), 0);
-    rig.gone(stream, Closed::Refused);
+    rig.close_by_kernel(stream, Closed::Refused);
     assert_eq!(announced(&mut rig), 1);
 }
 
 #[test]
 fn the_strongest_announcement_of_late_is_the_rival() {
     let mut rig = Rig::waiter(5);
-    rig.hear_tr1(2, 9);
-    rig.hear_tr1(3, 8);
+    rig.receive_tr1(2, 9);
+    rig.receive_tr1(3, 8);
     assert_eq!(rig.machine.stronger_leader(), Some(node(2)));
-    rig.hear_tr1(4, 9);
+    rig.receive_tr1(4, 9);
     assert_eq!(rig.machine.stronger_leader(), Some(node(4)));
     rig.run(ms(1999));
     assert_eq!(rig.machine.stronger_leader(), Some(node(4)));
     rig.run(ms(1));
     assert_eq!(rig.machine.stronger_leader(), None);
-    rig.hear_tr1(3, 8);
+    rig.receive_tr1(3, 8);
     assert_eq!(rig.machine.stronger_leader(), Some(node(3)));
 }
 
 #[test]
-fn a_rival_counts_only_if_its_id_is_above_the_own_one() {
+fn a_rival_counts_only_with_a_larger_id() {
     let mut rig = Rig::waiter(5);
-    rig.hear_tr1(2, 5);
+    rig.receive_tr1(2, 5);
     assert_eq!(rig.machine.stronger_leader(), None);
-    rig.hear_tr1(2, 4);
+    rig.receive_tr1(2, 4);
     assert_eq!(rig.machine.stronger_leader(), None);
 }
 
 #[test]
-fn a_rival_is_reached_at_the_port_that_it_has_said() {
+fn the_leader_passes_to_the_announced_port_of_a_rival() {
     let mut rig = Rig::leader(5);
-    rig.hear(2, &tr1(6, 9999));
+    rig.receive_datagram(2, &tr1(6, 9999));
     let (_, peer) = rig.candidate().expect("it passes");
     assert_eq!(peer.port(), 9999);
 }

@@ -1,32 +1,32 @@
-//! Section 11, bad input and bounds: each is counted by its reason, changes nothing and is not answered.
+//! Bad input and bounds (section 11): each kind is counted by its reason, changes nothing and is not answered.
 
 use super::prelude::*;
 use crate::buffer::append;
-use crate::jitterbug::inbound::list_reader::{ListReader, Read};
+use crate::jitterbug::inbound::list_reader::{ListProgress, ListReader};
 
 fn dropped(rig: &Rig) -> Vec<Reason> {
     Reason::ALL
         .into_iter()
-        .filter(|reason| rig.dropped(*reason) > 0)
+        .filter(|reason| rig.drop_count(*reason) > 0)
         .collect()
 }
 
 fn datagram(bytes: &[u8]) -> Vec<Reason> {
     let mut rig = Rig::leader(5);
     let before = rig.machine.snapshot();
-    rig.hear(2, bytes);
-    assert_eq!(rig.said(), []);
+    rig.receive_datagram(2, bytes);
+    assert_eq!(rig.take_datagrams(), []);
     assert_eq!(rig.machine.snapshot(), before);
     dropped(&rig)
 }
 
-/// TR2 with terms, and a byte more.
+/// TR2 with terms, and one byte too many.
 const LONG: [u8; 39] = {
     let mut bytes = [0; 39];
     (bytes[0], bytes[4]) = (0x11, 1);
     bytes
 };
-/// TR2 with terms, one of whose flags does not exist.
+/// TR2 with terms, with a flag that does not exist.
 const RESERVED: [u8; 38] = {
     let mut bytes = [0; 38];
     (bytes[0], bytes[4], bytes[37]) = (0x11, 1, 4);
@@ -71,15 +71,18 @@ fn of_sources_off_the_link() {
     ];
     for source in off {
         let mut rig = Rig::leader(5);
-        rig.hear_from((source, 57_700).into(), &tr1(-1, 7002));
-        assert_eq!((rig.said(), dropped(&rig)), (vec![], vec![Reason::OffLink]));
+        rig.receive_datagram_from((source, 57_700).into(), &tr1(-1, 7002));
+        assert_eq!(
+            (rig.take_datagrams(), dropped(&rig)),
+            (vec![], vec![Reason::OffLink])
+        );
         let stream = rig.accept_from((source, 57_700).into());
         assert_eq!(rig.fate(stream), Fate::Reset);
-        assert_eq!(rig.dropped(Reason::OffLink), 2);
+        assert_eq!(rig.drop_count(Reason::OffLink), 2);
     }
     let mut rig = Rig::leader(5);
     let six: SocketAddr = "[fe80::2]:57700".parse().unwrap();
-    rig.hear_from(six, &tr1(-1, 7002));
+    rig.receive_datagram_from(six, &tr1(-1, 7002));
     assert_eq!(dropped(&rig), [Reason::OffLink], "another family");
     let own = rig.accept(1);
     assert_eq!(rig.fate(own), Fate::Reset, "from the own address");
@@ -89,19 +92,19 @@ fn of_sources_off_the_link() {
 fn of_ipv6_sources_that_are_not_link_local() {
     let mut rig = Rig::off(1, Options::default());
     rig.link(Net::Up(network_v6()));
-    rig.forget();
-    rig.hear_from("[2001:db8::2]:57700".parse().unwrap(), &tr1(-1, 7002));
+    rig.clear_output();
+    rig.receive_datagram_from("[2001:db8::2]:57700".parse().unwrap(), &tr1(-1, 7002));
     assert_eq!(dropped(&rig), [Reason::OffLink]);
     rig.machine.set_token(id(-1000));
-    rig.hear_from("[fe80::2]:57700".parse().unwrap(), &tr1(-1, 7002));
+    rig.receive_datagram_from("[fe80::2]:57700".parse().unwrap(), &tr1(-1, 7002));
     let to = "[fe80::2%3]:57700".parse().unwrap();
     assert_eq!(rig.sent, [(to, tr2(-1000))], "through the interface");
 }
 
-/// What a waiter drops of these bytes on a connection, which it resets without a change.
+/// Returns what a waiter drops of these bytes on a connection. It must reset the connection, without another change.
 fn stream(options: Options, parts: &[&[u8]], end: bool) -> Vec<Reason> {
     let mut rig = Rig::new(options);
-    rig.hear(9, &tr2(1));
+    rig.receive_datagram(9, &tr2(1));
     let before = rig.machine.snapshot();
     let stream = rig.accept(2);
     for part in parts {
@@ -257,8 +260,8 @@ fn data_beyond_max_data_is_judged_at_its_first_byte_too_many() {
     ];
     assert_eq!(stream(options, &parts, false), [Reason::Data]);
     let mut rig = Rig::new(options);
-    rig.hear(9, &tr2(1));
-    rig.given(2, 9, &[node(2)], b"122");
+    rig.receive_datagram(9, &tr2(1));
+    rig.receive_token(2, 9, &[node(2)], b"122");
     assert_eq!(rig.machine.data(), b"123");
 }
 
@@ -280,7 +283,7 @@ fn every_reason_has_a_name_and_a_text() {
 }
 
 #[test]
-fn buffers_grow_with_what_has_come_and_never_beyond_what_may_come() {
+fn buffers_grow_with_received_bytes_up_to_the_limit() {
     let mut buffer = Vec::new();
     for len in 1..=1000 {
         append(&mut buffer, &[7], 1000);
@@ -292,11 +295,11 @@ fn buffers_grow_with_what_has_come_and_never_beyond_what_may_come() {
     assert_eq!(buffer, [7; 1000]);
     let mut reader = ListReader::default();
     let head = [0x51, 0, 1, 0, 0];
-    assert_eq!(reader.read(&head, 65_536), Ok(Read::Wait(5)));
+    assert_eq!(reader.read(&head, 65_536), Ok(ListProgress::Wait(5)));
     assert!(reader.capacity() <= 16, "65,536 nodes were announced");
 }
 
-/// Pseudo-random bytes, and pieces of messages among them.
+/// Returns pseudo-random bytes with pieces of messages.
 fn noise(draw: &mut Draw) -> Vec<u8> {
     let pieces: [&[u8]; 8] = [
         &tp1(9, hash(&[node(2)])),
@@ -324,23 +327,23 @@ fn no_bytes_at_any_time_end_the_machine() {
     let mut draw = Draw::new(11);
     for _ in 0..200 {
         let mut rig = Rig::orphan();
-        rig.know(2);
+        rig.add_node(2);
         let mut streams = Vec::new();
         for _ in 0..200 {
             let from = 2 + u8::try_from(draw.below(20)).unwrap();
             match draw.below(8) {
-                0 => rig.hear(from, &noise(&mut draw)),
+                0 => rig.receive_datagram(from, &noise(&mut draw)),
                 1 => streams.push(rig.accept(from)),
                 2 => rig.run(ms(draw.below(300).into())),
                 3 => {
                     if let Some((stream, _)) = rig.candidate() {
-                        rig.connected(stream);
+                        rig.open_by_kernel(stream);
                         streams.push(stream);
                     }
                 }
                 4 if !streams.is_empty() => {
                     let at = draw.below(u32::try_from(streams.len()).unwrap()) as usize;
-                    rig.gone(streams[at], Closed::Reset);
+                    rig.close_by_kernel(streams[at], Closed::Reset);
                 }
                 5 if !streams.is_empty() => {
                     let at = draw.below(u32::try_from(streams.len()).unwrap()) as usize;

@@ -1,4 +1,4 @@
-//! Section 7, the candidate's side of a pass.
+//! The candidate's side of a pass (section 7).
 
 use super::prelude::*;
 
@@ -7,26 +7,26 @@ fn list() -> [Node; 2] {
 }
 
 #[test]
-fn tp1_is_answered_by_tp3_if_the_list_is_the_same_and_else_by_tp2() {
+fn tp1_is_answered_by_tp3_for_an_equal_list_and_by_tp2_otherwise() {
     let mut rig = Rig::waiter(5);
     let stream = rig.offer(2, 9, hash(&[node(1)]));
-    assert_eq!(rig.written(stream), TP3);
+    assert_eq!(rig.take_written(stream), TP3);
     let stream = rig.offer(2, 9, hash(&list()));
-    assert_eq!(rig.written(stream), TP2);
+    assert_eq!(rig.take_written(stream), TP2);
 }
 
 #[test]
 fn every_node_that_is_not_passing_answers_at_once() {
     for mut rig in [Rig::orphan(), Rig::waiter(5), Rig::leader(5)] {
         let stream = rig.offer(2, 1, 7);
-        assert_eq!(rig.written(stream), TP2);
+        assert_eq!(rig.take_written(stream), TP2);
     }
 }
 
 #[test]
 fn a_waiter_and_an_orphan_take_the_token_and_lead() {
     for mut rig in [Rig::orphan(), Rig::waiter(5)] {
-        let stream = rig.given(2, 3, &list(), b"41");
+        let stream = rig.receive_token(2, 3, &list(), b"41");
         assert_eq!(
             (rig.state(), rig.token()),
             (State::Leader, 3),
@@ -34,7 +34,7 @@ fn a_waiter_and_an_orphan_take_the_token_and_lead() {
         );
         assert_eq!(rig.fate(stream), Fate::Closed, "an end, not a reset");
         assert_eq!(rig.machine.counters().taken, 1);
-        assert!(rig.events().iter().any(|it| matches!(
+        assert!(rig.take_events().iter().any(|it| matches!(
             it,
             Event::Accepted {
                 how: Acceptance::Taken,
@@ -49,18 +49,18 @@ fn a_waiter_and_an_orphan_take_the_token_and_lead() {
 fn a_leader_merges_and_keeps_the_larger_id() {
     for (given, left) in [(3, 5), (9, 9)] {
         let mut rig = Rig::leader(5);
-        let stream = rig.given(2, given, &list(), b"1");
+        let stream = rig.receive_token(2, given, &list(), b"1");
         assert_eq!((rig.state(), rig.token()), (State::Leader, left));
         assert_eq!(rig.fate(stream), Fate::Closed);
         assert_eq!(rig.machine.counters().merged, 1);
     }
 }
 
-/// A node that has given token 5 to node 2.
+/// Returns a node that has passed token 5 to node 2.
 fn gave() -> Rig {
     let (mut rig, stream) = Rig::giver();
-    rig.takes(stream);
-    rig.forget();
+    rig.acknowledge(stream);
+    rig.clear_output();
     rig
 }
 
@@ -69,7 +69,7 @@ fn a_token_weaker_than_one_given_away_of_late_is_absorbed() {
     let mut rig = gave();
     rig.run(ms(1000));
     let due = rig.due();
-    let stream = rig.given(3, 4, &[node(3)], b"");
+    let stream = rig.receive_token(3, 4, &[node(3)], b"");
     assert_eq!((rig.state(), rig.token()), (State::Waiter, 5));
     assert_eq!(rig.fate(stream), Fate::Closed, "the giver is rid of it");
     assert_eq!(rig.due(), due, "timers stay");
@@ -78,108 +78,108 @@ fn a_token_weaker_than_one_given_away_of_late_is_absorbed() {
 }
 
 #[test]
-fn an_orphan_absorbs_too_and_its_restore_goes_on() {
+fn an_orphan_also_absorbs_and_continues_its_restore() {
     let mut rig = gave();
     rig.run(ms(1999));
-    rig.given(2, 6, &[1, 2].map(node), b"9");
+    rig.receive_token(2, 6, &[1, 2].map(node), b"9");
     let (stream, _) = rig.next_candidate();
-    rig.gives(stream);
+    rig.accept_pass(stream);
     rig.receive_end(stream, &[]);
     assert_eq!(rig.state(), State::Waiter);
     rig.run(ms(1990));
     assert_eq!(rig.state(), State::Waiter);
-    rig.machine.be_orphan();
+    rig.machine.force_orphan();
     rig.drain();
-    rig.given(3, 4, &[node(3)], b"");
+    rig.receive_token(3, 4, &[node(3)], b"");
     assert_eq!((rig.state(), rig.token()), (State::Orphan, 6));
     assert_eq!(rig.machine.counters().absorbed, 1);
 }
 
 #[test]
-fn a_token_as_strong_as_the_one_given_away_is_taken_and_that_one_counts_no_longer() {
+fn a_token_equal_to_the_one_given_away_is_taken_and_replaces_it() {
     let mut rig = gave();
-    rig.given(2, 5, &[1, 2].map(node), b"9");
+    rig.receive_token(2, 5, &[1, 2].map(node), b"9");
     assert_eq!((rig.state(), rig.token()), (State::Leader, 5));
-    rig.machine.be_orphan();
+    rig.machine.force_orphan();
     rig.drain();
-    rig.given(3, 4, &[node(3)], b"");
+    rig.receive_token(3, 4, &[node(3)], b"");
     assert_eq!((rig.state(), rig.token()), (State::Leader, 4));
 }
 
 #[test]
-fn after_renew_timeout_what_was_given_away_counts_no_longer() {
+fn after_renew_timeout_a_token_given_away_no_longer_counts() {
     let mut rig = gave();
     rig.run(ms(1999));
-    rig.machine.be_waiter();
+    rig.machine.force_waiter();
     rig.drain();
     rig.run(ms(1));
-    rig.given(3, 4, &[node(3)], b"");
+    rig.receive_token(3, 4, &[node(3)], b"");
     assert_eq!((rig.state(), rig.token()), (State::Leader, 4));
 }
 
 #[test]
-fn a_token_of_which_nobody_knows_whether_it_was_taken_was_not_given_away() {
+fn a_pass_with_unknown_outcome_is_not_a_token_given_away() {
     let (mut rig, stream) = Rig::giver();
-    rig.gives(stream);
-    rig.gone(stream, Closed::Reset);
+    rig.accept_pass(stream);
+    rig.close_by_kernel(stream, Closed::Reset);
     assert_eq!(rig.state(), State::Orphan);
-    rig.given(3, 4, &[node(3)], b"");
+    rig.receive_token(3, 4, &[node(3)], b"");
     assert_eq!((rig.state(), rig.token()), (State::Leader, 4));
 }
 
 #[test]
 fn a_passing_leader_gives_way_to_a_larger_pair_of_id_and_address() {
-    // (id, address) of the giver against (5, 10.0.0.1).
+    // (id, address) of the giver, compared with (5, 10.0.0.1).
     for (given, from, gives_way) in [(6, 3, true), (5, 3, true), (4, 3, false)] {
         let (mut rig, stream) = Rig::giver();
-        rig.connected(stream);
+        rig.open_by_kernel(stream);
         let inbound = rig.offer(from, given, 7);
-        let answered = rig.written(inbound) == TP2;
+        let answered = rig.take_written(inbound) == TP2;
         assert_eq!(answered, gives_way, "{given} of {from}");
         let fate = if gives_way { Fate::Reset } else { Fate::Open };
         assert_eq!(rig.fate(stream), fate);
         assert_eq!(rig.machine.counters().passes_aborted, u64::from(gives_way));
     }
-    // The own address is the larger one.
+    // Here the node's own address is the larger one.
     let mut rig = Rig::leader(5);
     rig.link(Net::Up(network(200)));
-    rig.know(2);
+    rig.add_node(2);
     let (stream, _) = rig.next_candidate();
     let inbound = rig.offer(3, 5, 7);
     assert_eq!(
-        (rig.written(inbound), rig.fate(stream)),
+        (rig.take_written(inbound), rig.fate(stream)),
         (vec![], Fate::Open)
     );
 }
 
 #[test]
-fn a_leader_gives_way_as_long_as_no_byte_of_tp5_has_left() {
+fn a_leader_yields_before_the_first_byte_of_tp5() {
     let (mut rig, stream) = Rig::giver();
-    rig.connected(stream);
-    // The kernel takes no byte of TP4, behind which TP5 waits.
+    rig.open_by_kernel(stream);
+    // The kernel accepts no byte of TP4, which comes before TP5.
     rig.room = 0;
     rig.receive(stream, TP2);
     rig.room = 1;
     let inbound = rig.offer(3, 6, 7);
-    assert_eq!(rig.written(inbound), TP2);
+    assert_eq!(rig.take_written(inbound), TP2);
     assert_eq!(rig.fate(stream), Fate::Reset);
 }
 
 #[test]
-fn a_leader_never_gives_way_once_a_byte_of_tp5_has_left() {
+fn a_leader_never_yields_after_the_first_byte_of_tp5() {
     let (mut rig, stream) = Rig::giver();
-    rig.gives(stream);
+    rig.accept_pass(stream);
     let inbound = rig.offer(3, 6, 7);
-    assert_eq!(rig.written(inbound), []);
+    assert_eq!(rig.take_written(inbound), []);
     assert_eq!(rig.fate(stream), Fate::Finished);
 }
 
 #[test]
-fn after_giving_way_the_leader_goes_on_with_step_4() {
+fn after_yielding_the_leader_continues_with_step_4() {
     let (mut rig, stream) = Rig::giver();
-    rig.connected(stream);
+    rig.open_by_kernel(stream);
     let inbound = rig.offer(3, 6, hash(&[node(3)]));
-    rig.know(4);
+    rig.add_node(4);
     rig.receive(inbound, &tp4(&[node(3)]));
     let computes = rig.machine.counters().computes;
     rig.receive_end(inbound, &tp5(6, b""));
@@ -193,12 +193,12 @@ fn after_giving_way_the_leader_goes_on_with_step_4() {
 #[test]
 fn an_offer_that_waits_is_answered_when_the_pass_to_the_one_candidate_has_ended() {
     let (mut rig, stream) = Rig::giver();
-    rig.know(4);
+    rig.add_node(4);
     let inbound = rig.offer(3, 4, hash(&[node(3)]));
     rig.receive(inbound, &tp4(&[node(3)])[..4]);
-    assert_eq!(rig.written(inbound), []);
-    rig.gone(stream, Closed::Refused);
-    assert_eq!(rig.written(inbound), TP2);
+    assert_eq!(rig.take_written(inbound), []);
+    rig.close_by_kernel(stream, Closed::Refused);
+    assert_eq!(rig.take_written(inbound), TP2);
     assert!(rig.candidate().is_none(), "before the next candidate");
     rig.receive(inbound, &tp4(&[node(3)])[4..]);
     rig.receive_end(inbound, &tp5(4, b""));
@@ -209,23 +209,23 @@ fn an_offer_that_waits_is_answered_when_the_pass_to_the_one_candidate_has_ended(
 fn a_waiter_takes_the_token_that_it_left_waiting_as_a_leader() {
     let (mut rig, stream) = Rig::giver();
     let inbound = rig.offer(3, 4, hash(&[1, 2].map(node)));
-    rig.takes(stream);
+    rig.acknowledge(stream);
     assert_eq!(rig.state(), State::Waiter);
-    assert_eq!(rig.written(inbound), TP3);
+    assert_eq!(rig.take_written(inbound), TP3);
     rig.receive_end(inbound, &tp5(4, b""));
-    // It has just given 5 away.
+    // It has just passed token 5.
     assert_eq!(rig.machine.counters().absorbed, 1);
 }
 
 #[test]
 fn an_orphan_takes_the_token_that_it_left_waiting_as_a_leader() {
     let (mut rig, stream) = Rig::giver();
-    rig.gives(stream);
+    rig.accept_pass(stream);
     let inbound = rig.offer(3, 4, hash(&[1, 2].map(node)));
-    assert_eq!(rig.written(inbound), []);
-    rig.gone(stream, Closed::Reset);
+    assert_eq!(rig.take_written(inbound), []);
+    rig.close_by_kernel(stream, Closed::Reset);
     assert_eq!(rig.state(), State::Orphan);
-    assert_eq!(rig.written(inbound), TP3);
+    assert_eq!(rig.take_written(inbound), TP3);
     rig.receive_end(inbound, &tp5(4, b""));
     assert_eq!((rig.state(), rig.token()), (State::Leader, 4));
 }
@@ -235,7 +235,7 @@ fn an_exchange_is_judged_by_the_state_at_its_end() {
     let mut rig = Rig::orphan();
     rig.run(ms(400));
     let inbound = rig.offer(3, 4, hash(&[node(1)]));
-    rig.hear(2, &tr2(1));
+    rig.receive_datagram(2, &tr2(1));
     assert_eq!(rig.state(), State::Waiter);
     rig.receive_end(inbound, &tp5(4, b""));
     assert_eq!(rig.machine.counters().taken, 1);
@@ -249,10 +249,10 @@ fn nothing_of_an_exchange_counts_before_its_end() {
         let before = rig.machine.snapshot();
         let stream = rig.offer(2, 9, hash(&list()));
         rig.receive(stream, &whole[..cut]);
-        rig.gone(stream, Closed::Reset);
+        rig.close_by_kernel(stream, Closed::Reset);
         assert_eq!(rig.machine.snapshot(), before);
         assert_eq!(rig.machine.data(), b"");
-        assert_eq!(rig.dropped(Reason::Reset), 1);
+        assert_eq!(rig.drop_count(Reason::Reset), 1);
     }
 }
 
@@ -276,21 +276,21 @@ fn a_stream_may_be_cut_anywhere() {
 }
 
 #[test]
-fn a_token_is_dropped_if_token_pass_timeout_has_gone_by_since_accept() {
+fn a_token_later_than_token_pass_timeout_after_accept_is_dropped() {
     for (after, taken) in [(499, true), (500, false)] {
         let mut rig = Rig::waiter(5);
         let stream = rig.offer(2, 9, hash(&[node(1)]));
-        // No time-out is handled: the process has stood still.
-        rig.stop(ms(after));
+        // No timeout is handled, because the process stalls.
+        rig.stall(ms(after));
         rig.receive_end(stream, &tp5(9, b"7"));
         assert_eq!(rig.state() == State::Leader, taken);
         assert_eq!(rig.fate(stream) == Fate::Closed, taken);
-        assert_eq!(rig.dropped(Reason::Late), u64::from(!taken));
+        assert_eq!(rig.drop_count(Reason::Late), u64::from(!taken));
     }
 }
 
 #[test]
-fn an_exchange_is_over_token_pass_timeout_after_accept_however_its_bytes_come() {
+fn an_exchange_ends_token_pass_timeout_after_accept_with_any_portions() {
     let mut rig = Rig::waiter(5);
     let stream = rig.accept(2);
     rig.run(ms(400));
@@ -305,8 +305,8 @@ fn an_exchange_is_over_token_pass_timeout_after_accept_however_its_bytes_come() 
 fn nothing_restarts_a_waiters_timer() {
     let mut rig = Rig::waiter(5);
     rig.run(ms(1000));
-    rig.hear_tr1(2, 9);
-    rig.hear_tr1(2, -9);
+    rig.receive_tr1(2, 9);
+    rig.receive_tr1(2, -9);
     rig.offer(2, 9, 1);
     rig.run(ms(999));
     assert_eq!(rig.state(), State::Waiter);
@@ -325,11 +325,11 @@ fn one_connection_an_address_a_new_one_resets_the_older() {
         (rig.fate(other), rig.fate(second)),
         (Fate::Open, Fate::Open)
     );
-    assert_eq!(rig.dropped(Reason::TooMany), 1);
+    assert_eq!(rig.drop_count(Reason::TooMany), 1);
 }
 
 #[test]
-fn of_more_than_sixteen_the_oldest_without_tp1_is_reset_or_else_the_new_one() {
+fn a_seventeenth_connection_resets_the_oldest_without_tp1_or_itself() {
     let mut rig = Rig::waiter(5);
     let streams: Vec<_> = (2..18)
         .map(|from| {
@@ -349,5 +349,5 @@ fn of_more_than_sixteen_the_oldest_without_tp1_is_reset_or_else_the_new_one() {
     }
     let last = rig.accept(31);
     assert_eq!(rig.fate(last), Fate::Reset);
-    assert_eq!(rig.dropped(Reason::TooMany), 2);
+    assert_eq!(rig.drop_count(Reason::TooMany), 2);
 }

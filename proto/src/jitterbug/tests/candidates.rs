@@ -1,4 +1,4 @@
-//! Section 5, candidates and penalties.
+//! Candidates and penalties (section 5).
 
 use super::prelude::*;
 
@@ -13,21 +13,21 @@ fn penalty(rig: &Rig, number: u8) -> (u32, u32) {
         .expect("it is listed")
 }
 
-/// A leader with so many other nodes in its list, and no hold.
+/// Returns a leader without a hold, whose list has this many other nodes.
 fn ring(nodes: u8) -> Rig {
     let mut rig = Rig::leader_with(holding(ms(0)), 5);
-    (2..=nodes).for_each(|it| rig.know(it));
+    (2..=nodes).for_each(|it| rig.add_node(it));
     rig
 }
 
 #[test]
-fn candidates_are_tried_in_the_order_of_the_list_from_the_own_entry_on() {
+fn candidates_are_tried_in_list_order_after_this_node() {
     let mut rig = ring(4);
     assert_eq!([(); 3].map(|()| rig.refuse_next()), [2, 3, 4]);
-    // The own entry is the third of four.
+    // The node's own entry is the third of four.
     let mut rig = Rig::waiter(5);
-    (2..=4).for_each(|it| rig.know(it));
-    rig.given(3, 9, &[3, 4, 1, 2].map(node), b"1");
+    (2..=4).for_each(|it| rig.add_node(it));
+    rig.receive_token(3, 9, &[3, 4, 1, 2].map(node), b"1");
     assert_eq!([(); 3].map(|()| rig.refuse_next()), [2, 3, 4]);
 }
 
@@ -37,13 +37,13 @@ fn a_healthy_node_is_tried_in_its_first_turn_and_in_every_other() {
     for _ in 0..5 {
         let (stream, number) = rig.next_candidate();
         assert_eq!(number, 2);
-        rig.takes(stream);
-        rig.given(2, 9, &[1, 2].map(node), b"1");
+        rig.acknowledge(stream);
+        rig.receive_token(2, 9, &[1, 2].map(node), b"1");
     }
     assert_eq!(rig.machine.counters().passes_done, 5);
 }
 
-/// In which turns of the leader the only other node is tried.
+/// Returns the turns of the leader in which the only other node is tried.
 fn turns_tried(count: u64) -> Vec<u64> {
     let mut rig = ring(2);
     let first = rig.machine.counters().computes;
@@ -66,7 +66,7 @@ fn a_threshold_is_ten_at_most() {
     let mut rig = ring(2);
     for _ in 0..12 {
         rig.refuse(2);
-        rig.machine.penalties_mut().gave(node(2).ip);
+        rig.machine.penalties_mut().note_token(node(2).ip);
     }
     assert_eq!(penalty(&rig, 2).0, 10);
 }
@@ -79,7 +79,7 @@ fn a_success_takes_one_off_the_threshold_only() {
     }
     assert_eq!(penalty(&rig, 2), (3, 0));
     let stream = rig.refuse_until(2);
-    rig.takes(stream);
+    rig.acknowledge(stream);
     assert_eq!(penalty(&rig, 2), (2, 0));
 }
 
@@ -96,8 +96,8 @@ fn a_skipped_turn_adds_one_to_the_count() {
 fn a_pass_whose_outcome_is_unknown_counts_as_failed() {
     let mut rig = ring(2);
     let (stream, _) = rig.next_candidate();
-    rig.gives(stream);
-    rig.gone(stream, Closed::Reset);
+    rig.accept_pass(stream);
+    rig.close_by_kernel(stream, Closed::Reset);
     assert_eq!(rig.state(), State::Orphan);
     assert_eq!(penalty(&rig, 2), (1, 0));
 }
@@ -109,7 +109,7 @@ fn a_tr1_makes_its_sender_eligible_at_once_but_keeps_the_threshold() {
         rig.refuse_next();
     }
     assert_eq!(penalty(&rig, 2), (4, 0));
-    rig.hear(2, &tr1(-1, 7002));
+    rig.receive_datagram(2, &tr1(-1, 7002));
     assert_eq!(penalty(&rig, 2), (4, 15));
     let soon = rig.now + ms(10);
     rig.refuse_next();
@@ -117,54 +117,54 @@ fn a_tr1_makes_its_sender_eligible_at_once_but_keeps_the_threshold() {
 }
 
 #[test]
-fn tr1_does_so_once_a_renew_timeout() {
+fn tr1_makes_it_eligible_once_per_renew_timeout() {
     let mut rig = ring(2);
     rig.refuse_next();
-    rig.hear(2, &tr1(-1, 7002));
+    rig.receive_datagram(2, &tr1(-1, 7002));
     rig.refuse_next();
     assert_eq!(penalty(&rig, 2), (2, 0));
-    rig.hear(2, &tr1(-1, 7002));
+    rig.receive_datagram(2, &tr1(-1, 7002));
     assert_eq!(penalty(&rig, 2), (2, 0), "not again so soon");
-    rig.machine.penalties_mut().failed(node(2).ip);
-    rig.stop(ms(400));
+    rig.machine.penalties_mut().note_failed(node(2).ip);
+    rig.stall(ms(400));
     rig.run(ms(1600));
     for _ in 0..6 {
-        rig.machine.penalties_mut().failed(node(2).ip);
+        rig.machine.penalties_mut().note_failed(node(2).ip);
     }
-    rig.hear(2, &tr1(-1, 7002));
+    rig.receive_datagram(2, &tr1(-1, 7002));
     let (threshold, count) = penalty(&rig, 2);
     assert_eq!(count, (1 << threshold) - 1);
 }
 
-/// A node that is reached in turns and not reached in turns costs one time-out in that time, too.
+/// Checks a node that is reachable only at times: it must not cost one timeout in each `renew_timeout` either.
 #[test]
 fn a_success_does_not_let_tr1_do_so_again() {
     let mut rig = ring(2);
     rig.refuse_next();
-    rig.hear(2, &tr1(-1, 7002));
+    rig.receive_datagram(2, &tr1(-1, 7002));
     rig.pass();
     assert_eq!(penalty(&rig, 2), (0, 0));
-    rig.given(2, 9, &[1, 2].map(node), b"1");
+    rig.receive_token(2, 9, &[1, 2].map(node), b"1");
     rig.refuse_next();
-    rig.hear(2, &tr1(-1, 7002));
+    rig.receive_datagram(2, &tr1(-1, 7002));
     assert_eq!(penalty(&rig, 2), (1, 0));
 }
 
 #[test]
-fn a_tr1_of_who_is_eligible_leaves_it_to_the_next_one_to_do_so() {
+fn a_tr1_of_an_eligible_node_does_not_use_up_the_next() {
     let mut rig = ring(2);
     rig.refuse_next();
     rig.run(ms(10));
     assert_eq!(penalty(&rig, 2), (1, 1));
-    rig.hear(2, &tr1(-1, 7002));
+    rig.receive_datagram(2, &tr1(-1, 7002));
     rig.refuse_next();
     assert_eq!(penalty(&rig, 2), (2, 0));
-    rig.hear(2, &tr1(-1, 7002));
+    rig.receive_datagram(2, &tr1(-1, 7002));
     assert_eq!(penalty(&rig, 2), (2, 3));
 }
 
 #[test]
-fn a_token_that_comes_from_a_node_makes_it_eligible() {
+fn a_token_from_a_node_makes_it_eligible() {
     let failed = || {
         let mut rig = ring(3);
         for _ in 0..3 {
@@ -175,15 +175,15 @@ fn a_token_that_comes_from_a_node_makes_it_eligible() {
     for (token, absorbed) in [(9, 0), (4, 1)] {
         let mut rig = failed();
         let stream = rig.refuse_until(3);
-        rig.takes(stream);
-        rig.given(2, token, &[1, 2, 3].map(node), b"1");
+        rig.acknowledge(stream);
+        rig.receive_token(2, token, &[1, 2, 3].map(node), b"1");
         assert_eq!(rig.machine.counters().absorbed, absorbed);
         assert_eq!(penalty(&rig, 2), (3, 7));
     }
     let mut rig = failed();
     rig.refuse(3);
     let before = rig.machine.counters().merged;
-    rig.given(2, 4, &[1, 2, 3].map(node), b"1");
+    rig.receive_token(2, 4, &[1, 2, 3].map(node), b"1");
     assert_eq!(rig.machine.counters().merged, before + 1);
     assert_eq!(penalty(&rig, 2), (3, 7));
 }
@@ -196,37 +196,37 @@ fn a_candidate_behind_the_one_that_took_the_token_keeps_its_penalty() {
     rig.run(ms(10));
     let before = penalty(&rig, 3);
     assert_eq!(before, (1, 1));
-    rig.machine.penalties_mut().gave(node(2).ip);
+    rig.machine.penalties_mut().note_token(node(2).ip);
     let (stream, number) = rig.next_candidate();
     assert_eq!(number, 2);
-    rig.takes(stream);
+    rig.acknowledge(stream);
     assert_eq!(penalty(&rig, 3), before);
 }
 
 #[test]
-fn the_sender_of_a_stronger_announcement_comes_first_whatever_its_penalty() {
+fn the_sender_of_a_stronger_announcement_is_first_with_any_penalty() {
     let mut rig = ring(4);
     for _ in 0..2 {
         rig.refuse(4);
     }
-    rig.hear(4, &tr1(6, 7004));
+    rig.receive_datagram(4, &tr1(6, 7004));
     let (stream, number) = rig.next_candidate();
     assert_eq!(number, 4);
-    rig.gone(stream, Closed::Refused);
+    rig.close_by_kernel(stream, Closed::Refused);
     assert_ne!(rig.next_candidate().1, 4, "it is forgotten with its pass");
     assert!(rig.machine.stronger_leader().is_none());
 }
 
 #[test]
 fn a_rival_is_forgotten_however_its_pass_ends() {
-    type End = fn(&mut Rig, StreamId);
-    let fails: End = |rig, stream| rig.gone(stream, Closed::Refused);
-    let is_done: End = Rig::takes;
-    let is_unknown: End = |rig, stream| {
-        rig.gives(stream);
-        rig.gone(stream, Closed::Reset);
+    type PassEnd = fn(&mut Rig, StreamId);
+    let fails: PassEnd = |rig, stream| rig.close_by_kernel(stream, Closed::Refused);
+    let is_done: PassEnd = Rig::acknowledge;
+    let is_unknown: PassEnd = |rig, stream| {
+        rig.accept_pass(stream);
+        rig.close_by_kernel(stream, Closed::Reset);
     };
-    let gives_way: End = |rig, _| {
+    let gives_way: PassEnd = |rig, _| {
         rig.offer(3, 7, 0);
     };
     for (end, state) in [
@@ -236,7 +236,7 @@ fn a_rival_is_forgotten_however_its_pass_ends() {
         (gives_way, State::Leader),
     ] {
         let mut rig = ring(1);
-        rig.hear(2, &tr1(6, 7002));
+        rig.receive_datagram(2, &tr1(6, 7002));
         let (stream, number) = rig.next_candidate();
         assert_eq!(number, 2);
         assert_eq!(rig.machine.stronger_leader(), Some(node(2)));
@@ -249,15 +249,15 @@ fn a_rival_is_forgotten_however_its_pass_ends() {
 fn the_sender_of_a_weaker_announcement_waits_for_its_place() {
     for heard in [4, 5] {
         let mut rig = ring(3);
-        rig.hear(3, &tr1(heard, 7003));
+        rig.receive_datagram(3, &tr1(heard, 7003));
         assert_eq!(rig.next_candidate().1, 2);
     }
 }
 
 #[test]
-fn a_rival_that_no_list_has_room_for_is_tried_all_the_same() {
+fn a_rival_that_fits_no_list_is_tried() {
     let mut rig = Rig::leader_with(room_for(1), 5);
-    rig.hear(2, &tr1(6, 7002));
+    rig.receive_datagram(2, &tr1(6, 7002));
     assert_eq!(rig.machine.counters().nodes_refused, 1);
     assert_eq!(rig.next_candidate().1, 2);
 }
@@ -282,7 +282,7 @@ fn nodes_that_a_merge_has_appended_are_tried_in_the_same_round() {
     let mut rig = ring(2);
     let (stream, _) = rig.next_candidate();
     let inbound = rig.offer(3, 4, hash(&[node(3)]));
-    rig.gone(stream, Closed::Refused);
+    rig.close_by_kernel(stream, Closed::Refused);
     rig.receive(inbound, &tp4(&[node(3)]));
     rig.receive_end(inbound, &tp5(4, b""));
     assert_eq!(rig.next_candidate().1, 3);

@@ -1,4 +1,4 @@
-//! Section 9, data.
+//! Data (section 9).
 
 use super::prelude::*;
 
@@ -31,13 +31,13 @@ fn longer_is_more_bytes_and_of_equal_length_the_received() {
     assert!(policy::longer(b"7", b"8"));
 }
 
-/// A leader whose data is `8` and then computed, and the decision about `3`, which came in a merge.
+/// Returns a leader with the computed data of `8`, and its decision about `3`, which came in a merge.
 fn asked() -> (Rig, u64) {
     let mut rig = Rig::waiter_with(deciding());
-    rig.given(2, 9, &[node(2)], b"8");
+    rig.receive_token(2, 9, &[node(2)], b"8");
     assert_eq!(rig.machine.data(), b"9");
-    rig.given(2, 8, &[1, 2].map(node), b"3");
-    let job = rig.job();
+    rig.receive_token(2, 8, &[1, 2].map(node), b"3");
+    let job = rig.running_job();
     let work = Work::Decide {
         received: b"3".to_vec().into(),
         own: b"9".to_vec().into(),
@@ -47,41 +47,41 @@ fn asked() -> (Rig, u64) {
 }
 
 #[test]
-fn it_is_not_asked_if_both_are_equal_or_the_own_one_is_empty() {
+fn no_decision_runs_for_equal_data_or_without_local_data() {
     let mut rig = Rig::waiter_with(deciding());
-    rig.given(2, 9, &[node(2)], b"8");
-    rig.given(2, 8, &[1, 2].map(node), b"9");
+    rig.receive_token(2, 9, &[node(2)], b"8");
+    rig.receive_token(2, 8, &[1, 2].map(node), b"9");
     assert!(rig.jobs.is_empty());
     assert_eq!(rig.machine.counters().decisions, 0);
     assert_eq!(rig.machine.data(), b"9");
 }
 
 #[test]
-fn empty_data_that_is_received_is_asked_about() {
+fn a_decision_runs_for_empty_received_data() {
     let mut rig = Rig::waiter_with(deciding());
-    rig.given(2, 9, &[node(2)], b"8");
-    rig.given(2, 8, &[1, 2].map(node), b"");
-    assert!(matches!(rig.job().work, Work::Decide { .. }));
+    rig.receive_token(2, 9, &[node(2)], b"8");
+    rig.receive_token(2, 8, &[1, 2].map(node), b"");
+    assert!(matches!(rig.running_job().work, Work::Decide { .. }));
 }
 
 #[test]
-fn exit_0_lets_the_received_data_continue_and_1_the_own() {
+fn exit_0_selects_the_received_data_and_1_the_local_data() {
     let (mut rig, job) = asked();
-    rig.done(job, Outcome::Decided { received: true });
+    rig.answer_job(job, Outcome::Decided { received: true });
     assert_eq!(rig.machine.data(), b"4", "3, and computed");
     let (mut rig, job) = asked();
-    rig.done(job, Outcome::Decided { received: false });
+    rig.answer_job(job, Outcome::Decided { received: false });
     assert_eq!(rig.machine.data(), b"9");
 }
 
 #[test]
-fn anything_else_and_time_over_are_counted_and_the_received_data_continues() {
+fn other_results_and_timeouts_are_counted_and_the_received_data_continues() {
     let (mut rig, job) = asked();
-    rig.done(job, Outcome::Failed);
+    rig.answer_job(job, Outcome::Failed);
     assert_eq!(rig.machine.data(), b"4");
     assert_eq!(rig.machine.counters().decide_failures, 1);
     let (mut rig, job) = asked();
-    rig.know(2);
+    rig.add_node(2);
     rig.machine.set_work(true);
     rig.run(ms(9999));
     assert_eq!(rig.machine.data(), b"9");
@@ -89,17 +89,17 @@ fn anything_else_and_time_over_are_counted_and_the_received_data_continues() {
     assert_eq!(rig.machine.data(), b"4");
     assert_eq!(rig.jobs, [JobOp::Cancel]);
     assert_eq!(rig.machine.counters().decide_failures, 1);
-    rig.done(job, Outcome::Decided { received: false });
+    rig.answer_job(job, Outcome::Decided { received: false });
     assert_eq!(rig.machine.data(), b"4", "too late");
 }
 
 #[test]
 fn decisions_are_made_one_at_a_time_in_order_of_arrival() {
     let (mut rig, first) = asked();
-    rig.given(2, 7, &[1, 2].map(node), b"4");
+    rig.receive_token(2, 7, &[1, 2].map(node), b"4");
     assert!(rig.jobs.is_empty());
-    rig.done(first, Outcome::Decided { received: false });
-    let second = rig.job();
+    rig.answer_job(first, Outcome::Decided { received: false });
+    let second = rig.running_job();
     let Work::Decide { received, .. } = second.work else {
         panic!("a decision");
     };
@@ -110,7 +110,7 @@ fn decisions_are_made_one_at_a_time_in_order_of_arrival() {
 fn at_most_sixteen_wait_and_more_are_counted_and_dropped() {
     let (mut rig, _) = asked();
     for data in 0..18_u8 {
-        let stream = rig.given(2, 7, &[1, 2].map(node), &[data]);
+        let stream = rig.receive_token(2, 7, &[1, 2].map(node), &[data]);
         assert_eq!(
             rig.fate(stream),
             Fate::Closed,
@@ -119,7 +119,7 @@ fn at_most_sixteen_wait_and_more_are_counted_and_dropped() {
     }
     assert_eq!(rig.machine.counters().decide_failures, 2);
     let dropped = rig
-        .events()
+        .take_events()
         .iter()
         .filter(|it| **it == Event::DataDropped)
         .count();
@@ -129,38 +129,38 @@ fn at_most_sixteen_wait_and_more_are_counted_and_dropped() {
 #[test]
 fn a_waiter_decides_too() {
     let mut rig = Rig::waiter_with(deciding());
-    rig.given(2, 9, &[1, 2].map(node), b"8");
+    rig.receive_token(2, 9, &[1, 2].map(node), b"8");
     rig.pass();
     assert_eq!(rig.state(), State::Waiter);
-    rig.given(2, 3, &[1, 2].map(node), b"10");
+    rig.receive_token(2, 3, &[1, 2].map(node), b"10");
     assert_eq!(rig.machine.counters().absorbed, 1);
-    let job = rig.job();
-    rig.done(job.id, Outcome::Decided { received: true });
+    let job = rig.running_job();
+    rig.answer_job(job.id, Outcome::Decided { received: true });
     assert_eq!(rig.machine.data(), b"10", "and it is not computed");
 }
 
 #[test]
 fn step_1_waits_for_the_decision_of_the_token_that_was_taken() {
     let mut rig = Rig::waiter_with(deciding());
-    rig.given(2, 9, &[1, 2].map(node), b"8");
+    rig.receive_token(2, 9, &[1, 2].map(node), b"8");
     rig.pass();
-    rig.given(2, 9, &[1, 2].map(node), b"20");
-    let job = rig.job();
+    rig.receive_token(2, 9, &[1, 2].map(node), b"20");
+    let job = rig.running_job();
     rig.run(ms(1000));
     assert!(rig.candidate().is_none(), "it is decided first");
     assert!(rig.machine.may_use_token());
-    rig.done(job.id, Outcome::Decided { received: true });
+    rig.answer_job(job.id, Outcome::Decided { received: true });
     assert_eq!(rig.machine.data(), b"21");
     assert!(rig.candidate().is_some(), "the hold was over");
 }
 
 #[test]
-fn a_leader_whose_data_a_merge_has_changed_computes_anew() {
+fn a_leader_computes_again_after_a_merge_changed_its_data() {
     let mut rig = Rig::leader(5);
-    rig.given(2, 4, &[node(2)], b"41");
+    rig.receive_token(2, 4, &[node(2)], b"41");
     assert_eq!(rig.machine.data(), b"42");
     let computes = rig.machine.counters().computes;
-    rig.given(2, 4, &[node(2)], b"3");
+    rig.receive_token(2, 4, &[node(2)], b"3");
     assert_eq!(rig.machine.data(), b"42");
     assert_eq!(
         rig.machine.counters().computes,
@@ -174,13 +174,13 @@ fn between_two_candidates_as_well() {
     let mut rig = Rig::leader_of(3);
     let (stream, _) = rig.next_candidate();
     let inbound = rig.offer(4, 4, hash(&[1, 2, 3].map(node)));
-    rig.gone(stream, Closed::Refused);
+    rig.close_by_kernel(stream, Closed::Refused);
     rig.receive_end(inbound, &tp5(4, b"41"));
     assert_eq!(rig.machine.data(), b"42");
     assert_eq!(rig.next_candidate().1, 3);
 }
 
-/// A program computes no more than four bytes.
+/// Returns options with a computing program and at most four bytes of data.
 fn short() -> Options {
     Options {
         max_data: 4,
@@ -189,7 +189,7 @@ fn short() -> Options {
 }
 
 #[test]
-fn a_computation_that_fails_leaves_the_data_and_the_turn_goes_on() {
+fn a_failed_computation_keeps_the_data_and_the_turn_continues() {
     let outcomes = [
         Outcome::Failed,
         Outcome::Computed(b"12345".to_vec().into()),
@@ -197,17 +197,17 @@ fn a_computation_that_fails_leaves_the_data_and_the_turn_goes_on() {
     ];
     for outcome in outcomes {
         let mut rig = Rig::leader_with(short(), 5);
-        rig.know(2);
-        let job = rig.job();
+        rig.add_node(2);
+        let job = rig.running_job();
         rig.run(ms(200));
         assert!(rig.candidate().is_none(), "the turn waits for it");
-        rig.done(job.id, outcome);
+        rig.answer_job(job.id, outcome);
         assert_eq!(rig.machine.data(), b"");
         assert_eq!(rig.machine.counters().compute_failures, 1);
         assert!(rig.candidate().is_some());
     }
     let mut rig = Rig::leader_with(Options::default(), 5);
-    rig.given(2, 4, &[node(2)], b"no number");
+    rig.receive_token(2, 4, &[node(2)], b"no number");
     assert_eq!(rig.machine.data(), b"no number");
     assert_eq!(rig.machine.counters().compute_failures, 1);
 }
@@ -215,41 +215,45 @@ fn a_computation_that_fails_leaves_the_data_and_the_turn_goes_on() {
 #[test]
 fn a_computation_may_give_max_data_bytes() {
     let mut rig = Rig::leader_with(short(), 5);
-    let job = rig.job();
-    rig.done(job.id, Outcome::Computed(b"1234".to_vec().into()));
+    let job = rig.running_job();
+    rig.answer_job(job.id, Outcome::Computed(b"1234".to_vec().into()));
     assert_eq!(rig.machine.data(), b"1234");
 }
 
 #[test]
 fn a_computation_that_hangs_holds_the_token_for_compute_timeout_at_most() {
     let mut rig = Rig::leader_with(computing(), 5);
-    rig.know(2);
-    let job = rig.job();
+    rig.add_node(2);
+    let job = rig.running_job();
     rig.run(ms(9999));
     assert!(rig.candidate().is_none());
     rig.run(ms(1));
     assert_eq!(rig.jobs, [JobOp::Cancel]);
     assert_eq!(rig.machine.counters().compute_failures, 1);
     assert!(rig.candidate().is_some());
-    rig.done(job.id, Outcome::Computed(b"1".to_vec().into()));
+    rig.answer_job(job.id, Outcome::Computed(b"1".to_vec().into()));
     assert_eq!(rig.machine.data(), b"", "too late");
 }
 
 #[test]
 fn a_computation_ends_with_its_turn() {
     let mut rig = Rig::leader_with(computing(), 5);
-    let lost = rig.job();
-    rig.stop(ms(600));
-    rig.time_out();
+    let lost = rig.running_job();
+    rig.stall(ms(600));
+    rig.fire_timeout();
     assert_eq!(rig.state(), State::Orphan);
     assert_eq!(rig.jobs, [JobOp::Cancel]);
     rig.jobs.clear();
     rig.run(rig.options().restore());
     assert_eq!(rig.state(), State::Leader);
-    let next = rig.job();
-    rig.done(lost.id, Outcome::Computed(b"1".to_vec().into()));
-    assert_eq!(rig.machine.data(), b"", "nobody asked for it any more");
-    rig.done(next.id, Outcome::Computed(b"2".to_vec().into()));
+    let next = rig.running_job();
+    rig.answer_job(lost.id, Outcome::Computed(b"1".to_vec().into()));
+    assert_eq!(
+        rig.machine.data(),
+        b"",
+        "the result of an abandoned job counted"
+    );
+    rig.answer_job(next.id, Outcome::Computed(b"2".to_vec().into()));
     assert_eq!(rig.machine.data(), b"2");
 }
 
@@ -257,25 +261,25 @@ fn a_computation_ends_with_its_turn() {
 fn tr1_is_answered_while_something_is_computed_or_decided() {
     let computes = Rig::leader_with(computing(), 5);
     let mut decides = Rig::waiter_with(deciding());
-    decides.given(2, 9, &[1, 2].map(node), b"8");
+    decides.receive_token(2, 9, &[1, 2].map(node), b"8");
     decides.pass();
-    decides.given(2, 9, &[1, 2].map(node), b"20");
+    decides.receive_token(2, 9, &[1, 2].map(node), b"20");
     for mut rig in [computes, decides] {
-        rig.job();
+        rig.running_job();
         rig.run(ms(700));
-        rig.forget();
-        rig.hear_tr1(2, -1);
-        assert_eq!(rig.said().len(), 1);
+        rig.clear_output();
+        rig.receive_tr1(2, -1);
+        assert_eq!(rig.take_datagrams().len(), 1);
         assert!(rig.candidate().is_none());
     }
 }
 
 #[test]
 fn data_and_token_id_are_decided_apart() {
-    // Ring 9 has data 5, ring 3 has 7. They meet in a node of ring 3.
+    // Ring 9 has data 5, ring 3 has data 7. They meet in a node of ring 3.
     let mut rig = Rig::leader(3);
-    rig.given(2, 3, &[node(2)], b"6");
+    rig.receive_token(2, 3, &[node(2)], b"6");
     assert_eq!(rig.machine.data(), b"7");
-    rig.given(2, 9, &[1, 2].map(node), b"5");
+    rig.receive_token(2, 9, &[1, 2].map(node), b"5");
     assert_eq!((rig.token(), rig.machine.data()), (9, &b"7"[..]));
 }

@@ -1,8 +1,8 @@
-//! Leases that no node may have, and terms of nodes that are gone (section 1).
+//! Impossible leases, and terms of nodes that are gone (section 1).
 
 use super::prelude::*;
+use super::segment::Segment;
 use super::terms::{give, terms, tr1_with, tr2_with};
-use super::world::World;
 
 fn secs(secs: u64) -> Duration {
     Duration::from_secs(secs)
@@ -12,7 +12,6 @@ fn micros(time: Duration) -> u32 {
     u32::try_from(time.as_micros()).unwrap()
 }
 
-/// Terms in which one number is impossible.
 fn impossible() -> Vec<Terms> {
     let (least, most) = (micros(LEAST_LEASE), micros(MOST_LEASE));
     let mut all = Vec::new();
@@ -36,7 +35,6 @@ fn impossible() -> Vec<Terms> {
     all
 }
 
-/// The shortest lease that a node may have.
 fn shortest() -> Terms {
     Terms {
         lease_us: micros(LEAST_LEASE),
@@ -52,24 +50,28 @@ fn short_options() -> Options {
     }
 }
 
-/// One datagram with a lease of nothing made each input to a leader a stall. It asked who leads, each answer was the next
-/// stall, and its time-outs were due at once for ever.
+/// Guards against a bug: one datagram with a lease of 0 made each input to a leader a stall. The leader asked who leads,
+/// each answer was another stall, and its timeouts were always due.
 #[test]
 fn a_datagram_with_an_impossible_lease_does_not_end_the_ring() {
     for terms in impossible() {
         let mut rig = Rig::leader(5);
-        rig.forget();
-        rig.hear(2, &tr1_with(-1, 2, terms));
-        assert_eq!(rig.said(), [Said::Tr2(host(2), 5)], "it hears of a leader");
+        rig.clear_output();
+        rig.receive_datagram(2, &tr1_with(-1, 2, terms));
+        assert_eq!(
+            rig.take_datagrams(),
+            [SentDatagram::Tr2(host(2), 5)],
+            "it hears of a leader"
+        );
         let how = Difference::Lease;
         assert!(
-            rig.events()
+            rig.take_events()
                 .contains(&Event::NodeDiffers { node: host(2), how })
         );
         assert_eq!(rig.machine.snapshot().differing, [(host(2), how)]);
         assert_eq!(rig.machine.lease(), ms(500), "{terms:?}");
         assert!(rig.due().unwrap() > Duration::ZERO);
-        rig.hear(2, &tr2_with(-1, terms));
+        rig.receive_datagram(2, &tr2_with(-1, terms));
         rig.run(secs(5));
         assert_eq!(rig.state(), State::Leader);
         assert_eq!(rig.machine.lease(), ms(500), "{terms:?}");
@@ -84,7 +86,7 @@ fn a_token_with_an_impossible_lease_is_refused_and_its_giver_named() {
         let mut rig = Rig::waiter(5);
         let stream = give(&mut rig, 2, 9, &[node(2), node(1)], terms);
         assert_eq!(rig.fate(stream), Fate::Reset);
-        assert_eq!(rig.dropped(Reason::Lease), 1);
+        assert_eq!(rig.drop_count(Reason::Lease), 1);
         assert_eq!(
             rig.machine.snapshot().differing,
             [(host(2), Difference::Lease)]
@@ -92,10 +94,10 @@ fn a_token_with_an_impossible_lease_is_refused_and_its_giver_named() {
     }
 }
 
-/// A lease of 71 minutes kept each node without a token from the election for as long.
+/// Guards against a bug: a lease of 71 minutes kept each node without a token from the election for that time.
 #[test]
 fn a_new_node_waits_for_no_longer_than_the_longest_lease_that_a_node_may_have() {
-    let told = |longest_us| {
+    let reported = |longest_us| {
         let terms = Terms {
             longest_us,
             ..terms()
@@ -103,96 +105,98 @@ fn a_new_node_waits_for_no_longer_than_the_longest_lease_that_a_node_may_have() 
         tr2_with(-1, terms)
     };
     let mut rig = Rig::orphan();
-    rig.hear(2, &told(u32::MAX));
+    rig.receive_datagram(2, &reported(u32::MAX));
     rig.run(ms(600));
     assert_eq!(rig.state(), State::Leader, "that is no lease");
     let mut rig = Rig::orphan();
-    rig.hear(2, &told(micros(MOST_LEASE)));
+    rig.receive_datagram(2, &reported(micros(MOST_LEASE)));
     rig.run(ms(10_000));
     assert_eq!(rig.state(), State::Orphan);
     rig.run(ms(200));
     assert_eq!(rig.state(), State::Leader);
 }
 
-/// A node with the shortest lease was removed. Its ring kept that lease until all other daemons were restarted.
+/// Guards against a bug: after the node with the shortest lease was removed, its ring kept that lease until all daemons
+/// restarted.
 #[test]
-fn the_terms_of_a_node_that_is_gone_no_longer_count() {
-    let mut world = World::ring(3);
-    world.restart_with(1, short_options());
-    assert!(world.until(ms(20_000), |world| {
-        (0..3).all(|at| world.rigs[at].machine.lease() == LEAST_LEASE)
+fn the_terms_of_a_silent_node_no_longer_count() {
+    let mut segment = Segment::ring(3);
+    segment.restart_with(1, short_options());
+    assert!(segment.run_until(ms(20_000), |segment| {
+        (0..3).all(|at| segment.rigs[at].machine.lease() == LEAST_LEASE)
     }));
-    world.run(secs(60));
+    segment.run(secs(60));
     assert!(
-        (0..3).all(|at| world.rigs[at].machine.lease() == LEAST_LEASE),
+        (0..3).all(|at| segment.rigs[at].machine.lease() == LEAST_LEASE),
         "it is there"
     );
-    world.stop(1);
-    world.run(secs(15));
-    assert!([0, 2].map(|at| world.rigs[at].machine.lease()) == [LEAST_LEASE; 2]);
-    world.run(secs(15));
+    segment.stall(1);
+    segment.run(secs(15));
+    assert!([0, 2].map(|at| segment.rigs[at].machine.lease()) == [LEAST_LEASE; 2]);
+    segment.run(secs(15));
     for at in [0, 2] {
-        assert_eq!(world.rigs[at].machine.lease(), ms(500));
-        assert_eq!(world.rigs[at].machine.snapshot().differing, []);
+        assert_eq!(segment.rigs[at].machine.lease(), ms(500));
+        assert_eq!(segment.rigs[at].machine.snapshot().differing, []);
     }
-    let stalls = [0, 2].map(|at| world.rigs[at].machine.counters().stalls);
+    let stalls = [0, 2].map(|at| segment.rigs[at].machine.counters().stalls);
     assert_eq!(stalls, [0, 0]);
 }
 
-/// A leader that stalls while the terms of another node run out must not get a longer lease by that.
+/// Checks that a leader gets no longer lease because the terms of another node run out during its stall.
 #[test]
 fn a_stall_is_judged_by_the_lease_that_it_began_with() {
     let mut judged = 0;
-    // It looks for old terms once a second: at some of these times the terms run out within the stall.
+    // Old terms are looked for once a second, so at some of these times they run out within the stall.
     for before in (19_950..21_100).step_by(50) {
         let mut rig = Rig::leader(5);
         rig.machine.set_work(true);
-        rig.hear(2, &tr1_with(-1, 2, shortest()));
+        rig.receive_datagram(2, &tr1_with(-1, 2, shortest()));
         rig.run(ms(before));
         if rig.machine.lease() > LEAST_LEASE {
             continue;
         }
         judged += 1;
-        rig.forget();
-        rig.stop(ms(60));
-        rig.time_out();
+        rig.clear_output();
+        rig.stall(ms(60));
+        rig.fire_timeout();
         assert_eq!(rig.state(), State::Orphan, "{before}");
-        assert_eq!(rig.said(), [Said::Tr1(EVERYBODY, -5)]);
+        assert_eq!(rig.take_datagrams(), [SentDatagram::Tr1(BROADCAST, -5)]);
     }
     assert!(judged > 0);
 }
 
-/// A giver's lease counts no longer than the terms of a node. A leader that works for hours is given no other.
+/// Checks that a giver's lease counts no longer than terms, even for a leader that works for hours.
 #[test]
 fn the_lease_of_the_giver_runs_out() {
     let mut rig = Rig::waiter(5);
     rig.machine.set_work(true);
-    let told = Terms {
+    let terms = Terms {
         shortest_us: micros(LEAST_LEASE),
         ..terms()
     };
-    give(&mut rig, 2, 9, &[node(2), node(1)], told);
+    give(&mut rig, 2, 9, &[node(2), node(1)], terms);
     rig.run(secs(19));
     assert_eq!(rig.machine.lease(), LEAST_LEASE);
     rig.run(secs(2));
     assert_eq!((rig.machine.lease(), rig.state()), (ms(500), State::Leader));
 }
 
-/// The others forget the terms of a node that is silent. A leader with a longer lease may stall when that node wakes up.
+/// Checks a silent node: the others forget its terms, and a leader with a longer lease may stall when it becomes active
+/// again.
 #[test]
-fn a_node_that_was_silent_waits_for_the_longest_lease_that_it_has_heard_of() {
+fn a_silent_node_waits_for_the_longest_lease_it_has_received() {
     let restores_after = |silence: Duration| {
         let mut rig = Rig::new(short_options());
-        rig.hear(2, &tr2(1));
-        let told = Terms {
+        rig.receive_datagram(2, &tr2(1));
+        let terms = Terms {
             longest_us: 2_000_000,
             ..terms()
         };
-        give(&mut rig, 2, 9, &[node(2), node(1)], told);
+        give(&mut rig, 2, 9, &[node(2), node(1)], terms);
         let pass = rig.refuse_until(2);
-        rig.takes(pass);
-        rig.stop(silence);
-        rig.time_out();
+        rig.acknowledge(pass);
+        rig.stall(silence);
+        rig.fire_timeout();
         assert_eq!(rig.state(), State::Orphan);
         let began = rig.now;
         while rig.state() == State::Orphan {
@@ -206,33 +210,33 @@ fn a_node_that_was_silent_waits_for_the_longest_lease_that_it_has_heard_of() {
     assert!(after >= ms(2_010) && after < ms(2_050), "{after:?}");
 }
 
-/// A node said that it had heard of a long lease, and was only heard by the tokens that it took from then on. Its word
-/// counted as long as it was there.
+/// Checks a node that has named a long lease, and then is heard only by the tokens that it takes: its statement runs
+/// out.
 #[test]
-fn what_a_node_has_said_of_others_runs_out_though_it_is_heard() {
+fn statements_about_other_nodes_expire_even_if_their_sender_is_heard() {
     let mut rig = Rig::orphan();
-    let told = Terms {
+    let terms = Terms {
         longest_us: 3_000_000,
         ..terms()
     };
-    rig.hear(2, &tr2_with(1, told));
-    assert_eq!(rig.machine.restores_for(), ms(3_100));
+    rig.receive_datagram(2, &tr2_with(1, terms));
+    assert_eq!(rig.machine.restore_min(), ms(3_100));
     for _ in 0..22 {
         rig.run(secs(1));
-        rig.hear(2, &tr1(1, tcp_port(2)));
+        rig.receive_datagram(2, &tr1(1, tcp_port(2)));
     }
-    assert_eq!(rig.machine.restores_for(), ms(600));
+    assert_eq!(rig.machine.restore_min(), ms(600));
 }
 
-/// In a ring of equal options a node says nothing to all for hours. Its restore takes no longer for that.
+/// Checks that a node of a ring with equal options restores fast, even if it has sent no TR1 to all for hours.
 #[test]
 fn a_silent_node_of_a_ring_with_equal_times_restores_as_fast_as_ever() {
-    let mut world = World::new(3, short_options());
-    assert!(world.until(ms(5000), World::is_one_ring));
-    world.run(secs(40));
-    let leader = world.leading()[0];
-    world.stop(leader);
-    assert!(world.until(ms(2_000 + 60 + 20), |world| {
-        world.leading().iter().any(|at| *at != leader)
+    let mut segment = Segment::new(3, short_options());
+    assert!(segment.run_until(ms(5000), Segment::is_one_ring));
+    segment.run(secs(40));
+    let leader = segment.leader_indexes()[0];
+    segment.stall(leader);
+    assert!(segment.run_until(ms(2_000 + 60 + 20), |segment| {
+        segment.leader_indexes().iter().any(|at| *at != leader)
     }));
 }

@@ -1,4 +1,4 @@
-//! Section 10, lists.
+//! Lists (section 10).
 
 use super::prelude::*;
 
@@ -19,7 +19,7 @@ fn moved(number: u8) -> Node {
 }
 
 #[test]
-fn at_the_start_the_list_is_the_own_entry_without_a_penalty_and_there_is_no_data() {
+fn the_first_list_has_only_this_node_without_penalty_and_there_is_no_data() {
     let rig = Rig::orphan();
     assert_eq!(nodes(&rig), [node(1)]);
     let snapshot = rig.machine.snapshot();
@@ -32,43 +32,43 @@ fn at_the_start_the_list_is_the_own_entry_without_a_penalty_and_there_is_no_data
 }
 
 #[test]
-fn taken_the_list_is_the_received_one_then_the_old_one_then_the_own_entry() {
+fn a_taken_list_is_the_received_one_then_the_old_one_then_this_node() {
     let mut rig = Rig::waiter(5);
-    rig.given(2, 9, &[3, 2].map(node), b"1");
+    rig.receive_token(2, 9, &[3, 2].map(node), b"1");
     assert_eq!(nodes(&rig), [3, 2, 1].map(node));
     rig.pass();
-    rig.given(2, 9, &[5, 4, 2].map(node), b"1");
+    rig.receive_token(2, 9, &[5, 4, 2].map(node), b"1");
     assert_eq!(nodes(&rig), [5, 4, 2, 3, 1].map(node));
 }
 
 #[test]
-fn taken_the_own_entry_stays_where_it_is_and_its_port_is_corrected() {
+fn a_taken_list_keeps_this_nodes_entry_and_corrects_its_port() {
     let mut rig = Rig::waiter(5);
-    rig.given(2, 9, &[node(2), moved(1), node(3)], b"1");
+    rig.receive_token(2, 9, &[node(2), moved(1), node(3)], b"1");
     assert_eq!(nodes(&rig), [2, 1, 3].map(node));
 }
 
 #[test]
 fn taken_the_received_ports_count() {
     let mut rig = Rig::waiter(5);
-    rig.given(2, 9, &[2, 3].map(node), b"1");
+    rig.receive_token(2, 9, &[2, 3].map(node), b"1");
     rig.pass();
-    rig.given(2, 9, &[node(1), moved(3), node(2)], b"1");
+    rig.receive_token(2, 9, &[node(1), moved(3), node(2)], b"1");
     assert_eq!(nodes(&rig), [node(1), moved(3), node(2)]);
 }
 
 #[test]
-fn merged_what_is_missing_is_appended() {
+fn a_merge_appends_missing_nodes() {
     let mut rig = Rig::leader(5);
-    rig.given(2, 4, &[moved(1), node(3), node(2)], b"1");
+    rig.receive_token(2, 4, &[moved(1), node(3), node(2)], b"1");
     assert_eq!(nodes(&rig), [1, 3, 2].map(node));
 }
 
 #[test]
-fn absorbed_what_is_missing_is_to_be_added() {
+fn an_absorbed_list_adds_missing_nodes_to_to_add() {
     let (mut rig, stream) = Rig::giver();
-    rig.takes(stream);
-    rig.given(3, 4, &[moved(2), node(4), node(3)], b"");
+    rig.acknowledge(stream);
+    rig.receive_token(3, 4, &[moved(2), node(4), node(3)], b"");
     assert_eq!(nodes(&rig), [1, 2].map(node));
     assert_eq!(rig.machine.snapshot().to_add, [4, 3].map(node));
 }
@@ -76,7 +76,7 @@ fn absorbed_what_is_missing_is_to_be_added() {
 #[test]
 fn only_a_leader_changes_its_list() {
     let mut rig = Rig::waiter(5);
-    rig.hear_tr1(2, -1);
+    rig.receive_tr1(2, -1);
     rig.run(ms(2100));
     assert_eq!(rig.state(), State::Orphan);
     assert_eq!(nodes(&rig), [node(1)]);
@@ -86,9 +86,9 @@ fn only_a_leader_changes_its_list() {
 fn a_new_port_replaces_the_old_one_in_place() {
     let mut rig = Rig::leader_of(3);
     let stream = rig.refuse_until(3);
-    rig.takes(stream);
-    rig.hear(2, &tr1(-1, 9999));
-    rig.given(3, 9, &[1, 2, 3].map(node), b"1");
+    rig.acknowledge(stream);
+    rig.receive_datagram(2, &tr1(-1, 9999));
+    rig.receive_token(3, 9, &[1, 2, 3].map(node), b"1");
     rig.next_candidate();
     assert_eq!(nodes(&rig), [node(1), moved(2), node(3)]);
 }
@@ -97,34 +97,37 @@ fn a_new_port_replaces_the_old_one_in_place() {
 fn the_lists_have_at_most_max_nodes_addresses_and_more_are_counted() {
     let mut rig = Rig::leader_with(room_for(3), 5);
     for number in 2..=5 {
-        rig.hear_tr1(number, -1);
+        rig.receive_tr1(number, -1);
     }
     assert_eq!(rig.machine.snapshot().to_add, [2, 3].map(node));
     assert_eq!(rig.machine.counters().nodes_refused, 2);
-    assert!(rig.events().contains(&Event::NodeRefused { node: node(5) }));
+    assert!(
+        rig.take_events()
+            .contains(&Event::NodeRefused { node: node(5) })
+    );
     rig.next_candidate();
-    rig.hear_tr1(6, -1);
+    rig.receive_tr1(6, -1);
     assert_eq!(rig.machine.counters().nodes_refused, 3);
 }
 
 #[test]
 fn a_list_that_is_full_still_learns_new_ports() {
     let mut rig = Rig::leader_with(room_for(2), 5);
-    rig.know(2);
+    rig.add_node(2);
     let (stream, _) = rig.next_candidate();
-    rig.hear(2, &tr1(-1, 9999));
+    rig.receive_datagram(2, &tr1(-1, 9999));
     assert_eq!(rig.machine.counters().nodes_refused, 0);
-    rig.gone(stream, Closed::Refused);
+    rig.close_by_kernel(stream, Closed::Refused);
     rig.run(ms(5000));
     assert_eq!(nodes(&rig), [node(1), moved(2)]);
 }
 
 #[test]
-fn a_taken_list_that_fills_the_room_crowds_out_what_was_to_be_added() {
+fn a_full_received_list_displaces_entries_of_to_add() {
     let mut rig = Rig::waiter_with(room_for(3));
-    rig.hear_tr1(4, -1);
-    rig.hear_tr1(5, -1);
-    rig.given(2, 9, &[2, 1].map(node), b"1");
+    rig.receive_tr1(4, -1);
+    rig.receive_tr1(5, -1);
+    rig.receive_token(2, 9, &[2, 1].map(node), b"1");
     assert_eq!(nodes(&rig), [2, 1].map(node));
     assert_eq!(rig.machine.snapshot().to_add, [node(4)]);
     assert_eq!(rig.machine.counters().nodes_refused, 1);
@@ -133,7 +136,7 @@ fn a_taken_list_that_fills_the_room_crowds_out_what_was_to_be_added() {
 #[test]
 fn a_received_list_as_long_as_allowed_leaves_no_room_for_more() {
     let mut rig = Rig::waiter_with(room_for(2));
-    rig.given(2, 9, &[2, 3].map(node), b"1");
+    rig.receive_token(2, 9, &[2, 3].map(node), b"1");
     assert_eq!(nodes(&rig), [2, 3].map(node));
     assert_eq!(rig.machine.counters().nodes_refused, 1);
     assert_eq!(
@@ -146,6 +149,6 @@ fn a_received_list_as_long_as_allowed_leaves_no_room_for_more() {
 #[test]
 fn tp3_leaves_the_list_as_it_is() {
     let mut rig = Rig::waiter(5);
-    rig.given(2, 9, &[node(1)], b"1");
+    rig.receive_token(2, 9, &[node(1)], b"1");
     assert_eq!(nodes(&rig), [node(1)]);
 }

@@ -1,5 +1,5 @@
-//! The rules of `docs/jitterbug.md`, a test each, on the machine that ships. Everything is taken from the page, but for
-//! token ids, which are set where a rule is about which is the larger one.
+//! Tests of the rules of `docs/jitterbug.md` on the state machine. Start with `rig.rs`, one node in virtual time. Token
+//! ids are set where a rule is about the larger one.
 //!
 //! | section | files |
 //! |---|---|
@@ -7,26 +7,28 @@
 //! | 3 | `restore` |
 //! | 4 | `datagrams` |
 //! | 5 | `turn`, `candidates`, `stall`, `shutdown` |
-//! | 6, 7 | `pass`, `candidate_side`; `cuts` for both sides together |
+//! | 6, 7 | `pass`, `candidate_side`; `broken_passes` for both sides together |
 //! | 8 | `announcements` |
 //! | 9 | `data` |
 //! | 10 | `lists` |
-//! | 11 | `bad_input`; `rings` for what must hold of all nodes, which the simulator shows in worlds where things go wrong |
-//! | 12 | the counter-examples and the differences from the design are beside the rules that they have made |
+//! | 11 | `bad_input`; `rings` for the promises about whole rings, which the simulator tests with faults |
+//! | 12 | the counter-examples are tested next to the rules that they have caused |
 //!
-//! What a machine cannot show is tested with the program: of section 1 the command line and the sockets, and of 11 the
-//! status, in `src/system/jitterbug/` and `tests/network/jitterbug/`; of 9 the commands, in `src/system/jitterbug/programs.rs`; of 5 to 7
-//! the order of input, the lingering and the look at errors, in `crates/runtime/src/driver/` and `crates/runtime/src/net/tcp.rs`.
+//! Other tests use the program:
+//! - `src/system/jitterbug/` and `tests/network/jitterbug/`: the command line, the sockets and the status
+//! - `src/system/jitterbug/programs.rs`: the commands of section 9
+//! - `crates/runtime/src/driver/` and `crates/runtime/src/net/tcp.rs`: the order of input, lingering and errors of
+//!   sections 5 to 7
 
 mod prelude;
 pub(super) mod rig;
-mod world;
+mod segment;
 
 mod announcements;
 mod bad_input;
+mod broken_passes;
 mod candidate_side;
 mod candidates;
-mod cuts;
 mod data;
 mod datagrams;
 mod leases;

@@ -1,4 +1,4 @@
-//! Section 1, addresses.
+//! Addresses (section 1).
 
 use super::prelude::*;
 
@@ -11,7 +11,7 @@ fn v4(address: [u8; 4], prefix: u8) -> Network {
 }
 
 #[test]
-fn tr1_goes_to_the_subnets_broadcast_address() {
+fn tr1_is_sent_to_the_subnets_broadcast_address() {
     for (prefix, expected) in [
         (8, [10, 255, 255, 255]),
         (24, [10, 1, 2, 255]),
@@ -51,12 +51,15 @@ fn nodes_of_two_families_are_two_rings() {
     for (net, same, other) in [(Net::Up(network(1)), v4, v6), (six, v6, v4)] {
         let mut rig = Rig::off(1, Options::default());
         rig.link(net);
-        rig.forget();
-        rig.hear_from(other, &tr1(-1, 7002));
+        rig.clear_output();
+        rig.receive_datagram_from(other, &tr1(-1, 7002));
         let inbound = rig.accept_from(other);
-        assert_eq!((rig.said(), rig.fate(inbound)), (vec![], Fate::Reset));
+        assert_eq!(
+            (rig.take_datagrams(), rig.fate(inbound)),
+            (vec![], Fate::Reset)
+        );
         assert_eq!(rig.machine.snapshot().to_add, []);
-        rig.hear_from(same, &tr1(-1, 7002));
+        rig.receive_datagram_from(same, &tr1(-1, 7002));
         assert_eq!(rig.machine.snapshot().to_add.len(), 1);
     }
 }
@@ -65,18 +68,18 @@ fn nodes_of_two_families_are_two_rings() {
 fn without_an_address_a_node_waits_silently_as_an_orphan() {
     let mut rig = Rig::off(1, Options::default());
     rig.run(ms(10_000));
-    assert_eq!((rig.state(), rig.said()), (State::Orphan, vec![]));
+    assert_eq!((rig.state(), rig.take_datagrams()), (State::Orphan, vec![]));
     rig.link(Net::Up(network(1)));
-    assert_eq!(rig.said().len(), 1);
+    assert_eq!(rig.take_datagrams().len(), 1);
 }
 
 #[test]
 fn a_node_that_loses_its_address_is_a_silent_orphan() {
     for mut rig in [Rig::orphan(), Rig::waiter(5), Rig::leader(5)] {
-        rig.forget();
+        rig.clear_output();
         rig.link(Net::Down);
         rig.run(ms(10_000));
-        assert_eq!((rig.state(), rig.said()), (State::Orphan, vec![]));
+        assert_eq!((rig.state(), rig.take_datagrams()), (State::Orphan, vec![]));
         rig.link(Net::Up(network(1)));
         rig.run(ms(600));
         assert_eq!(rig.state(), State::Leader);
@@ -88,23 +91,23 @@ fn a_changed_address_is_the_nodes_own_and_the_old_entry_stays() {
     let mut rig = Rig::leader(5);
     rig.link(Net::Up(network(7)));
     assert_eq!(rig.state(), State::Leader);
-    rig.know(2);
+    rig.add_node(2);
     let (_, number) = rig.next_candidate();
     let snapshot = rig.machine.snapshot();
     let nodes: Vec<_> = snapshot.nodes.iter().map(|it| it.node).collect();
     assert_eq!((nodes, number), ([1, 7, 2].map(node).to_vec(), 2));
-    rig.forget();
-    rig.hear(7, &tr1(-1, 7007));
-    assert_eq!(rig.said(), []);
-    rig.hear(1, &tr1(-1, 7001));
-    assert_eq!(rig.said(), [Said::Tr2(host(1), 5)]);
+    rig.clear_output();
+    rig.receive_datagram(7, &tr1(-1, 7007));
+    assert_eq!(rig.take_datagrams(), []);
+    rig.receive_datagram(1, &tr1(-1, 7001));
+    assert_eq!(rig.take_datagrams(), [SentDatagram::Tr2(host(1), 5)]);
 }
 
 #[test]
-fn a_change_of_the_address_ends_what_was_begun_with_the_old_one() {
+fn a_changed_address_ends_the_exchanges_of_the_old_one() {
     let other = Net::Up(network(7));
     let (mut rig, stream) = Rig::giver();
-    rig.connected(stream);
+    rig.open_by_kernel(stream);
     let inbound = rig.offer(3, 4, 7);
     rig.link(other);
     assert_eq!(
@@ -117,7 +120,7 @@ fn a_change_of_the_address_ends_what_was_begun_with_the_old_one() {
     );
 
     let (mut rig, stream) = Rig::giver();
-    rig.gives(stream);
+    rig.accept_pass(stream);
     rig.link(other);
     assert_eq!(
         (rig.state(), rig.fate(stream)),
@@ -127,7 +130,7 @@ fn a_change_of_the_address_ends_what_was_begun_with_the_old_one() {
 }
 
 #[test]
-fn a_restore_begins_anew_with_a_new_address() {
+fn a_new_address_restarts_a_restore() {
     let mut rig = Rig::orphan();
     rig.run(ms(590));
     rig.link(Net::Up(network(7)));
@@ -145,12 +148,12 @@ fn the_same_address_again_changes_nothing() {
 }
 
 #[test]
-fn what_never_left_is_not_counted_as_sent() {
+fn unsent_datagrams_are_not_counted() {
     let mut rig = Rig::leader(5);
     let before = rig.machine.counters().tr1_sent;
     // The restore after the stall begins with the old address.
-    rig.stop(ms(600));
+    rig.stall(ms(600));
     rig.link(Net::Up(network(7)));
-    let said = u64::try_from(rig.said().len()).unwrap();
-    assert_eq!(rig.machine.counters().tr1_sent - before, said);
+    let sent = u64::try_from(rig.take_datagrams().len()).unwrap();
+    assert_eq!(rig.machine.counters().tr1_sent - before, sent);
 }

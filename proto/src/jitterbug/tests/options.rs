@@ -1,4 +1,4 @@
-//! Section 1, options.
+//! Options (section 1).
 
 use super::prelude::*;
 
@@ -45,18 +45,18 @@ fn options_that_cannot_work_are_refused() {
     assert_eq!(refused(|it| it.max_data = 0), None);
 }
 
-/// A node with so short a time for a pass never takes a token and never hands one on. One that waits for so short a time
-/// asks all the time.
+/// Checks minimum times: with a shorter time for a pass a node never takes or passes a token, and with a shorter wait
+/// it asks all the time.
 #[test]
 fn a_time_that_would_stop_the_ring_is_refused_with_the_least_one() {
     const fn us(micros: u64) -> Duration {
         Duration::from_micros(micros)
     }
-    let said = |change: fn(&mut Options)| refused(change).map(|it| it.to_string());
+    let error_text = |change: fn(&mut Options)| refused(change).map(|it| it.to_string());
     let least = [
-        said(|it| it.tr_interval = us(999)),
-        said(|it| it.renew_timeout = us(99_999)),
-        said(|it| it.token_pass_timeout = us(9_999)),
+        error_text(|it| it.tr_interval = us(999)),
+        error_text(|it| it.renew_timeout = us(99_999)),
+        error_text(|it| it.token_pass_timeout = us(9_999)),
     ];
     let expected = [
         "--tr-interval 999µs is less than 1ms",
@@ -71,35 +71,35 @@ fn a_time_that_would_stop_the_ring_is_refused_with_the_least_one() {
     assert_eq!(refused(fine), None);
 }
 
-/// All nodes live by the shortest lease of the ring: with one of 1 ms no leader leads for longer than a moment.
+/// Checks the minimum lease: all nodes use the shortest lease of the ring, and with 1 ms no leader leads for long.
 #[test]
 fn a_lease_that_would_stop_the_ring_is_refused_with_the_interval_that_works() {
-    let said = |interval, count| {
+    let error_text = |interval, count| {
         let refused = refused(|it| (it.tr_interval, it.tr_count) = (interval, count));
         refused.map(|it| it.to_string())
     };
     let text = |it: &str| Some(it.to_owned());
     assert_eq!(
-        said(ms(1), 1),
+        error_text(ms(1), 1),
         text(
-            "--tr-interval 1ms with --tr-count 1 makes a lease shorter than 50ms: give --tr-interval 50ms or more"
+            "--tr-interval 1ms with --tr-count 1 makes a lease shorter than 50ms: use --tr-interval 50ms or more"
         )
     );
     assert_eq!(
-        said(ms(16), 2),
+        error_text(ms(16), 2),
         text(
-            "--tr-interval 16ms with --tr-count 2 makes a lease shorter than 50ms: give --tr-interval 17ms or more"
+            "--tr-interval 16ms with --tr-count 2 makes a lease shorter than 50ms: use --tr-interval 17ms or more"
         )
     );
     assert_eq!(
-        said(ms(60_000), 3),
+        error_text(ms(60_000), 3),
         text(
-            "--tr-interval 60s with --tr-count 3 makes a lease longer than 10s: give --tr-interval 2s or less"
+            "--tr-interval 60s with --tr-count 3 makes a lease longer than 10s: use --tr-interval 2s or less"
         )
     );
-    assert!(said(Duration::MAX, 100).is_some());
+    assert!(error_text(Duration::MAX, 100).is_some());
     for (interval, count) in [(50, 1), (17, 2), (10, 3), (1, 100), (10_000, 1), (2_000, 3)] {
-        assert_eq!(said(ms(interval), count), None, "{interval} {count}");
+        assert_eq!(error_text(ms(interval), count), None, "{interval} {count}");
     }
 }
 
@@ -114,8 +114,8 @@ fn the_longest_durations_are_borne() {
         ..Options::default()
     };
     let mut rig = Rig::new(long);
-    rig.hear_tr1(2, 5);
-    rig.given(2, 9, &[node(2)], b"1");
+    rig.receive_tr1(2, 5);
+    rig.receive_token(2, 9, &[node(2)], b"1");
     rig.command(Command::Yield);
     rig.command(Command::ShutDown);
     rig.run(ms(1000));

@@ -1,10 +1,10 @@
-//! Section 6, the giver's side of a pass.
+//! The giver's side of a pass (section 6).
 
 use super::prelude::*;
 
 fn offered() -> (Rig, StreamId) {
     let (mut rig, stream) = Rig::giver();
-    rig.connected(stream);
+    rig.open_by_kernel(stream);
     (rig, stream)
 }
 
@@ -48,18 +48,18 @@ fn assert_unknown(rig: &Rig, stream: StreamId) {
 }
 
 #[test]
-fn tp1_is_offered_then_tp5_to_who_has_the_list() {
+fn the_leader_sends_tp1_then_tp5_for_an_equal_list() {
     let (mut rig, stream) = Rig::giver();
-    assert_eq!(rig.written(stream), []);
-    rig.connected(stream);
-    assert_eq!(rig.written(stream), tp1(5, hash(&[1, 2].map(node))));
+    assert_eq!(rig.take_written(stream), []);
+    rig.open_by_kernel(stream);
+    assert_eq!(rig.take_written(stream), tp1(5, hash(&[1, 2].map(node))));
     rig.receive(stream, TP3);
-    assert_eq!(rig.written(stream), tp5(5, b"1"));
+    assert_eq!(rig.take_written(stream), tp5(5, b"1"));
     assert_eq!(rig.fate(stream), Fate::Finished);
 }
 
 #[test]
-fn the_end_of_file_after_the_own_half_close_is_done() {
+fn an_end_of_stream_after_the_half_close_is_done() {
     let (mut rig, stream) = given();
     rig.receive_end(stream, &[]);
     assert_eq!(counted(&rig), DONE);
@@ -77,7 +77,7 @@ fn the_end_of_file_before_it_is_failed() {
 }
 
 #[test]
-fn an_answer_that_comes_with_the_end_of_file_is_failed() {
+fn an_answer_with_the_end_of_the_stream_fails() {
     for answer in [TP2, TP3] {
         let (mut rig, stream) = offered();
         rig.receive_end(stream, answer);
@@ -94,10 +94,10 @@ fn a_connection_that_does_not_stand_is_failed() {
         Closed::Failed,
     ] {
         let (mut rig, stream) = Rig::giver();
-        rig.gone(stream, why);
+        rig.close_by_kernel(stream, why);
         assert_failed(&rig, stream);
         let (mut rig, stream) = offered();
-        rig.gone(stream, why);
+        rig.close_by_kernel(stream, why);
         assert_failed(&rig, stream);
     }
 }
@@ -106,7 +106,7 @@ fn a_connection_that_does_not_stand_is_failed() {
 fn a_reset_or_any_error_after_the_half_close_is_unknown() {
     for why in [Closed::Reset, Closed::TimedOut, Closed::Failed] {
         let (mut rig, stream) = given();
-        rig.gone(stream, why);
+        rig.close_by_kernel(stream, why);
         assert_unknown(&rig, stream);
     }
 }
@@ -134,32 +134,32 @@ fn time_over_before_the_half_close_is_failed_and_after_it_unknown() {
 fn the_time_is_that_of_the_whole_pass() {
     let (mut rig, stream) = Rig::giver();
     rig.run(ms(300));
-    rig.connected(stream);
+    rig.open_by_kernel(stream);
     rig.run(ms(199));
     assert_eq!(counted(&rig), [0; 4]);
     rig.run(ms(1));
     assert_failed(&rig, stream);
 }
 
-/// An input is handled before a time-out that is due, but a token must not leave when the time for it is over.
+/// Checks that no token leaves after its time, although an input is handled before a timeout that is due.
 #[test]
 fn an_answer_after_the_time_gives_nothing() {
     for answer in [TP2, TP3] {
         let (mut rig, stream) = offered();
-        rig.written(stream);
+        rig.take_written(stream);
         rig.run(ms(450));
-        rig.stop(ms(50));
+        rig.stall(ms(50));
         rig.receive(stream, answer);
-        assert_eq!(rig.written(stream), []);
+        assert_eq!(rig.take_written(stream), []);
         assert_failed(&rig, stream);
     }
 }
 
 #[test]
-fn an_acknowledgement_counts_however_late_it_is_heard_of() {
+fn a_late_acknowledgement_counts() {
     let (mut rig, stream) = given();
     rig.run(ms(490));
-    rig.stop(ms(20));
+    rig.stall(ms(20));
     rig.receive_end(stream, &[]);
     assert_eq!((counted(&rig), rig.state()), (DONE, State::Waiter));
 }
@@ -200,37 +200,37 @@ fn an_answer_before_tp1_was_offered_is_failed() {
 }
 
 #[test]
-fn who_has_another_list_is_sent_tp4_first_as_it_was_when_the_pass_began() {
+fn a_candidate_with_another_list_gets_tp4_from_the_start_of_the_pass() {
     let (mut rig, stream) = offered();
-    rig.written(stream);
-    rig.know(3);
+    rig.take_written(stream);
+    rig.add_node(3);
     rig.receive(stream, TP2);
     let both = [tp4(&[1, 2].map(node)), tp5(5, b"1")].concat();
-    assert_eq!(rig.written(stream), both);
+    assert_eq!(rig.take_written(stream), both);
 }
 
 #[test]
 fn after_unknown_the_node_looks_for_the_new_holder() {
     let (mut rig, stream) = given();
-    rig.forget();
-    rig.gone(stream, Closed::Reset);
-    assert_eq!(rig.said().len(), 1, "the first TR1 at once");
+    rig.clear_output();
+    rig.close_by_kernel(stream, Closed::Reset);
+    assert_eq!(rig.take_datagrams().len(), 1, "the first TR1 at once");
     let to = node(2);
     let why = Failure::Reset;
-    assert!(rig.events().contains(&Event::PassUnknown { to, why }));
+    assert!(rig.take_events().contains(&Event::PassUnknown { to, why }));
 }
 
 #[test]
-fn a_token_that_is_read_slowly_is_given_whole() {
+fn a_slow_reader_gets_the_whole_token() {
     let (mut rig, stream) = Rig::giver();
     rig.room = 1;
-    rig.connected(stream);
+    rig.open_by_kernel(stream);
     rig.receive(stream, TP2);
     let all = [
         tp1(5, hash(&[1, 2].map(node))),
         tp4(&[1, 2].map(node)),
         tp5(5, b"1"),
     ];
-    assert_eq!(rig.written(stream), all.concat());
+    assert_eq!(rig.take_written(stream), all.concat());
     assert_eq!(rig.fate(stream), Fate::Finished);
 }

@@ -1,4 +1,4 @@
-//! What nearly every test needs.
+//! The imports of most tests.
 
 pub(super) use std::collections::BTreeSet;
 pub(super) use std::net::{IpAddr, Ipv4Addr, SocketAddr};

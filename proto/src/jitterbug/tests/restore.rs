@@ -1,21 +1,31 @@
-//! Section 3, token_restore.
+//! token_restore (section 3).
 
 use super::prelude::*;
 
 #[test]
-fn a_node_that_nobody_denies_leads_after_two_tries_of_three_tr1_each() {
+fn an_undenied_node_leads_after_two_tries_of_three_tr1_each() {
     let mut rig = Rig::orphan();
     rig.run(ms(299));
-    assert_eq!(rig.said(), [Said::Tr1(EVERYBODY, -1000); 2]);
+    assert_eq!(
+        rig.take_datagrams(),
+        [SentDatagram::Tr1(BROADCAST, -1000); 2]
+    );
     rig.run(ms(1));
     let second = -i32::try_from(rig.token()).unwrap();
-    assert_eq!(rig.said(), [Said::Tr1(EVERYBODY, second)]);
+    assert_eq!(rig.take_datagrams(), [SentDatagram::Tr1(BROADCAST, second)]);
     rig.run(ms(299));
-    assert_eq!(rig.said(), [Said::Tr1(EVERYBODY, second); 2]);
+    assert_eq!(
+        rig.take_datagrams(),
+        [SentDatagram::Tr1(BROADCAST, second); 2]
+    );
     assert_eq!(rig.state(), State::Orphan);
     rig.run(ms(1));
     assert_eq!(rig.state(), State::Leader);
-    assert_eq!(rig.said(), [Said::Tr1(EVERYBODY, -second)], "it announces");
+    assert_eq!(
+        rig.take_datagrams(),
+        [SentDatagram::Tr1(BROADCAST, -second)],
+        "it announces"
+    );
     let counters = rig.machine.counters();
     assert_eq!((counters.restores, counters.restores_won), (1, 1));
 }
@@ -32,9 +42,9 @@ fn a_try_has_tr_count_tr1_one_every_tr_interval() {
         let mut asked = 1;
         for _ in 1..2 * tr_count {
             rig.run(ms(interval - 1));
-            assert_eq!(rig.said(), []);
+            assert_eq!(rig.take_datagrams(), []);
             rig.run(ms(1));
-            asked += rig.said().len();
+            asked += rig.take_datagrams().len();
         }
         assert_eq!(asked, 2 * usize::try_from(tr_count).unwrap());
         rig.run(ms(interval - 1));
@@ -44,21 +54,22 @@ fn a_try_has_tr_count_tr1_one_every_tr_interval() {
     }
 }
 
-/// Else a loop that is late with the second TR1 says three at once, and the try ends before anybody can answer them.
+/// Checks that a late TR1 delays the next ones. Otherwise three are sent at once, and the try ends before any node can
+/// answer.
 #[test]
-fn a_tr1_that_comes_late_has_a_whole_interval_for_its_answers() {
+fn a_late_tr1_has_a_whole_interval_for_its_answers() {
     let mut rig = Rig::orphan();
-    rig.stop(ms(350));
-    rig.time_out();
+    rig.stall(ms(350));
+    rig.fire_timeout();
     assert_eq!(
-        rig.said(),
-        [Said::Tr1(EVERYBODY, -1000)],
+        rig.take_datagrams(),
+        [SentDatagram::Tr1(BROADCAST, -1000)],
         "the second of three"
     );
     rig.run(ms(99));
-    assert_eq!(rig.said(), []);
+    assert_eq!(rig.take_datagrams(), []);
     rig.run(ms(1));
-    assert_eq!(rig.said(), [Said::Tr1(EVERYBODY, -1000)]);
+    assert_eq!(rig.take_datagrams(), [SentDatagram::Tr1(BROADCAST, -1000)]);
     rig.run(ms(99));
     assert_eq!(rig.token(), 1000, "the try goes on");
 }
@@ -91,15 +102,15 @@ fn the_first_id_of_a_node_is_drawn_from_1_to_2_to_the_30() {
     assert!(first.iter().any(|first| *first > 1 << 29));
 }
 
-/// A restore in the given try, which hears `message`; whether it is denied.
+/// Runs a restore in the given try, which receives `message`. Returns whether it is denied.
 fn is_denied(second: bool, message: impl Fn(u32) -> Vec<u8>) -> (bool, Rig) {
     let mut rig = Rig::orphan();
     if second {
         rig.run(ms(350));
     }
-    rig.forget();
+    rig.clear_output();
     let tryout = rig.token();
-    rig.hear(2, &message(tryout));
+    rig.receive_datagram(2, &message(tryout));
     assert_eq!(rig.token(), tryout, "token_id stays as it is");
     (rig.state() == State::Waiter, rig)
 }
@@ -109,7 +120,7 @@ fn relative(tryout: u32, by: i32) -> i32 {
 }
 
 #[test]
-fn a_leader_denies_every_try_whatever_its_id() {
+fn a_leader_denies_tries_with_any_id() {
     for second in [false, true] {
         assert!(is_denied(second, |_| tr2(1)).0);
         assert!(is_denied(second, |_| tr1(1, 7002)).0);
@@ -118,7 +129,7 @@ fn a_leader_denies_every_try_whatever_its_id() {
 }
 
 #[test]
-fn others_deny_by_a_larger_id_alone() {
+fn other_nodes_deny_only_by_a_larger_id() {
     for second in [false, true] {
         for (by, denied) in [(1, true), (-1, false)] {
             assert_eq!(is_denied(second, |it| tr2(-relative(it, by))).0, denied);
@@ -144,75 +155,79 @@ fn an_equal_id_denies_in_the_second_try_only() {
 #[test]
 fn no_tr1_of_a_denied_restore_is_sent() {
     let (_, mut rig) = is_denied(false, |_| tr2(1));
-    rig.forget();
+    rig.clear_output();
     rig.run(ms(1999));
-    assert_eq!(rig.said(), []);
+    assert_eq!(rig.take_datagrams(), []);
     rig.run(ms(1));
     assert_eq!(rig.state(), State::Orphan, "renew_timeout is over");
 }
 
 #[test]
-fn who_was_denied_by_another_than_a_leader_owes_one_tr1_to_the_first_announcement() {
+fn a_node_denied_by_a_non_leader_owes_one_tr1_to_the_first_announcement() {
     for denied_by in [tr2(-2000), tr1(-2000, 7002)] {
         let (denied, mut rig) = is_denied(false, |_| denied_by.clone());
         assert!(denied);
-        rig.forget();
-        rig.hear(3, &tr1(-5000, 7003));
-        assert_eq!(rig.said(), [], "that is no announcement");
-        rig.hear(4, &tr1(5000, 7004));
-        assert_eq!(rig.said(), [Said::Tr1(host(4), -1000)]);
-        rig.hear(4, &tr1(5000, 7004));
-        rig.hear(5, &tr1(5000, 7005));
-        assert_eq!(rig.said(), [], "once");
+        rig.clear_output();
+        rig.receive_datagram(3, &tr1(-5000, 7003));
+        assert_eq!(rig.take_datagrams(), [], "that is no announcement");
+        rig.receive_datagram(4, &tr1(5000, 7004));
+        assert_eq!(rig.take_datagrams(), [SentDatagram::Tr1(host(4), -1000)]);
+        rig.receive_datagram(4, &tr1(5000, 7004));
+        rig.receive_datagram(5, &tr1(5000, 7005));
+        assert_eq!(rig.take_datagrams(), [], "once");
     }
 }
 
 #[test]
-fn who_was_denied_by_an_announcement_answers_that() {
+fn a_node_denied_by_an_announcement_answers_it() {
     let (_, mut rig) = is_denied(false, |_| tr1(5, 7002));
-    assert_eq!(rig.said(), [Said::Tr1(host(2), -1000)]);
-    rig.hear(3, &tr1(5, 7003));
-    assert_eq!(rig.said(), []);
+    assert_eq!(rig.take_datagrams(), [SentDatagram::Tr1(host(2), -1000)]);
+    rig.receive_datagram(3, &tr1(5, 7003));
+    assert_eq!(rig.take_datagrams(), []);
 }
 
 #[test]
-fn who_was_denied_by_tr2_of_a_leader_owes_nothing() {
+fn a_node_denied_by_tr2_of_a_leader_owes_no_tr1() {
     let (_, mut rig) = is_denied(false, |_| tr2(5));
-    rig.hear(2, &tr1(5, 7002));
-    assert_eq!(rig.said(), []);
+    rig.receive_datagram(2, &tr1(5, 7002));
+    assert_eq!(rig.take_datagrams(), []);
 }
 
 #[test]
 fn becoming_leader_or_orphan_cancels_the_debt() {
     let (_, mut rig) = is_denied(false, |_| tr2(-2000));
-    rig.given(2, 3000, &[node(2)], b"7");
+    rig.receive_token(2, 3000, &[node(2)], b"7");
     assert_eq!(rig.state(), State::Leader);
     rig.pass();
     assert_eq!(rig.state(), State::Waiter);
-    rig.forget();
-    rig.hear(2, &tr1(3000, 7002));
-    assert_eq!(rig.said(), []);
+    rig.clear_output();
+    rig.receive_datagram(2, &tr1(3000, 7002));
+    assert_eq!(rig.take_datagrams(), []);
 
     let (_, mut rig) = is_denied(false, |_| tr2(-2000));
     rig.run(ms(2000));
     assert_eq!(rig.state(), State::Orphan);
-    rig.hear(3, &tr2(1));
-    rig.forget();
-    rig.hear(2, &tr1(3000, 7002));
-    assert_eq!(rig.said(), [], "a leader's TR2 has made it a waiter anew");
+    rig.receive_datagram(3, &tr2(1));
+    rig.clear_output();
+    rig.receive_datagram(2, &tr1(3000, 7002));
+    assert_eq!(
+        rig.take_datagrams(),
+        [],
+        "a leader's TR2 did not make it a waiter"
+    );
 }
 
 #[test]
-fn taking_a_token_aborts_the_restore_even_if_the_token_has_gone_on() {
+fn taking_a_token_aborts_the_restore_even_after_passing_it() {
     let mut rig = Rig::orphan();
     rig.run(ms(500));
-    rig.given(2, 3000, &[node(2)], b"7");
+    rig.receive_token(2, 3000, &[node(2)], b"7");
     assert_eq!((rig.state(), rig.token()), (State::Leader, 3000));
     rig.pass();
     assert_eq!(rig.state(), State::Waiter);
-    rig.forget();
+    rig.clear_output();
     rig.run(ms(1500));
-    assert_eq!(rig.said(), []);
+    assert_eq!(rig.take_datagrams(), []);
     assert_eq!(rig.machine.counters().restores_won, 0);
 }
 
@@ -247,14 +262,14 @@ fn a_restore_that_waits_so_can_be_denied() {
     rig.run(ms(400));
     rig.offer(2, 3000, 5);
     rig.run(ms(250));
-    rig.hear(3, &tr2(1));
+    rig.receive_datagram(3, &tr2(1));
     assert_eq!(rig.state(), State::Waiter);
     rig.run(ms(500));
     assert_eq!(rig.state(), State::Waiter);
 }
 
 #[test]
-fn a_connection_whose_tp1_has_not_come_keeps_no_restore_waiting() {
+fn a_connection_without_tp1_delays_no_restore() {
     let mut rig = Rig::orphan();
     rig.run(ms(400));
     let stream = rig.accept(2);
@@ -263,7 +278,7 @@ fn a_connection_whose_tp1_has_not_come_keeps_no_restore_waiting() {
     assert_eq!(rig.state(), State::Leader);
 }
 
-/// Nobody can object who was not asked: a node whose link takes nothing must not lead unheard.
+/// Checks that a node whose link accepts nothing does not lead: nodes that were not asked cannot object.
 #[test]
 fn a_tr1_that_the_link_has_refused_is_made_up_for() {
     let mut rig = Rig::off(1, Options::default());
@@ -272,16 +287,16 @@ fn a_tr1_that_the_link_has_refused_is_made_up_for() {
     rig.run(ms(5000));
     assert_eq!(rig.state(), State::Orphan);
     rig.outcome = Sent::Accepted;
-    rig.forget();
+    rig.clear_output();
     rig.run(ms(600));
-    assert_eq!(rig.said().len(), 6);
+    assert_eq!(rig.take_datagrams().len(), 6);
     rig.run(ms(100));
     assert_eq!(rig.state(), State::Leader);
 }
 
 #[test]
-fn what_denies_is_told() {
+fn denials_are_reported() {
     let (_, mut rig) = is_denied(false, |_| tr2(1));
     let by = host(2);
-    assert!(rig.events().contains(&Event::RestoreDenied { by }));
+    assert!(rig.take_events().contains(&Event::RestoreDenied { by }));
 }

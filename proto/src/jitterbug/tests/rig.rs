@@ -1,4 +1,4 @@
-//! One machine in virtual time, and all that its driver owes it.
+//! One node in virtual time, with everything that its driver provides.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -12,15 +12,13 @@ use crate::jitterbug::{
 use crate::time::{Instant, Now, nanos};
 use crate::{Closed, JobOp, Machine, Sent, StreamEvent, StreamId, StreamOp};
 
-/// The host of the machine under test.
-pub(crate) const OWN: u8 = 1;
+pub(crate) const OWN_NUMBER: u8 = 1;
 pub(crate) const PORT: u16 = 57_700;
 
 pub(crate) const fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
-/// A host of the segment.
 pub(crate) fn host(host: u8) -> IpAddr {
     Ipv4Addr::new(10, 0, 0, host).into()
 }
@@ -36,7 +34,6 @@ pub(crate) fn node(number: u8) -> Node {
     }
 }
 
-/// A token id as it lies on the wire.
 pub(crate) fn id(wire: i32) -> TokenId {
     TokenId::from_wire(wire).expect("a legal id")
 }
@@ -89,38 +86,34 @@ pub(crate) fn hash(nodes: &[Node]) -> i32 {
     node_list_hash(&nodes.into())
 }
 
-/// A datagram that the machine has sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Said {
+pub(crate) enum SentDatagram {
     Tr1(IpAddr, i32),
     Tr2(IpAddr, i32),
 }
 
-pub(crate) const EVERYBODY: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 255));
+pub(crate) const BROADCAST: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 255));
 
-/// What has become of the own side of a connection.
+/// The state of this side of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fate {
     Open,
     Finished,
     Closed,
     Reset,
-    /// By the peer, or the kernel.
+    /// Reset by the peer or the kernel.
     Gone,
 }
 
-/// A connection of the machine.
 #[derive(Debug)]
 pub(crate) struct Stream {
     pub(crate) peer: SocketAddr,
     pub(crate) fate: Fate,
-    /// What the machine has written.
     pub(crate) written: Vec<u8>,
     unread: Vec<u8>,
     end: bool,
 }
 
-/// A machine, and its surroundings.
 pub(crate) struct Rig {
     pub(crate) machine: Jitterbug,
     pub(crate) number: u8,
@@ -130,15 +123,15 @@ pub(crate) struct Rig {
     pub(crate) opened: Vec<StreamId>,
     pub(crate) events: Vec<Event>,
     pub(crate) jobs: VecDeque<JobOp<Job>>,
-    /// What the link answers.
+    /// The outcome that the link reports for datagrams.
     pub(crate) outcome: Sent,
-    /// Bytes that the machine may write at a time.
+    /// How many bytes the node may write at a time.
     pub(crate) room: usize,
     next: u16,
 }
 
 impl Rig {
-    /// Host `number`, which has no network yet.
+    /// Creates node `number`, which has no network yet.
     pub(crate) fn off(number: u8, options: Options) -> Self {
         Self::with_seed(number, options, number.into())
     }
@@ -160,12 +153,12 @@ impl Rig {
         }
     }
 
-    /// Host 1, an orphan that has said its first TR1 with token 1000.
+    /// Creates node 1, an orphan that has sent its first TR1 with token 1000.
     pub(crate) fn new(options: Options) -> Self {
-        let mut rig = Self::off(OWN, options);
+        let mut rig = Self::off(OWN_NUMBER, options);
         rig.machine.set_token(id(-1000));
-        rig.link(Net::Up(network(OWN)));
-        assert_eq!(rig.said(), [Said::Tr1(EVERYBODY, -1000)]);
+        rig.link(Net::Up(network(OWN_NUMBER)));
+        assert_eq!(rig.take_datagrams(), [SentDatagram::Tr1(BROADCAST, -1000)]);
         rig
     }
 
@@ -173,7 +166,7 @@ impl Rig {
         Self::new(Options::default())
     }
 
-    /// A waiter with this token, denied by a leader that has told it so.
+    /// Creates a waiter with this token, denied by a leader.
     pub(crate) fn waiter(token: i32) -> Self {
         let mut rig = Self::waiter_with(Options::default());
         rig.machine.set_token(id(-token));
@@ -181,21 +174,21 @@ impl Rig {
         rig
     }
 
-    /// A waiter whose token nobody has said.
+    /// Creates a waiter whose token no node has named.
     pub(crate) fn waiter_with(options: Options) -> Self {
         let mut rig = Self::new(options);
-        rig.hear(9, &tr2(1));
-        rig.forget();
+        rig.receive_datagram(9, &tr2(1));
+        rig.clear_output();
         rig
     }
 
-    /// A leader of its own, with this token, at the beginning of a turn.
+    /// Creates a leader with this token, at the beginning of a turn.
     pub(crate) fn leader_with(options: Options, token: i32) -> Self {
         let mut rig = Self::new(options);
         rig.run(options.restore());
         assert_eq!(rig.state(), State::Leader);
         rig.machine.lead_with(id(token));
-        rig.forget();
+        rig.clear_output();
         rig
     }
 
@@ -203,21 +196,21 @@ impl Rig {
         Self::leader_with(Options::default(), token)
     }
 
-    /// A leader with token 5 that knows nodes 2 to `last`.
+    /// Creates a leader with token 5 that knows nodes 2 to `last`.
     pub(crate) fn leader_of(last: u8) -> Self {
         let mut rig = Self::leader(5);
-        (2..=last).for_each(|it| rig.know(it));
+        (2..=last).for_each(|it| rig.add_node(it));
         rig
     }
 
-    /// A leader with token 5 and data `1` that connects to node 2.
+    /// Creates a leader with token 5 and data `1` that connects to node 2.
     pub(crate) fn giver() -> (Self, StreamId) {
         Self::giver_with(Options::default())
     }
 
     pub(crate) fn giver_with(options: Options) -> (Self, StreamId) {
         let mut rig = Self::leader_with(options, 5);
-        rig.know(2);
+        rig.add_node(2);
         let (stream, _) = rig.next_candidate();
         (rig, stream)
     }
@@ -230,7 +223,7 @@ impl Rig {
         self.machine.standing().state
     }
 
-    /// The absolute token_id.
+    /// Returns the absolute token_id.
     pub(crate) fn token(&self) -> u32 {
         self.machine.standing().token_id
     }
@@ -246,30 +239,30 @@ impl Rig {
         }
     }
 
-    /// Forgets what was said and told.
-    pub(crate) fn forget(&mut self) {
+    /// Discards all datagrams and events.
+    pub(crate) fn clear_output(&mut self) {
         self.sent.clear();
         self.events.clear();
     }
 
-    /// What was said since the last time.
-    pub(crate) fn said(&mut self) -> Vec<Said> {
-        let said = self.sent.drain(..).map(|(to, bytes)| {
+    /// Returns the datagrams since the last call.
+    pub(crate) fn take_datagrams(&mut self) -> Vec<SentDatagram> {
+        let sent = self.sent.drain(..).map(|(to, bytes)| {
             assert_eq!(to.port(), PORT, "whatever port a datagram came from");
             match Message::decode_datagram(&bytes).expect("it is well-formed") {
-                Message::Tr1 { token_id, .. } => Said::Tr1(to.ip(), token_id.to_wire()),
-                Message::Tr2 { token_id, .. } => Said::Tr2(to.ip(), token_id.to_wire()),
+                Message::Tr1 { token_id, .. } => SentDatagram::Tr1(to.ip(), token_id.to_wire()),
+                Message::Tr2 { token_id, .. } => SentDatagram::Tr2(to.ip(), token_id.to_wire()),
                 other => panic!("{other:?} in a datagram"),
             }
         });
-        said.collect()
+        sent.collect()
     }
 
-    pub(crate) fn events(&mut self) -> Vec<Event> {
+    pub(crate) fn take_events(&mut self) -> Vec<Event> {
         std::mem::take(&mut self.events)
     }
 
-    pub(crate) fn dropped(&self, reason: Reason) -> u64 {
+    pub(crate) fn drop_count(&self, reason: Reason) -> u64 {
         self.machine.counters().dropped(reason)
     }
 
@@ -283,30 +276,28 @@ impl Rig {
         self.drain();
     }
 
-    /// The job in hand, which must be there.
-    pub(crate) fn job(&mut self) -> Job {
+    pub(crate) fn running_job(&mut self) -> Job {
         match self.jobs.pop_front() {
             Some(JobOp::Start(job)) => job,
             other => panic!("{other:?} is no job"),
         }
     }
 
-    pub(crate) fn done(&mut self, job: u64, outcome: Outcome) {
+    pub(crate) fn answer_job(&mut self, job: u64, outcome: Outcome) {
         self.command(Command::Done { job, outcome });
     }
 
-    /// A datagram comes from a host.
-    pub(crate) fn hear(&mut self, from: u8, bytes: &[u8]) {
-        self.hear_from(SocketAddr::new(host(from), 40_000), bytes);
+    pub(crate) fn receive_datagram(&mut self, from: u8, bytes: &[u8]) {
+        self.receive_datagram_from(SocketAddr::new(host(from), 40_000), bytes);
     }
 
-    pub(crate) fn hear_from(&mut self, from: SocketAddr, bytes: &[u8]) {
+    pub(crate) fn receive_datagram_from(&mut self, from: SocketAddr, bytes: &[u8]) {
         self.machine
             .handle_message(self.time(), from, bytes, Duration::ZERO);
         self.drain();
     }
 
-    /// A host connects.
+    /// Opens a connection of a node.
     pub(crate) fn accept(&mut self, from: u8) -> StreamId {
         self.accept_from(SocketAddr::new(host(from), 40_000))
     }
@@ -320,33 +311,33 @@ impl Rig {
         id
     }
 
-    /// The machine's attempt to connect succeeds.
-    pub(crate) fn connected(&mut self, id: StreamId) {
+    /// Lets the node's attempt to connect succeed.
+    pub(crate) fn open_by_kernel(&mut self, id: StreamId) {
         self.machine
             .handle_stream(self.time(), id, StreamEvent::Connected);
         self.drain();
     }
 
-    /// A connection brings bytes.
+    /// Delivers bytes on a connection.
     pub(crate) fn receive(&mut self, id: StreamId, bytes: &[u8]) {
-        self.bring(id, bytes, false);
+        self.deliver(id, bytes, false);
     }
 
-    /// And with them, or without any, the peer's end.
+    /// Delivers bytes, or none, and the peer's end.
     pub(crate) fn receive_end(&mut self, id: StreamId, bytes: &[u8]) {
-        self.bring(id, bytes, true);
+        self.deliver(id, bytes, true);
     }
 
-    fn bring(&mut self, id: StreamId, bytes: &[u8], end: bool) {
+    fn deliver(&mut self, id: StreamId, bytes: &[u8], end: bool) {
         if let Some(stream) = self.streams.get_mut(&id) {
             stream.unread.extend_from_slice(bytes);
             stream.end |= end;
-            self.tell(id);
+            self.report_unread(id);
         }
     }
 
-    /// Tells of all that was not consumed.
-    fn tell(&mut self, id: StreamId) {
+    /// Reports all bytes that were not consumed.
+    fn report_unread(&mut self, id: StreamId) {
         let time = self.time();
         let Some(stream) = self.streams.get_mut(&id) else {
             return;
@@ -364,8 +355,8 @@ impl Rig {
         self.drain();
     }
 
-    /// A connection is gone.
-    pub(crate) fn gone(&mut self, id: StreamId, why: Closed) {
+    /// Closes a connection as the kernel does.
+    pub(crate) fn close_by_kernel(&mut self, id: StreamId, why: Closed) {
         let Some(stream) = self.streams.get_mut(&id) else {
             return;
         };
@@ -381,13 +372,13 @@ impl Rig {
         self.streams[&id].fate
     }
 
-    /// What the machine has written on a connection since the last time.
-    pub(crate) fn written(&mut self, id: StreamId) -> Vec<u8> {
+    /// Returns the bytes that were written on a connection since the last call.
+    pub(crate) fn take_written(&mut self, id: StreamId) -> Vec<u8> {
         let stream = self.streams.get_mut(&id).expect("there is one");
         std::mem::take(&mut stream.written)
     }
 
-    /// The connection that the machine has opened last, and to whom.
+    /// Returns the connection that was opened last, and its target.
     pub(crate) fn candidate(&self) -> Option<(StreamId, SocketAddr)> {
         let last = *self.opened.last()?;
         let stream = &self.streams[&last];
@@ -395,7 +386,7 @@ impl Rig {
         is_open.then_some((last, stream.peer))
     }
 
-    /// Lets time go by, with all time-outs at their times.
+    /// Lets time go by, with each timeout at its time.
     pub(crate) fn run(&mut self, time: Duration) {
         let end = self.now + time;
         for _ in 0..100_000 {
@@ -406,22 +397,22 @@ impl Rig {
                 return;
             };
             self.now = self.now.max(due);
-            self.time_out();
+            self.fire_timeout();
         }
         panic!("time-outs without an end");
     }
 
     /// Lets time go by in which the process does not run.
-    pub(crate) fn stop(&mut self, time: Duration) {
+    pub(crate) fn stall(&mut self, time: Duration) {
         self.now += time;
     }
 
-    pub(crate) fn time_out(&mut self) {
+    pub(crate) fn fire_timeout(&mut self) {
         self.machine.handle_timeout(self.time());
         self.drain();
     }
 
-    /// When the machine wants to be called next, from now.
+    /// Returns the time until the next timeout.
     pub(crate) fn due(&self) -> Option<Duration> {
         let due = self.machine.poll_timeout()?;
         Some(due.since(self.instant()))
@@ -446,7 +437,7 @@ impl Rig {
         self.streams.insert(id, stream);
     }
 
-    /// All that the contract of machines asks for.
+    /// Takes all outputs, as a driver must do after each input.
     pub(crate) fn drain(&mut self) {
         let mut told_again = Vec::new();
         loop {
@@ -484,7 +475,7 @@ impl Rig {
                 .get(&id)
                 .is_some_and(|it| it.end || !it.unread.is_empty());
             if has_any {
-                self.tell(id);
+                self.report_unread(id);
             }
         }
     }
@@ -510,7 +501,6 @@ impl Rig {
     }
 }
 
-/// A program computes.
 pub(crate) fn computing() -> Options {
     Options {
         compute: Compute::Program,
@@ -518,7 +508,6 @@ pub(crate) fn computing() -> Options {
     }
 }
 
-/// A program decides.
 pub(crate) fn deciding() -> Options {
     Options {
         decide: Decide::Program,
@@ -526,7 +515,6 @@ pub(crate) fn deciding() -> Options {
     }
 }
 
-/// Lists have room for so many nodes.
 pub(crate) fn room_for(max_nodes: u32) -> Options {
     Options {
         max_nodes,
@@ -534,7 +522,6 @@ pub(crate) fn room_for(max_nodes: u32) -> Options {
     }
 }
 
-/// A leader without local work keeps the token for so long.
 pub(crate) fn holding(hold: Duration) -> Options {
     Options {
         hold,
@@ -542,7 +529,6 @@ pub(crate) fn holding(hold: Duration) -> Options {
     }
 }
 
-/// The network of a host.
 pub(crate) fn network(number: u8) -> Network {
     Network {
         address: host(number),
@@ -552,7 +538,7 @@ pub(crate) fn network(number: u8) -> Network {
     }
 }
 
-/// That of host 1 where there is only IPv6.
+/// Returns the network of node 1 on a segment with only IPv6.
 pub(crate) fn network_v6() -> Network {
     Network {
         address: "fe80::1".parse().expect("an address"),
@@ -560,19 +546,25 @@ pub(crate) fn network_v6() -> Network {
     }
 }
 
-/// Exchanges of a whole ring's life that many tests need.
+/// Exchanges that many tests need.
 impl Rig {
-    /// A host connects and offers a token.
+    /// Lets a node connect and offer a token.
     pub(crate) fn offer(&mut self, from: u8, token: i32, hash: i32) -> StreamId {
         let id = self.accept(from);
         self.receive(id, &tp1(token, hash));
         id
     }
 
-    /// A host gives the machine a whole token over a new connection, with this list.
-    pub(crate) fn given(&mut self, from: u8, token: i32, list: &[Node], data: &[u8]) -> StreamId {
+    /// Lets a node give a whole token on a new connection, with this list.
+    pub(crate) fn receive_token(
+        &mut self,
+        from: u8,
+        token: i32,
+        list: &[Node],
+        data: &[u8],
+    ) -> StreamId {
         let id = self.offer(from, token, hash(list));
-        if self.written(id) == TP2 {
+        if self.take_written(id) == TP2 {
             self.receive(id, &tp4(list));
         }
         self.receive_end(id, &tp5(token, data));
@@ -580,13 +572,13 @@ impl Rig {
     }
 
     /// Makes a node known, so that it becomes a candidate.
-    pub(crate) fn know(&mut self, number: u8) {
+    pub(crate) fn add_node(&mut self, number: u8) {
         let heard = tr1(-1, tcp_port(number));
-        self.hear(number, &heard);
-        self.forget();
+        self.receive_datagram(number, &heard);
+        self.clear_output();
     }
 
-    /// Runs until the machine tries a candidate, and returns which.
+    /// Runs until a candidate is tried, and returns it.
     pub(crate) fn next_candidate(&mut self) -> (StreamId, u8) {
         for _ in 0..10_000 {
             if let Some((id, peer)) = self.candidate() {
@@ -601,34 +593,33 @@ impl Rig {
         panic!("there is no candidate");
     }
 
-    /// The candidate has the list already: the machine gives it the token.
-    pub(crate) fn gives(&mut self, id: StreamId) {
-        self.connected(id);
+    /// Answers as a candidate that has the same list, so that the token is sent.
+    pub(crate) fn accept_pass(&mut self, id: StreamId) {
+        self.open_by_kernel(id);
         self.receive(id, TP3);
     }
 
-    /// The candidate has the token, and says so.
-    pub(crate) fn takes(&mut self, id: StreamId) {
-        self.gives(id);
+    /// Acknowledges the token as the candidate.
+    pub(crate) fn acknowledge(&mut self, id: StreamId) {
+        self.accept_pass(id);
         self.receive_end(id, &[]);
     }
 
-    /// Refuses the next candidate, and returns which it is.
     pub(crate) fn refuse_next(&mut self) -> u8 {
         let (stream, number) = self.next_candidate();
-        self.gone(stream, Closed::Refused);
+        self.close_by_kernel(stream, Closed::Refused);
         number
     }
 
-    /// Refuses the next candidates, this one as the last.
+    /// Refuses the next candidates, with this one as the last.
     pub(crate) fn refuse(&mut self, last: u8) {
         while self.refuse_next() != last {}
     }
 
-    /// The next candidate takes the token.
+    /// Lets the next candidate take the token.
     pub(crate) fn pass(&mut self) {
         let (stream, _) = self.next_candidate();
-        self.takes(stream);
+        self.acknowledge(stream);
     }
 
     /// Refuses the next candidates until this one is tried.
@@ -638,7 +629,7 @@ impl Rig {
             if number == wanted {
                 return id;
             }
-            self.gone(id, Closed::Refused);
+            self.close_by_kernel(id, Closed::Refused);
         }
     }
 }

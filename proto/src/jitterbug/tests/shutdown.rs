@@ -1,19 +1,19 @@
-//! Section 5, shutdown.
+//! Shutdown (section 5).
 
 use super::prelude::*;
 
-/// A leader that shuts down, and knows node 2.
+/// Returns a leader that shuts down and knows node 2.
 fn leaving() -> Rig {
     let mut rig = Rig::leader_of(2);
     rig.command(Command::ShutDown);
     rig
 }
 
-/// Refuses every candidate for so many milliseconds.
+/// Refuses every candidate for this many milliseconds.
 fn refuse_for(rig: &mut Rig, millis: u64) {
     for _ in 0..millis / 10 {
         if let Some((stream, _)) = rig.candidate() {
-            rig.gone(stream, Closed::Refused);
+            rig.close_by_kernel(stream, Closed::Refused);
         }
         rig.run(ms(10));
     }
@@ -26,7 +26,7 @@ fn a_waiter_and_an_orphan_end_at_once() {
         rig.command(Command::ShutDown);
         assert!(rig.machine.is_finished());
         assert_eq!(rig.fate(stream), Fate::Reset);
-        assert!(rig.events().contains(&Event::ShutDown));
+        assert!(rig.take_events().contains(&Event::ShutDown));
     }
 }
 
@@ -36,7 +36,7 @@ fn a_leader_leaves_the_hold_out_and_passes() {
     rig.command(Command::Work(true));
     rig.command(Command::ShutDown);
     let (stream, _) = rig.candidate().expect("it passes");
-    rig.takes(stream);
+    rig.acknowledge(stream);
     assert!(rig.machine.is_finished());
     assert_eq!(rig.fate(stream), Fate::Closed);
 }
@@ -44,30 +44,31 @@ fn a_leader_leaves_the_hold_out_and_passes() {
 #[test]
 fn a_leader_kills_a_running_program() {
     let mut rig = Rig::leader_with(computing(), 5);
-    rig.know(2);
-    rig.job();
+    rig.add_node(2);
+    rig.running_job();
     rig.command(Command::ShutDown);
     assert_eq!(rig.jobs, [JobOp::Cancel]);
     assert!(rig.candidate().is_some());
 }
 
-/// A leader that shuts down while a program decides about `7`, which came with a merged token; its own data is `1`.
+/// Returns a leader that shuts down while a program decides about `7`, which came with a merged token. Its own data is
+/// `1`.
 fn leaving_undecided() -> (Rig, u64) {
     let mut rig = Rig::leader_with(deciding(), 5);
-    rig.given(2, 4, &[1, 2].map(node), b"7");
-    let job = rig.job();
+    rig.receive_token(2, 4, &[1, 2].map(node), b"7");
+    let job = rig.running_job();
     rig.command(Command::ShutDown);
     (rig, job.id)
 }
 
 #[test]
-fn what_is_being_decided_is_waited_for_and_not_guessed() {
+fn a_shutdown_waits_for_a_running_decision() {
     for (received, data) in [(true, b"7"), (false, b"1")] {
         let (mut rig, job) = leaving_undecided();
         assert_eq!(rig.jobs, [], "the decision goes on");
         rig.run(ms(499));
         assert!(rig.candidate().is_none());
-        rig.done(job, Outcome::Decided { received });
+        rig.answer_job(job, Outcome::Decided { received });
         assert_eq!(rig.machine.data(), data, "and nothing is computed");
         assert!(rig.candidate().is_some());
     }
@@ -79,19 +80,19 @@ fn a_decision_that_takes_longer_than_a_pass_may_leaves_the_data_as_it_is() {
     rig.run(ms(500));
     let (stream, _) = rig.candidate().expect("the token goes on");
     assert_eq!(rig.machine.data(), b"1");
-    rig.takes(stream);
+    rig.acknowledge(stream);
     assert!(rig.machine.is_finished());
     assert_eq!(rig.jobs, [JobOp::Cancel]);
-    rig.done(job, Outcome::Decided { received: true });
+    rig.answer_job(job, Outcome::Decided { received: true });
     assert_eq!(rig.machine.data(), b"1");
 }
 
 #[test]
 fn a_waiter_that_ends_guesses_nothing_either() {
     let (mut rig, stream) = Rig::giver_with(deciding());
-    rig.takes(stream);
-    rig.given(2, 4, &[1, 2].map(node), b"0");
-    rig.job();
+    rig.acknowledge(stream);
+    rig.receive_token(2, 4, &[1, 2].map(node), b"0");
+    rig.running_job();
     rig.command(Command::ShutDown);
     assert!(rig.machine.is_finished());
     assert_eq!(rig.machine.data(), b"1");
@@ -100,12 +101,12 @@ fn a_waiter_that_ends_guesses_nothing_either() {
 #[test]
 fn data_that_waits_behind_a_computation_is_decided_about_and_does_not_go_back() {
     let mut rig = Rig::leader_with(computing(), 5);
-    let job = rig.job();
+    let job = rig.running_job();
     let next = Outcome::Computed(b"9".to_vec().into());
-    rig.done(job.id, next);
+    rig.answer_job(job.id, next);
     rig.run(ms(200));
-    rig.job();
-    rig.given(2, 4, &[1, 2].map(node), b"7");
+    rig.running_job();
+    rig.receive_token(2, 4, &[1, 2].map(node), b"7");
     rig.command(Command::ShutDown);
     assert_eq!(rig.machine.data(), b"9", "the greater of the two");
 }
@@ -114,11 +115,11 @@ fn data_that_waits_behind_a_computation_is_decided_about_and_does_not_go_back() 
 fn nothing_that_it_would_say_outlives_it() {
     let mut rig = Rig::leader(5);
     rig.run(ms(700));
-    // Its announcement is due, and nobody is there to give the token to.
-    rig.stop(ms(400));
+    // Its announcement is due, and no other node can take the token.
+    rig.stall(ms(400));
     rig.command(Command::ShutDown);
     assert!(rig.machine.is_finished());
-    assert_eq!(rig.said(), []);
+    assert_eq!(rig.take_datagrams(), []);
 }
 
 #[test]
@@ -134,11 +135,11 @@ fn penalties_are_ignored() {
 fn it_ends_with_a_pass_that_is_unknown() {
     let mut rig = leaving();
     let (stream, _) = rig.candidate().expect("it passes");
-    rig.gives(stream);
-    rig.forget();
-    rig.gone(stream, Closed::Reset);
+    rig.accept_pass(stream);
+    rig.clear_output();
+    rig.close_by_kernel(stream, Closed::Reset);
     assert!(rig.machine.is_finished());
-    assert_eq!(rig.said(), [], "and begins no restore");
+    assert_eq!(rig.take_datagrams(), [], "and begins no restore");
 }
 
 #[test]
@@ -155,16 +156,16 @@ fn it_ends_after_two_token_pass_timeouts() {
 }
 
 #[test]
-fn a_pass_for_which_there_is_no_time_left_may_have_given_the_token_away() {
+fn a_pass_without_time_left_can_have_given_the_token_away() {
     for is_given in [false, true] {
         let mut rig = leaving();
         refuse_for(&mut rig, 600);
         let (stream, _) = rig.candidate().expect("it goes on trying");
-        rig.connected(stream);
+        rig.open_by_kernel(stream);
         if is_given {
             rig.receive(stream, TP3);
         }
-        rig.forget();
+        rig.clear_output();
         rig.run(ms(400));
         assert!(rig.machine.is_finished());
         assert_eq!(rig.fate(stream), Fate::Reset);
@@ -174,14 +175,17 @@ fn a_pass_for_which_there_is_no_time_left_may_have_given_the_token_away() {
             (counters.passes_unknown, counters.passes_aborted),
             (unknown, 0)
         );
-        let ends = rig.events().into_iter().filter(|it| *it == Event::ShutDown);
+        let ends = rig
+            .take_events()
+            .into_iter()
+            .filter(|it| *it == Event::ShutDown);
         assert_eq!(ends.count(), 1);
-        assert_eq!(rig.said(), []);
+        assert_eq!(rig.take_datagrams(), []);
     }
 }
 
 #[test]
-fn a_leader_that_knows_nobody_ends_at_once() {
+fn a_leader_without_other_nodes_ends_at_once() {
     let mut rig = Rig::leader(5);
     rig.command(Command::ShutDown);
     assert!(rig.machine.is_finished());
@@ -190,24 +194,24 @@ fn a_leader_that_knows_nobody_ends_at_once() {
 }
 
 #[test]
-fn a_pass_that_goes_on_is_not_broken_off() {
+fn a_running_pass_continues() {
     let (mut rig, stream) = Rig::giver();
     rig.command(Command::ShutDown);
-    rig.takes(stream);
+    rig.acknowledge(stream);
     assert!(rig.machine.is_finished());
     assert_eq!(rig.machine.counters().passes_done, 1);
 }
 
 #[test]
-fn who_has_ended_says_and_takes_nothing() {
+fn an_ended_node_sends_and_accepts_nothing() {
     let mut rig = Rig::waiter(5);
     rig.command(Command::ShutDown);
-    rig.forget();
-    rig.hear_tr1(2, -1);
+    rig.clear_output();
+    rig.receive_tr1(2, -1);
     let stream = rig.offer(2, 9, hash(&[node(1)]));
-    assert_eq!(rig.said(), []);
-    assert_eq!(rig.written(stream), []);
+    assert_eq!(rig.take_datagrams(), []);
+    assert_eq!(rig.take_written(stream), []);
     rig.command(Command::ShutDown);
     rig.run(ms(10_000));
-    assert_eq!(rig.said(), []);
+    assert_eq!(rig.take_datagrams(), []);
 }

@@ -1,4 +1,4 @@
-//! Section 5, stall: a loop that did not run for (2 × tr_count - 1) × tr_interval, which is 500 ms here.
+//! Stalls (section 5): a loop that did not run for (2 × tr_count - 1) × tr_interval, here 500 ms.
 
 use super::prelude::*;
 use crate::time::{Instant, Now, nanos};
@@ -6,33 +6,36 @@ use crate::time::{Instant, Now, nanos};
 #[test]
 fn a_leader_that_stood_still_becomes_an_orphan_before_it_answers_anything() {
     let mut rig = Rig::leader(5);
-    rig.stop(ms(500));
-    rig.hear(2, &tr1(-1, 7002));
+    rig.stall(ms(500));
+    rig.receive_datagram(2, &tr1(-1, 7002));
     assert_eq!(rig.state(), State::Orphan);
     assert_eq!(
-        rig.said()[0],
-        Said::Tr1(EVERYBODY, -5),
+        rig.take_datagrams()[0],
+        SentDatagram::Tr1(BROADCAST, -5),
         "no TR2 as a leader"
     );
     assert_eq!(rig.machine.counters().stalls, 1);
     let after = ms(500);
-    assert!(rig.events().contains(&Event::Stalled { after }));
+    assert!(rig.take_events().contains(&Event::Stalled { after }));
 }
 
 #[test]
-fn with_a_shorter_stall_it_goes_on() {
+fn after_a_shorter_stall_it_continues() {
     let mut rig = Rig::leader(5);
-    rig.stop(ms(499));
-    rig.hear(2, &tr1(-1, 7002));
+    rig.stall(ms(499));
+    rig.receive_datagram(2, &tr1(-1, 7002));
     assert_eq!(rig.state(), State::Leader);
-    assert!(rig.said().contains(&Said::Tr2(host(2), 5)));
+    assert!(
+        rig.take_datagrams()
+            .contains(&SentDatagram::Tr2(host(2), 5))
+    );
 }
 
 #[test]
 fn it_resets_its_pass() {
     let (mut rig, stream) = Rig::giver();
-    rig.gives(stream);
-    rig.stop(ms(500));
+    rig.accept_pass(stream);
+    rig.stall(ms(500));
     rig.receive_end(stream, &[]);
     assert_eq!(
         (rig.state(), rig.fate(stream)),
@@ -42,18 +45,18 @@ fn it_resets_its_pass() {
 }
 
 #[test]
-fn an_orphan_that_stood_still_in_a_restore_begins_it_anew() {
+fn an_orphan_that_stalled_in_a_restore_restarts_it() {
     let mut rig = Rig::orphan();
     rig.run(ms(590));
-    rig.forget();
-    rig.stop(ms(500));
-    rig.time_out();
+    rig.clear_output();
+    rig.stall(ms(500));
+    rig.fire_timeout();
     assert_eq!(
         rig.state(),
         State::Orphan,
         "its restore would have been granted"
     );
-    assert_eq!(rig.said().len(), 1);
+    assert_eq!(rig.take_datagrams().len(), 1);
     rig.run(ms(599));
     assert_eq!(rig.state(), State::Orphan);
     rig.run(ms(1));
@@ -64,8 +67,8 @@ fn an_orphan_that_stood_still_in_a_restore_begins_it_anew() {
 #[test]
 fn a_waiter_may_stand_still() {
     let mut rig = Rig::waiter(5);
-    rig.stop(ms(1000));
-    rig.hear(2, &tr1(-1, 7002));
+    rig.stall(ms(1000));
+    rig.receive_datagram(2, &tr1(-1, 7002));
     assert_eq!(
         (rig.state(), rig.machine.counters().stalls),
         (State::Waiter, 0)
@@ -73,7 +76,7 @@ fn a_waiter_may_stand_still() {
 }
 
 #[test]
-fn a_loop_that_has_nothing_to_do_does_not_stand_still() {
+fn an_idle_loop_is_not_a_stall() {
     let mut rig = Rig::leader(5);
     rig.machine.set_work(true);
     rig.run(ms(10_000));
@@ -85,13 +88,13 @@ fn a_loop_that_has_nothing_to_do_does_not_stand_still() {
     );
 }
 
-/// A process that was stopped after it had read the clock and before it received: its messages come with the times at
-/// which they arrived, close to each other, and each would seem to be handled in time.
+/// Checks a process that stalls after it has read the clock and before it receives. The arrival times of its messages
+/// are close together, so each message would seem to be in time.
 #[test]
 fn a_stall_between_the_clock_and_the_messages_is_noticed() {
     let mut rig = Rig::leader(5);
     let at = rig.now;
-    rig.stop(ms(5000));
+    rig.stall(ms(5000));
     let late = Now {
         monotonic: Instant::from_nanos(nanos(rig.now)),
         wall: 0,
@@ -99,7 +102,10 @@ fn a_stall_between_the_clock_and_the_messages_is_noticed() {
     rig.machine.handle_lateness(late);
     rig.drain();
     rig.now = at + ms(100);
-    rig.hear(2, &tr1(-1, 7002));
+    rig.receive_datagram(2, &tr1(-1, 7002));
     assert_eq!(rig.state(), State::Orphan);
-    assert!(!rig.said().contains(&Said::Tr2(host(2), 5)));
+    assert!(
+        !rig.take_datagrams()
+            .contains(&SentDatagram::Tr2(host(2), 5))
+    );
 }

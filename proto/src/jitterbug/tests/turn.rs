@@ -1,4 +1,4 @@
-//! Section 5, the turn of a leader.
+//! The turn of a leader (section 5).
 
 use super::prelude::*;
 
@@ -17,8 +17,8 @@ fn the_token_is_held_for_the_hold_and_then_passed() {
 fn a_round_stays_below_renew_timeout_in_rings_of_any_size() {
     let mut rig = Rig::waiter(5);
     let many: Vec<_> = (2..=101).map(node).collect();
-    rig.given(2, 9, &many, b"1");
-    // 2 s among 2 × 101 entries.
+    rig.receive_token(2, 9, &many, b"1");
+    // 2 s divided by 2 × 101 entries.
     rig.run(ms(9));
     assert!(rig.candidate().is_none());
     rig.run(ms(1));
@@ -26,7 +26,7 @@ fn a_round_stays_below_renew_timeout_in_rings_of_any_size() {
 }
 
 #[test]
-fn after_a_turn_that_nobody_took_the_token_is_held_for_ten_milliseconds_at_least() {
+fn after_an_unsuccessful_turn_the_token_is_held_for_ten_milliseconds_or_longer() {
     let mut rig = Rig::leader_with(holding(ms(0)), 5);
     let computes = rig.machine.counters().computes;
     rig.run(ms(1000));
@@ -44,7 +44,7 @@ fn local_work_keeps_the_token_as_long_as_it_has_it() {
 }
 
 #[test]
-fn a_leader_that_is_to_yield_leaves_the_rest_of_the_hold_out() {
+fn a_leader_asked_to_yield_skips_the_rest_of_the_hold() {
     let mut rig = Rig::leader_of(2);
     rig.command(Command::Yield);
     assert!(rig.candidate().is_some());
@@ -55,15 +55,15 @@ fn a_leader_that_is_to_yield_leaves_the_rest_of_the_hold_out() {
 }
 
 #[test]
-fn observers_are_told_whether_local_work_may_use_the_token() {
+fn observers_learn_whether_local_work_may_use_the_token() {
     let mut rig = Rig::orphan();
     rig.run(ms(600));
     let may_use = true;
-    assert!(rig.events().contains(&Event::UseChanged { may_use }));
-    rig.know(2);
+    assert!(rig.take_events().contains(&Event::UseChanged { may_use }));
+    rig.add_node(2);
     rig.next_candidate();
     let may_use = false;
-    assert!(rig.events().contains(&Event::UseChanged { may_use }));
+    assert!(rig.take_events().contains(&Event::UseChanged { may_use }));
 }
 
 #[test]
@@ -78,13 +78,13 @@ fn nodes_to_be_added_are_in_the_list_before_the_pass() {
 }
 
 #[test]
-fn data_is_computed_once_a_turn_however_many_candidates_are_tried() {
+fn data_is_computed_once_per_turn_with_any_number_of_candidates() {
     let mut rig = Rig::leader_of(5);
     let before = rig.machine.data().to_vec();
     for _ in 0..4 {
         let (stream, _) = rig.next_candidate();
         assert_eq!(rig.machine.data(), before);
-        rig.gone(stream, Closed::Refused);
+        rig.close_by_kernel(stream, Closed::Refused);
     }
     assert_eq!(rig.machine.data(), b"2", "the next turn");
 }
@@ -93,11 +93,11 @@ fn data_is_computed_once_a_turn_however_many_candidates_are_tried() {
 fn if_all_fail_or_are_skipped_the_node_stays_leader_and_has_another_turn() {
     let (mut rig, stream) = Rig::giver();
     let turn = rig.machine.turn();
-    rig.gone(stream, Closed::Refused);
+    rig.close_by_kernel(stream, Closed::Refused);
     assert_eq!(rig.state(), State::Leader);
     assert!(rig.machine.may_use_token());
     assert_eq!(rig.machine.turn(), turn + 1);
-    // The only other node is skipped in this one.
+    // In this turn the only other node is skipped.
     rig.run(ms(100));
     assert!(rig.candidate().is_none());
     assert_eq!((rig.state(), rig.machine.turn()), (State::Leader, turn + 2));
@@ -107,7 +107,7 @@ fn if_all_fail_or_are_skipped_the_node_stays_leader_and_has_another_turn() {
 #[test]
 fn a_turn_ends_with_a_pass_that_is_done_or_unknown() {
     let (mut rig, stream) = Rig::giver();
-    rig.takes(stream);
+    rig.acknowledge(stream);
     assert_eq!(rig.state(), State::Waiter);
     rig.run(ms(1999));
     assert_eq!(rig.state(), State::Waiter);
@@ -119,8 +119,8 @@ fn a_turn_ends_with_a_pass_that_is_done_or_unknown() {
     );
     let mut rig = Rig::leader_of(3);
     let (stream, _) = rig.next_candidate();
-    rig.gives(stream);
-    rig.gone(stream, Closed::Reset);
+    rig.accept_pass(stream);
+    rig.close_by_kernel(stream, Closed::Reset);
     assert_eq!(rig.state(), State::Orphan);
     assert!(rig.candidate().is_none(), "no other one is tried");
 }
@@ -128,12 +128,12 @@ fn a_turn_ends_with_a_pass_that_is_done_or_unknown() {
 #[test]
 fn a_stronger_rival_ends_the_hold_at_once() {
     let mut rig = Rig::leader(5);
-    rig.hear(2, &tr1(6, 7002));
+    rig.receive_datagram(2, &tr1(6, 7002));
     let (_, peer) = rig.candidate().expect("the pass has begun");
     assert_eq!(peer.ip(), host(2));
     let mut rig = Rig::leader(5);
     rig.command(Command::Work(true));
-    rig.hear(2, &tr1(6, 7002));
+    rig.receive_datagram(2, &tr1(6, 7002));
     assert!(rig.candidate().is_some(), "whatever local work has");
 }
 
@@ -141,7 +141,7 @@ fn a_stronger_rival_ends_the_hold_at_once() {
 fn a_weaker_or_equal_rival_ends_nothing() {
     for heard in [4, 5] {
         let mut rig = Rig::leader(5);
-        rig.hear(2, &tr1(heard, 7002));
+        rig.receive_datagram(2, &tr1(heard, 7002));
         assert!(rig.candidate().is_none());
     }
 }
@@ -149,39 +149,39 @@ fn a_weaker_or_equal_rival_ends_nothing() {
 #[test]
 fn a_stronger_rival_kills_a_running_computation_whose_result_is_dropped() {
     let mut rig = Rig::leader_with(computing(), 5);
-    let job = rig.job();
+    let job = rig.running_job();
     assert!(matches!(job.work, Work::Compute(_)));
-    rig.hear(2, &tr1(6, 7002));
+    rig.receive_datagram(2, &tr1(6, 7002));
     assert_eq!(rig.jobs, [JobOp::Cancel]);
     assert!(rig.candidate().is_some());
-    rig.done(job.id, Outcome::Computed(b"7".to_vec().into()));
+    rig.answer_job(job.id, Outcome::Computed(b"7".to_vec().into()));
     assert_eq!(rig.machine.data(), b"");
 }
 
-/// A command may decide for ten seconds, in which the stronger token has gone on.
+/// Checks that a stronger token does not wait for a command that decides for ten seconds.
 #[test]
-fn a_stronger_rival_ends_step_1_as_well_and_the_decision_goes_on() {
+fn a_stronger_rival_ends_step_1_but_not_the_decision() {
     let (mut rig, stream) = Rig::giver_with(deciding());
-    rig.takes(stream);
-    rig.given(2, 5, &[1, 2].map(node), b"7");
-    let job = rig.job();
+    rig.acknowledge(stream);
+    rig.receive_token(2, 5, &[1, 2].map(node), b"7");
+    let job = rig.running_job();
     assert!(rig.candidate().is_none());
-    rig.hear(3, &tr1(6, 7003));
+    rig.receive_datagram(3, &tr1(6, 7003));
     let (_, peer) = rig.candidate().expect("the pass has begun");
     assert_eq!(peer.ip(), host(3));
     assert_eq!(rig.jobs, [], "nothing is killed");
     let received = true;
-    rig.done(job.id, Outcome::Decided { received });
+    rig.answer_job(job.id, Outcome::Decided { received });
     assert_eq!(rig.machine.data(), b"7");
 }
 
 #[test]
 fn the_hold_is_counted_from_the_beginning_of_the_turn() {
     let mut rig = Rig::leader_with(computing(), 5);
-    rig.know(2);
-    let job = rig.job();
+    rig.add_node(2);
+    let job = rig.running_job();
     rig.run(ms(80));
-    rig.done(job.id, Outcome::Computed(b"7".to_vec().into()));
+    rig.answer_job(job.id, Outcome::Computed(b"7".to_vec().into()));
     rig.run(ms(19));
     assert!(rig.candidate().is_none());
     rig.run(ms(1));
@@ -189,7 +189,7 @@ fn the_hold_is_counted_from_the_beginning_of_the_turn() {
 }
 
 #[test]
-fn a_pass_is_put_off_while_an_inbound_exchange_goes_on_whose_tp1_was_answered() {
+fn an_inbound_exchange_with_an_answered_tp1_delays_a_pass() {
     let mut rig = Rig::leader_of(2);
     rig.run(ms(50));
     let inbound = rig.offer(3, 4, 77);
@@ -202,7 +202,7 @@ fn a_pass_is_put_off_while_an_inbound_exchange_goes_on_whose_tp1_was_answered() 
 }
 
 #[test]
-fn a_pass_that_was_put_off_goes_on_as_soon_as_the_exchange_is_over() {
+fn a_delayed_pass_starts_when_the_exchange_ends() {
     let mut rig = Rig::leader_of(2);
     rig.run(ms(50));
     let inbound = rig.offer(3, 4, hash(&[node(3)]));
@@ -216,7 +216,7 @@ fn a_pass_that_was_put_off_goes_on_as_soon_as_the_exchange_is_over() {
 }
 
 #[test]
-fn a_connection_whose_tp1_has_not_come_puts_nothing_off() {
+fn a_connection_without_tp1_delays_no_pass() {
     let mut rig = Rig::leader_of(2);
     rig.accept(3);
     rig.run(ms(100));
@@ -224,9 +224,9 @@ fn a_connection_whose_tp1_has_not_come_puts_nothing_off() {
 }
 
 #[test]
-fn a_token_that_comes_begins_a_turn() {
+fn an_arriving_token_starts_a_turn() {
     let mut rig = Rig::waiter(5);
-    rig.given(2, 9, &[node(2)], b"41");
+    rig.receive_token(2, 9, &[node(2)], b"41");
     assert_eq!(rig.machine.data(), b"42", "decided, then computed");
     assert_eq!(rig.token(), 9);
     rig.run(ms(100));
@@ -234,19 +234,19 @@ fn a_token_that_comes_begins_a_turn() {
 }
 
 #[test]
-fn each_turn_has_a_number_of_its_own() {
+fn each_turn_has_its_own_number() {
     let mut rig = Rig::leader_with(deciding(), 5);
     let turn = rig.machine.turn();
-    rig.given(2, 4, &[1, 2].map(node), b"41");
-    let job = rig.job();
-    rig.done(job.id, Outcome::Decided { received: true });
+    rig.receive_token(2, 4, &[1, 2].map(node), b"41");
+    let job = rig.running_job();
+    rig.answer_job(job.id, Outcome::Decided { received: true });
     assert_eq!(rig.machine.data(), b"42", "it was computed again");
     assert_eq!(rig.machine.turn(), turn);
     rig.pass();
     assert_eq!(rig.machine.turn(), turn);
-    // The next one begins with a decision, which takes its time.
-    rig.given(2, 5, &[1, 2].map(node), b"43");
-    rig.job();
+    // The next turn begins with a decision, which takes time.
+    rig.receive_token(2, 5, &[1, 2].map(node), b"43");
+    rig.running_job();
     assert!(rig.machine.may_use_token());
     assert_eq!(rig.machine.turn(), turn + 1);
 }

@@ -4,18 +4,18 @@ use ring_codec::jitterbug::TokenId;
 
 use crate::draw::Draw;
 
-/// The first id of a node is at most so much.
-const FIRST: u32 = 1 << 30;
-/// A new id is above the old one by at most so much.
-const STEP: u32 = 65_536;
+const FIRST_ID_MAX: u32 = 1 << 30;
+/// The maximum difference between a new id and the old one.
+const ID_STEP_MAX: u32 = 65_536;
 
-/// The id of a node at its start, and the one after the largest.
+/// Draws the id of a node at its start, or after the largest id.
 pub(crate) fn first(draw: &mut Draw) -> TokenId {
-    TokenId::new(1 + draw.below(FIRST), false).expect("1 to 2^30 is within 31 bits")
+    TokenId::new(1 + draw.below(FIRST_ID_MAX), false).expect("1 to 2^30 is within 31 bits")
 }
 
-/// The id for the second try of a restore: nobody who knew the old one has a greater, but who draws at the same time.
+/// Draws the id for the second try of a restore. It is larger than all ids of nodes that knew the old one, except of
+/// those that draw at the same time.
 pub(crate) fn next(id: TokenId, draw: &mut Draw) -> TokenId {
-    let next = id.random().saturating_add(1 + draw.below(STEP));
+    let next = id.random().saturating_add(1 + draw.below(ID_STEP_MAX));
     TokenId::new(next, false).unwrap_or_else(|| first(draw))
 }

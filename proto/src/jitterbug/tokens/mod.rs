@@ -1,15 +1,15 @@
-//! What is known of tokens: ids, how strong each is, and who has announced, given away or followed one.
+//! Tokens: their ids and their strength, and the memory of those that were announced, passed on or followed.
 
 mod announcements;
-mod company;
-mod gave;
+mod follow_state;
 mod ids;
+mod passed_token;
 mod rank;
 mod rival;
 
 pub(crate) use announcements::Announcements;
-pub(crate) use company::Company;
-pub(crate) use gave::Gave;
+pub(crate) use follow_state::FollowState;
 pub(crate) use ids::{first, next};
+pub(crate) use passed_token::PassedToken;
 pub(crate) use rank::Rank;
-pub(crate) use rival::{Heard, Rival};
+pub(crate) use rival::{HeardLeader, Rival};

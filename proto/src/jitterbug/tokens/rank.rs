@@ -1,17 +1,17 @@
-//! How strong tokens are (`docs/jitterbug.md`, section 8).
+//! The strength of tokens (`docs/jitterbug.md`, section 8).
 
 use ring_codec::jitterbug::{Terms, TokenId};
 
-/// How strong a token is: being followed comes before the id.
+/// The strength of a token. A followed token is stronger than one that is not; otherwise the larger id is stronger.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rank {
-    /// Whether other nodes follow it; `None`: its leader does not say.
+    /// Whether other nodes follow it; `None`: its leader sends no terms.
     pub(crate) is_followed: Option<bool>,
     pub(crate) id: TokenId,
 }
 
 impl Rank {
-    /// That of a token whose leader has said these terms.
+    /// Returns the strength of a token whose leader has sent these terms.
     pub(crate) fn of(id: TokenId, terms: Option<Terms>) -> Self {
         Self {
             is_followed: terms.map(|terms| terms.is_followed),

@@ -1,4 +1,4 @@
-//! The strongest announcement heard (`docs/jitterbug.md`, section 8).
+//! The strongest announcement that was heard (`docs/jitterbug.md`, section 8).
 
 use std::time::Duration;
 
@@ -7,26 +7,25 @@ use ring_codec::jitterbug::Node;
 use super::rank::Rank;
 use crate::time::Instant;
 
-/// A leader that was heard.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Heard {
+pub(crate) struct HeardLeader {
     pub(crate) rank: Rank,
     pub(crate) leader: Node,
     pub(crate) at: Instant,
 }
 
-/// The strongest announcement of late.
+/// The strongest recent announcement.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Rival(Option<Heard>);
+pub(crate) struct Rival(Option<HeardLeader>);
 
 impl Rival {
-    /// An announcement was heard. One of another leader that is younger than `period` stays if it is stronger.
+    /// Notes an announcement. One of another leader that is younger than `period` stays if it is stronger.
     pub(crate) fn note(&mut self, rank: Rank, leader: Node, now: Instant, period: Duration) {
         let stays = self
-            .of_late(now, period)
+            .if_recent(now, period)
             .is_some_and(|known| known.leader.ip != leader.ip && known.rank.is_above(rank));
         if !stays {
-            self.0 = Some(Heard {
+            self.0 = Some(HeardLeader {
                 rank,
                 leader,
                 at: now,
@@ -34,14 +33,14 @@ impl Rival {
         }
     }
 
-    /// The leader of a token that is stronger than this, if one was heard less than a `period` ago.
-    pub(crate) fn above(self, rank: Rank, now: Instant, period: Duration) -> Option<Heard> {
-        let heard = self.of_late(now, period);
+    /// Returns the leader of a token that is stronger than `rank`, if one was heard less than a `period` ago.
+    pub(crate) fn above(self, rank: Rank, now: Instant, period: Duration) -> Option<HeardLeader> {
+        let heard = self.if_recent(now, period);
         heard.filter(|heard| heard.rank.is_above(rank))
     }
 
-    /// The strongest announcement, if it is younger than a `period`.
-    pub(crate) fn of_late(self, now: Instant, period: Duration) -> Option<Heard> {
+    /// Returns the strongest announcement, if it is younger than a `period`.
+    pub(crate) fn if_recent(self, now: Instant, period: Duration) -> Option<HeardLeader> {
         self.0.filter(|heard| now.since(heard.at) < period)
     }
 

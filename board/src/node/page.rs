@@ -1,0 +1,116 @@
+//! The loop's side of the page: calls of the server's threads, and their replies.
+
+use std::collections::VecDeque;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::mpsc::{self, Receiver};
+
+use ring_host::{Error, SYSTEM};
+use ring_proto::andrews::Command;
+use ring_proto::time::Instant;
+use ring_runtime::wait::Waiting;
+use ring_runtime::worker::Bell;
+
+use crate::http::{self, Clients, Listeners, LoopCall, LoopHandle, ReplySenders};
+use crate::posts::PendingRequests;
+
+/// The calls that wait for the loop.
+#[derive(Debug)]
+pub(super) struct PageCalls {
+    calls: Receiver<LoopCall>,
+    bell: Arc<Bell>,
+    waiting: VecDeque<LoopCall>,
+    listeners: Arc<Listeners>,
+    /// Whether there were listeners, as last reported to the state machine.
+    has_listeners: bool,
+    /// The parts of the server, until it starts.
+    server: Option<(TcpListener, LoopHandle)>,
+}
+
+impl PageCalls {
+    /// Binds the address of the page. The server does not start yet. Browsers may use the node's addresses and these
+    /// names.
+    pub(super) fn bind(
+        address: SocketAddr,
+        names: Vec<String>,
+        clients: Clients,
+        pending: Arc<PendingRequests>,
+    ) -> std::io::Result<Self> {
+        let listener = TcpListener::bind(address)?;
+        let (sender, calls) = mpsc::channel();
+        let (bell, listeners) = (Arc::new(Bell::new()?), Arc::new(Listeners::default()));
+        let loop_handle = LoopHandle {
+            calls: sender,
+            bell: Arc::clone(&bell),
+            pending,
+            names,
+            clients,
+            listeners: Arc::clone(&listeners),
+            last_id: AtomicU64::new(0),
+        };
+        Ok(Self {
+            calls,
+            bell,
+            waiting: VecDeque::new(),
+            listeners,
+            has_listeners: false,
+            server: Some((listener, loop_handle)),
+        })
+    }
+
+    pub(super) fn listeners(&self) -> Arc<Listeners> {
+        Arc::clone(&self.listeners)
+    }
+
+    pub(super) fn start(&mut self, waiting: &Waiting) -> Result<(), Error> {
+        waiting.add(&*self.bell, SYSTEM)?;
+        let Some((listener, loop_handle)) = self.server.take() else {
+            return Ok(());
+        };
+        http::start(listener, loop_handle)
+            .map_err(Error::system("start the thread that serves the page"))
+    }
+
+    /// Takes the calls after the bell has rung.
+    pub(super) fn drain(&mut self) {
+        self.bell.silence();
+        self.waiting.extend(self.calls.try_iter());
+    }
+
+    /// Returns when the next call must be handled.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        (!self.waiting.is_empty()).then(Instant::default)
+    }
+
+    /// Returns the next command for the state machine. `status` creates the status for a call that asks for it.
+    pub(super) fn next_command(
+        &mut self,
+        replies: &mut ReplySenders,
+        mut status: impl FnMut() -> String,
+    ) -> Option<Command> {
+        while let Some(calls) = self.waiting.pop_front() {
+            match calls {
+                LoopCall::Request(request, reply) => {
+                    replies.insert(request.id, reply);
+                    return Some(Command::Request(request));
+                }
+                // The client may have gone.
+                LoopCall::Status(reply) => drop(reply.send(status())),
+            }
+        }
+        let has_listeners = self.listeners.has_any();
+        if has_listeners == self.has_listeners {
+            return None;
+        }
+        self.has_listeners = has_listeners;
+        Some(Command::Listeners(has_listeners))
+    }
+
+    /// Sends the changed status to the listeners.
+    pub(super) fn publish_status(&self, status: impl FnOnce() -> String) {
+        if self.has_listeners {
+            self.listeners.publish_status(&status());
+        }
+    }
+}

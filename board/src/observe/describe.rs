@@ -1,0 +1,287 @@
+//! The name, the level and the sentence of each event.
+
+use ring_codec::andrews::Method;
+use ring_proto::andrews::{DatabaseState, Event, State};
+use serde::Serialize;
+use tracing::Level;
+
+/// The keys that only this system's events have.
+#[derive(Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Keys {
+    /// The node that the event is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node: Option<u32>,
+    /// The token's sequence, as a decimal string, because a double cannot hold all sequences.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sequence: Option<String>,
+}
+
+type Line = ring_host::observe::Line<Keys>;
+
+/// Whether an event comes with each hop of the token, or whenever a stranger sends a frame.
+pub(crate) const fn is_routine(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::TokenHeld { .. } | Event::TokenPassed { .. } | Event::Dropped { .. }
+    )
+}
+
+fn node_line(event: &'static str, level: Level, id: u32, text: String) -> Line {
+    let mut line = Line::new(event, level, text);
+    line.keys.node = Some(id);
+    line
+}
+
+fn token_line(event: &'static str, level: Level, sequence: u64, text: &str) -> Line {
+    let mut line = Line::new(event, level, format!("{text} (sequence {sequence})"));
+    line.keys.sequence = Some(sequence.to_string());
+    line
+}
+
+/// Describes an event. `None`: the event concerns only one client.
+pub(crate) fn describe(event: &Event) -> Option<Line> {
+    use Level as L;
+    Some(match *event {
+        Event::StateChanged { state } => state_changed(state),
+        Event::CoordinatorChanged { id, term, acting } => coordinator_changed(id, term, acting),
+        Event::MembersChanged { members } => Line::new(
+            "members_changed",
+            L::INFO,
+            if members == 1 {
+                "the ring has 1 member".to_owned()
+            } else {
+                format!("the ring has {members} members")
+            },
+        ),
+        Event::SuccessorUp { id } => node_line(
+            "successor_up",
+            L::INFO,
+            id,
+            format!("connected to node {id}, the successor"),
+        ),
+        Event::SuccessorLost { id, why } => node_line(
+            "successor_lost",
+            L::WARN,
+            id,
+            format!("the successor, node {id}, is lost: {}", why.text()),
+        ),
+        Event::SuccessorFailed { id } => node_line(
+            "successor_failed",
+            L::WARN,
+            id,
+            format!("the successor, node {id}, has failed and is to be removed"),
+        ),
+        Event::PredecessorUp { id } => node_line(
+            "predecessor_up",
+            L::INFO,
+            id,
+            format!("node {id} is the predecessor"),
+        ),
+        Event::PredecessorLost { id } => node_line(
+            "predecessor_lost",
+            L::INFO,
+            id,
+            format!("the connection of node {id}, the predecessor, is closed"),
+        ),
+        Event::NodeJoined { id } => node_line(
+            "node_joined",
+            L::INFO,
+            id,
+            format!("put node {id} into the ring"),
+        ),
+        Event::NodeRemoved { id } => node_line(
+            "node_removed",
+            L::WARN,
+            id,
+            format!("removed node {id} from the ring"),
+        ),
+        Event::Removed => Line::new(
+            "removed",
+            L::WARN,
+            "another node has removed this node from the ring",
+        ),
+        Event::Claimed => Line::new(
+            "claimed",
+            L::WARN,
+            "acting as coordinator until one is elected",
+        ),
+        Event::TokenHeld { .. }
+        | Event::TokenPassed { .. }
+        | Event::TokenReturned { .. }
+        | Event::TokenLost { .. }
+        | Event::TokenMade { .. } => return describe_token(event),
+        Event::ElectionStarted { method } => Line::new(
+            "election_started",
+            L::INFO,
+            format!("started an election ({})", method_name(method)),
+        ),
+        Event::ElectionWon { method } => Line::new(
+            "election_won",
+            L::INFO,
+            format!("won an election ({})", method_name(method)),
+        ),
+        Event::ElectionResult { id } => node_line(
+            "election_result",
+            L::INFO,
+            id,
+            format!("node {id} has been elected"),
+        ),
+        Event::UnknownRow { .. } | Event::UnknownSender { .. } | Event::Unanswered { .. } => {
+            return describe_unlisted(event);
+        }
+        Event::DatabaseChanged { state } => database_changed(state),
+        Event::Dropped { from, reason } => Line::new(
+            "dropped",
+            L::DEBUG,
+            format!("dropped a frame from {from}: {}", reason.text()),
+        ),
+        Event::ShutDown => Line::new("shut_down", L::INFO, "left the ring"),
+        Event::Answered { .. } | Event::Fed => return None,
+    })
+}
+
+fn describe_token(event: &Event) -> Option<Line> {
+    use Level as L;
+    Some(match *event {
+        Event::TokenHeld { sequence } => {
+            token_line("token_held", L::DEBUG, sequence, "the token is here")
+        }
+        Event::TokenPassed { sequence } => token_line(
+            "token_passed",
+            L::DEBUG,
+            sequence,
+            "the successor has the token",
+        ),
+        Event::TokenReturned { sequence } => token_line(
+            "token_returned",
+            L::WARN,
+            sequence,
+            "the token was not acknowledged: took it back",
+        ),
+        Event::TokenLost { sequence } => token_line(
+            "token_lost",
+            L::WARN,
+            sequence,
+            "discarded the token: the ring has or makes another",
+        ),
+        Event::TokenMade {
+            sequence,
+            is_first: true,
+        } => token_line(
+            "token_made",
+            L::INFO,
+            sequence,
+            "made the token of a new ring",
+        ),
+        Event::TokenMade { sequence, .. } => token_line(
+            "token_made",
+            L::WARN,
+            sequence,
+            "made a token instead of one that is lost",
+        ),
+        _ => return None,
+    })
+}
+
+/// Describes nodes that the list lacks, and a coordinator whose list may lack this node.
+fn describe_unlisted(event: &Event) -> Option<Line> {
+    Some(match *event {
+        Event::UnknownRow { id } => node_line(
+            "unknown_row",
+            Level::WARN,
+            id,
+            format!(
+                "the database has node {id}, and the list does not: use the same list on all nodes; if node {id} was removed for good, \
+                             stop all nodes and start one with --drop"
+            ),
+        ),
+        Event::UnknownSender { id, from } => node_line(
+            "unknown_sender",
+            Level::WARN,
+            id,
+            format!(
+                "dropping messages of node {id} from {from}: the list has no node {id} at this address; use the same list on all nodes"
+            ),
+        ),
+        Event::Unanswered { id } => node_line(
+            "unanswered",
+            Level::WARN,
+            id,
+            format!(
+                "the coordinator, node {id}, is alive by its writes to the database but answers no request: its list may lack this node, or \
+                             the network loses messages; trying again"
+            ),
+        ),
+        _ => return None,
+    })
+}
+
+/// Returns a method's name, as `--election` has it.
+pub(crate) const fn method_name(method: Method) -> &'static str {
+    match method {
+        Method::RingBased => "ring",
+        Method::ChangRoberts => "chang-roberts",
+        Method::Bully => "bully",
+    }
+}
+
+fn state_changed(state: State) -> Line {
+    let text = match state {
+        State::Starting => "starting",
+        State::Joining => "asking for a place in the ring",
+        State::Member => "in the ring",
+        State::Recovering => "in the ring, without a successor",
+    };
+    let name = state.name();
+    Line::new("state_changed", Level::INFO, format!("{name}: {text}"))
+}
+
+fn coordinator_changed(id: Option<u32>, term: u64, acting: bool) -> Line {
+    let Some(id) = id else {
+        let text = format!("there is no coordinator (term {term})");
+        return Line::new("coordinator_changed", Level::INFO, text);
+    };
+    let acting = if acting { "acting " } else { "" };
+    let text = format!("node {id} is {acting}coordinator (term {term})");
+    node_line("coordinator_changed", Level::INFO, id, text)
+}
+
+fn database_changed(state: DatabaseState) -> Line {
+    let (level, text) = match state {
+        DatabaseState::Up => (Level::INFO, "the database answers"),
+        DatabaseState::Slow => (
+            Level::WARN,
+            "the database does not answer in time: the token goes on, but nothing is written",
+        ),
+        DatabaseState::Gone => (
+            Level::WARN,
+            "the database cannot be used: the token goes on, but nothing is written",
+        ),
+    };
+    Line::new("database_changed", level, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use ring_proto::andrews::{Event, Loss};
+
+    use super::describe;
+
+    #[test]
+    fn an_event_has_its_sentence_and_keys() {
+        let lost = Event::SuccessorLost {
+            id: 4,
+            why: Loss::Ended,
+        };
+        let line = describe(&lost).unwrap();
+        assert_eq!(
+            line.text,
+            "the successor, node 4, is lost: its connection has ended"
+        );
+        assert_eq!(line.keys.node, Some(4));
+        let held = Event::TokenHeld { sequence: 1 << 60 };
+        let keys = serde_json::to_string(&describe(&held).unwrap().keys).unwrap();
+        assert_eq!(keys, r#"{"sequence":"1152921504606846976"}"#);
+        assert!(describe(&Event::Fed).is_none());
+    }
+}

@@ -1,0 +1,201 @@
+//! ListedNodes on a segment, with their list and their database.
+
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use anyhow::{Context, Result, ensure};
+use ring_segment::{Binaries, Daemon, Layout, PATIENCE, PostgreSql, Ringd, Segment, program};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Returns the programs under test.
+pub(crate) fn binaries() -> Binaries {
+    Binaries {
+        ringd: env!("CARGO_BIN_EXE_ring-board"),
+        ringctl: program("ringctl"),
+    }
+}
+pub(crate) const PORT: u16 = 7400;
+
+/// Times that are short enough for tests, and longer than injected stalls.
+const NODE_TIMES: [(&str, &str); 6] = [
+    ("--hold", "10ms"),
+    ("--ack-timeout", "600ms"),
+    ("--token-timeout", "2s"),
+    ("--poll", "200ms"),
+    ("--alone-timeout", "6s"),
+    ("--database-timeout", "2s"),
+];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DatabaseKind {
+    Sqlite,
+    PostgreSql,
+}
+
+/// ListedNodes, numbered from 1, one on each machine of a segment.
+pub(crate) struct TestRing {
+    segment: Segment,
+    folder: TempDir,
+    nodes: Vec<Daemon>,
+    database: String,
+    server: Option<PostgreSql>,
+}
+
+impl TestRing {
+    /// Creates a segment, a list of all its machines, and a database, without nodes.
+    pub(crate) fn without_nodes(count: usize, kind: DatabaseKind) -> Result<Self> {
+        let segment = Layout::new(count).addresses().bridge()?;
+        let folder = tempfile::tempdir_in("/run")?;
+        let mut list = fs::File::create(folder.path().join("nodes.csv"))?;
+        writeln!(list, "id,address,port,http_port")?;
+        for (id, node) in (1..).zip(segment.nodes()) {
+            let ip = node.ip().context("it has an address")?;
+            writeln!(list, "{id},{ip},{PORT},8080")?;
+            // A node that is alone connects to itself.
+            node.ns().ip("link set lo up\n")?;
+        }
+        let server = (kind == DatabaseKind::PostgreSql)
+            .then(|| PostgreSql::start(tempfile::tempdir_in("/run")?))
+            .transpose()?;
+        let database = server.as_ref().map_or_else(
+            || format!("sqlite://{}/board.db", folder.path().display()),
+            PostgreSql::url,
+        );
+        Ok(Self {
+            segment,
+            folder,
+            nodes: Vec::new(),
+            database,
+            server,
+        })
+    }
+
+    /// Creates the same with a node on each machine.
+    pub(crate) fn new(count: usize, kind: DatabaseKind, options: &[(&str, &str)]) -> Result<Self> {
+        let mut ring = Self::without_nodes(count, kind)?;
+        for id in 1..=count {
+            let mut node = ring.options(id)?;
+            for (name, value) in options {
+                node = node.option(name, value);
+            }
+            ring.nodes.push(node.spawn()?);
+        }
+        Ok(ring)
+    }
+
+    /// Returns a node that can be started, with the times of this stand.
+    pub(crate) fn options(&self, id: usize) -> Result<Ringd> {
+        let node = self.segment.node(id - 1);
+        node.wait_for_link()?;
+        let mut ringd = node
+            .ringd(binaries())
+            .subcommand(&format!("--id={id}"))
+            .without_state()
+            .option("--nodes", self.list())
+            .option("--database", &self.database);
+        for (name, value) in NODE_TIMES {
+            ringd = ringd.option(name, value);
+        }
+        Ok(ringd)
+    }
+
+    pub(crate) fn list(&self) -> PathBuf {
+        self.folder.path().join("nodes.csv")
+    }
+
+    pub(crate) const fn segment(&self) -> &Segment {
+        &self.segment
+    }
+
+    pub(crate) fn node(&mut self, id: usize) -> &mut Daemon {
+        &mut self.nodes[id - 1]
+    }
+
+    /// Waits for a status of a node.
+    pub(crate) fn wait(&self, id: usize, request: impl Fn(&Value) -> bool) -> Result<Value> {
+        self.nodes[id - 1].wait_for_status(PATIENCE, request)
+    }
+
+    /// Waits until these nodes form one ring in one order, with the largest as coordinator, and until the token has
+    /// visited each of them since.
+    pub(crate) fn wait_for_ring(&self, ids: &[usize]) -> Result<()> {
+        let (&first, &largest) = (
+            ids.first().context("there are none")?,
+            ids.iter().max().context("there are none")?,
+        );
+        let is_in = |status: &Value| {
+            let members: Vec<u64> = as_numbers(&status["members"]);
+            let has = |id: &usize| members.contains(&(*id as u64));
+            status["health"] != "critical"
+                && members.len() == ids.len()
+                && ids.iter().all(has)
+                && status["coordinator"] == largest
+                && status["acting"] == false
+        };
+        let give_up = Instant::now() + PATIENCE;
+        loop {
+            let status = self.wait(first, is_in)?;
+            let mut agree = true;
+            for &other in &ids[1..] {
+                let seen = self.wait(other, is_in)?;
+                agree &= seen["members"] == status["members"] && seen["term"] == status["term"];
+                agree &= successor_in_members(&seen, other)? == seen["successor"];
+            }
+            if agree {
+                break;
+            }
+            ensure!(Instant::now() < give_up, "they do not agree");
+        }
+        self.wait_for_rounds(ids)
+    }
+
+    /// Waits until the token has visited each of these nodes once more, with a larger sequence.
+    pub(crate) fn wait_for_rounds(&self, ids: &[usize]) -> Result<()> {
+        for &id in ids {
+            let before = self.wait(id, |_| true)?;
+            let (count, sequence) = (tokens_received(&before), sequence(&before)?);
+            self.wait(id, |status| tokens_received(status) > count + 1)?;
+            let after = self.wait(id, |_| true)?;
+            ensure!(self::sequence(&after)? > sequence, "{before:#}, {after:#}");
+        }
+        Ok(())
+    }
+
+    pub(crate) fn server(&mut self) -> Result<&mut PostgreSql> {
+        self.server.as_mut().context("it is a file")
+    }
+
+    /// Sets the link of a node's machine `up` or `down`.
+    pub(crate) fn set_link(&self, id: usize, state: &str) -> Result<()> {
+        let ns = self.segment.node(id - 1).ns().clone();
+        ns.ip(&format!("link set eth0 {state}\n"))
+    }
+}
+
+fn as_numbers(value: &Value) -> Vec<u64> {
+    let values = value.as_array().into_iter().flatten();
+    values.filter_map(Value::as_u64).collect()
+}
+
+fn successor_in_members(status: &Value, id: usize) -> Result<Value> {
+    let members = as_numbers(&status["members"]);
+    let at = members.iter().position(|&it| it == id as u64);
+    let at = at.context("it is a member")?;
+    Ok(members[(at + 1) % members.len()].into())
+}
+
+/// Returns how many tokens a node has received.
+pub(crate) fn tokens_received(status: &Value) -> u64 {
+    status["counters"]["received"]["TOKEN"]
+        .as_u64()
+        .unwrap_or(0)
+}
+
+/// Returns the highest sequence that a node has held.
+pub(crate) fn sequence(status: &Value) -> Result<u64> {
+    let text = status["token"]["sequence"].as_str();
+    Ok(text.context("a decimal string")?.parse()?)
+}

@@ -1,0 +1,71 @@
+//! How long the rows have stayed the same, and the timers that depend on it (`docs/board.md`, sections 4 and 9).
+
+use std::time::Duration;
+
+use super::view::View;
+use crate::time::Instant;
+
+#[derive(Debug, Default)]
+/// Timers that depend on the rows of several looks.
+pub(crate) struct RowWatch {
+    /// Since when looks have shown the same beat of the coordinator.
+    beat_since: Instant,
+    /// Since when looks have shown the same coordinator and term.
+    coordinator_since: Instant,
+    /// Whether the next write that tests the database is due.
+    is_try_due: bool,
+    /// Whether the pending claim was made because no token was seen.
+    is_for_lost_token: bool,
+    /// Whether such a claim was committed, so that this node makes a token at once.
+    is_token_due: bool,
+}
+
+impl RowWatch {
+    /// Compares the rows of a look with those of the look before.
+    pub(crate) fn on_look(&mut self, before: Option<&View>, view: &View, now: Instant) {
+        let is_same_seat = before.is_some_and(|before| before.seat() == view.seat());
+        if !is_same_seat {
+            self.coordinator_since = now;
+        }
+        // A new coordinator, or a new term, starts with a full time for its first beat.
+        if !is_same_seat || before.is_some_and(|before| before.beat() != view.beat()) {
+            self.beat_since = now;
+        }
+    }
+
+    pub(crate) const fn coordinator_since(&self) -> Instant {
+        self.coordinator_since
+    }
+
+    /// Whether all looks until `read_at` have shown the same beat for `time`.
+    pub(crate) fn is_beat_stalled(
+        &self,
+        time: Duration,
+        up_since: Instant,
+        read_at: Instant,
+    ) -> bool {
+        // While the database did not answer this node, the coordinator may have been unable to write its beat.
+        self.beat_since.max(up_since) + time <= read_at
+    }
+
+    pub(crate) const fn on_poll(&mut self) {
+        self.is_try_due = true;
+    }
+
+    pub(crate) const fn take_try_due(&mut self) -> bool {
+        std::mem::replace(&mut self.is_try_due, false)
+    }
+
+    pub(crate) const fn on_claim_started(&mut self, is_for_lost_token: bool) {
+        self.is_for_lost_token = is_for_lost_token;
+    }
+
+    pub(crate) const fn on_claim_committed(&mut self, is_in_time: bool) {
+        // A late outcome is no reason to make a token: the coordinator that follows may have made one since.
+        self.is_token_due = self.is_for_lost_token && is_in_time;
+    }
+
+    pub(crate) const fn take_token_due(&mut self) -> bool {
+        std::mem::replace(&mut self.is_token_due, false)
+    }
+}

@@ -1,0 +1,61 @@
+//! Nodes that the list lacks: rows of the database, and senders (`docs/board.md`, section 1).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::time::Duration;
+
+use crate::time::Instant;
+
+/// A sender is easily forged, so the memory for them is limited.
+const SENDERS_MAX: usize = 16;
+
+#[derive(Debug, Default)]
+/// Unlisted rows and senders, remembered so that each is reported once.
+pub(crate) struct UnlistedNodes {
+    rows: BTreeSet<u32>,
+    senders: BTreeMap<u32, Sender>,
+}
+
+#[derive(Debug)]
+struct Sender {
+    from: IpAddr,
+    heard: Instant,
+}
+
+impl UnlistedNodes {
+    /// Replaces the rows by those of a look. Returns the rows that are new.
+    pub(crate) fn note_rows(&mut self, rows: BTreeSet<u32>) -> Vec<u32> {
+        let before = std::mem::replace(&mut self.rows, rows);
+        self.rows.difference(&before).copied().collect()
+    }
+
+    /// Notes a sender, and forgets those that were silent for `period`. Returns whether it is new.
+    pub(crate) fn note_sender(
+        &mut self,
+        id: u32,
+        from: IpAddr,
+        now: Instant,
+        period: Duration,
+    ) -> bool {
+        self.senders.retain(|_, it| now.since(it.heard) < period);
+        let is_known = self.senders.get(&id).is_some_and(|it| it.from == from);
+        // Senders that are already known stay: a flood of forged ones must not displace the one that an operator looks
+        // for.
+        let has_room = self.senders.len() < SENDERS_MAX || self.senders.contains_key(&id);
+        if has_room {
+            self.senders.insert(id, Sender { from, heard: now });
+        }
+        has_room && !is_known
+    }
+
+    pub(crate) fn rows(&self) -> Vec<u32> {
+        self.rows.iter().copied().collect()
+    }
+
+    /// Returns the senders that were heard within the last `period`.
+    pub(crate) fn senders(&self, now: Instant, period: Duration) -> Vec<(u32, IpAddr)> {
+        let recent = self.senders.iter();
+        let recent = recent.filter(|(_, it)| now.since(it.heard) < period);
+        recent.map(|(&id, it)| (id, it.from)).collect()
+    }
+}

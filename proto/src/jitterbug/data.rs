@@ -1,0 +1,219 @@
+//! The data, the received data that waits for a decision, and the running job (`docs/jitterbug.md`, section 9).
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use crate::JobOp;
+use crate::jitterbug::{Compute, Decide, Job, Options, Outcome, Work, policy};
+use crate::time::Instant;
+
+/// Received data beyond this number is dropped: each may be as large as `max_data`.
+const WAITING_DECISIONS_MAX: usize = 16;
+
+/// The result of a computation or a decision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DataResult {
+    /// A computation has ended.
+    Computed {
+        /// Whether it failed and left the data unchanged.
+        failed: bool,
+    },
+    /// A decision was made.
+    Decided {
+        /// Whether no program has decided, so that the received data continues.
+        failed: bool,
+        changed: bool,
+    },
+}
+
+#[derive(Debug)]
+struct RunningJob {
+    job: u64,
+    due: Instant,
+    /// The data to be decided about; `None` for a computation.
+    received: Option<Box<[u8]>>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Data {
+    bytes: Vec<u8>,
+    waiting: VecDeque<Box<[u8]>>,
+    running: Option<RunningJob>,
+    jobs: VecDeque<JobOp<Job>>,
+    /// The number of jobs that were started.
+    started: u64,
+}
+
+impl Data {
+    pub(crate) const fn new() -> Self {
+        Self {
+            bytes: Vec::new(),
+            waiting: VecDeque::new(),
+            running: None,
+            jobs: VecDeque::new(),
+            started: 0,
+        }
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    pub(crate) fn next_job(&mut self) -> Option<JobOp<Job>> {
+        self.jobs.pop_front()
+    }
+
+    /// Returns when the running job exceeds its time.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        self.running.as_ref().map(|running| running.due)
+    }
+
+    /// Whether a decision runs or waits.
+    pub(crate) fn is_deciding(&self) -> bool {
+        let decides = |running: &RunningJob| running.received.is_some();
+        !self.waiting.is_empty() || self.running.as_ref().is_some_and(decides)
+    }
+
+    pub(crate) fn is_computing(&self) -> bool {
+        let computes = |running: &RunningJob| running.received.is_none();
+        self.running.as_ref().is_some_and(computes)
+    }
+
+    /// Queues the data of a token for a decision. Returns `false` if too many wait, so that this one is dropped.
+    pub(crate) fn queue_received(&mut self, received: Vec<u8>) -> bool {
+        let has_room = self.waiting.len() < WAITING_DECISIONS_MAX;
+        if has_room {
+            self.waiting.push_back(received.into());
+        }
+        has_room
+    }
+
+    /// Decides about the next data that waits. Returns `None` if a job runs or no data waits. `asked` counts the
+    /// decisions.
+    pub(crate) fn decide_next(
+        &mut self,
+        now: Instant,
+        options: &Options,
+        asked: &mut u64,
+    ) -> Option<DataResult> {
+        if self.running.is_some() {
+            return None;
+        }
+        let received = self.waiting.pop_front()?;
+        // Without a choice there is nothing to decide: a program is not started for equal data.
+        if self.bytes.is_empty() || *received == *self.bytes {
+            return Some(self.finish_decision(&received, true, false));
+        }
+        *asked += 1;
+        let continues = match options.decide {
+            Decide::Greater => policy::greater(&received, &self.bytes),
+            Decide::Longer => policy::longer(&received, &self.bytes),
+            Decide::Program => {
+                let work = Work::Decide {
+                    received: received.clone(),
+                    own: self.bytes.clone().into(),
+                };
+                self.start(now, options.compute_timeout, work, Some(received));
+                return None;
+            }
+        };
+        Some(self.finish_decision(&received, continues, false))
+    }
+
+    fn finish_decision(&mut self, received: &[u8], continues: bool, failed: bool) -> DataResult {
+        let changed = continues && *received != *self.bytes;
+        if changed {
+            received.clone_into(&mut self.bytes);
+        }
+        DataResult::Decided { failed, changed }
+    }
+
+    /// Computes the next data: step 2 of a turn. No other job may run. Returns `None` if a job was started.
+    pub(crate) fn compute(&mut self, now: Instant, options: &Options) -> Option<DataResult> {
+        match options.compute {
+            Compute::Counter => {
+                let next = policy::counter(&self.bytes);
+                Some(self.finish_computation(next, options.max_data))
+            }
+            Compute::Program => {
+                let work = Work::Compute(self.bytes.clone().into());
+                self.start(now, options.compute_timeout, work, None);
+                None
+            }
+        }
+    }
+
+    fn finish_computation(&mut self, next: Option<Vec<u8>>, most: usize) -> DataResult {
+        let next = next.filter(|next| next.len() <= most);
+        let failed = next.is_none();
+        if let Some(next) = next {
+            self.bytes = next;
+        }
+        DataResult::Computed { failed }
+    }
+
+    fn start(&mut self, now: Instant, time: Duration, work: Work, received: Option<Box<[u8]>>) {
+        self.started += 1;
+        let job = self.started;
+        self.running = Some(RunningJob {
+            job,
+            due: now + time,
+            received,
+        });
+        self.jobs.push_back(JobOp::Start(Job { id: job, work }));
+    }
+
+    /// Handles the outcome of a job. An outcome of a job that was given up before has no effect.
+    pub(crate) fn on_outcome(
+        &mut self,
+        job: u64,
+        outcome: Outcome,
+        most: usize,
+    ) -> Option<DataResult> {
+        let running = self.running.take_if(|running| running.job == job)?;
+        Some(match (running.received, outcome) {
+            (Some(received), Outcome::Decided { received: it }) => {
+                self.finish_decision(&received, it, false)
+            }
+            (Some(received), _) => self.finish_decision(&received, true, true),
+            (None, Outcome::Computed(next)) => self.finish_computation(Some(next.into()), most),
+            (None, _) => self.finish_computation(None, most),
+        })
+    }
+
+    /// Cancels the running job if its time is over.
+    pub(crate) fn cancel_late_job(&mut self, now: Instant, most: usize) -> Option<DataResult> {
+        let job = self.running.as_ref().filter(|it| it.due <= now)?.job;
+        self.jobs.push_back(JobOp::Cancel);
+        self.on_outcome(job, Outcome::Failed, most)
+    }
+
+    /// Cancels a running computation. Its result has no effect.
+    pub(crate) fn cancel_computation(&mut self) {
+        if self.is_computing() {
+            self.running = None;
+            self.jobs.push_back(JobOp::Cancel);
+        }
+    }
+
+    /// Cancels any running job, and drops the data that waits for a decision.
+    pub(crate) fn cancel(&mut self) {
+        self.waiting.clear();
+        if self.running.take().is_some() {
+            self.jobs.push_back(JobOp::Cancel);
+        }
+    }
+
+    /// Whether no job runs and no data waits.
+    #[cfg(debug_assertions)]
+    pub(crate) fn is_idle(&self) -> bool {
+        self.running.is_none() && self.waiting.is_empty()
+    }
+
+    /// Whether data waits only behind a running job, and not too much of it.
+    #[cfg(debug_assertions)]
+    pub(crate) fn is_sound(&self) -> bool {
+        self.waiting.is_empty()
+            || self.running.is_some() && self.waiting.len() <= WAITING_DECISIONS_MAX
+    }
+}

@@ -1,0 +1,77 @@
+//! Changes of the network, and shutdown (`docs/jitterbug.md`, sections 1 and 5, "Shutdown").
+
+use super::Jitterbug;
+use crate::StreamOp;
+use crate::jitterbug::role::Role;
+use crate::jitterbug::{Event, Net, Network};
+
+impl Jitterbug {
+    pub(super) fn on_link(&mut self, net: Net) {
+        let net = match net {
+            Net::Down => None,
+            Net::Up(network) => Some(network),
+        };
+        let before = std::mem::replace(&mut self.net, net);
+        let address = |net: Option<Network>| net.map(|net| net.address);
+        if address(before) == address(net) {
+            return;
+        }
+        self.out.push_event(Event::AddressChanged {
+            address: address(net),
+        });
+        // Connections of the old address cannot continue.
+        self.reset_exchanges();
+        if let Some(own) = self.own() {
+            if self.list.len() == 0 {
+                self.list.put_own(own);
+            } else {
+                self.note_node(own);
+            }
+        }
+        match self.role {
+            Role::Leader(_) if net.is_some() => self.break_pass(),
+            Role::Waiter(_) if net.is_some() => {}
+            _ => {
+                self.out.clear_datagrams();
+                self.become_orphan();
+            }
+        }
+    }
+
+    /// Ends the node because its time for the shutdown is over. A running pass ends as if its time were over.
+    pub(super) fn finish_in_time(&mut self) {
+        self.give_up_pass();
+        if !self.is_finished {
+            self.finish();
+        }
+    }
+
+    /// Ends the node at once.
+    pub(super) fn finish(&mut self) {
+        self.is_finished = true;
+        self.reset_exchanges();
+        self.data.cancel();
+        // An answer that has not left would name a leader that no longer exists.
+        self.out.clear_datagrams();
+        self.out.push_event(Event::ShutDown);
+    }
+
+    pub(super) fn shut_down(&mut self) {
+        if self.leave_by.is_some() {
+            return;
+        }
+        self.leave_by = Some(self.now + self.options.token_pass_timeout.saturating_mul(2));
+        if self.role.turn().is_some() {
+            self.data.cancel_computation();
+        } else {
+            self.finish();
+        }
+    }
+
+    fn reset_exchanges(&mut self) {
+        for id in self.inbound.streams() {
+            self.inbound.remove(id);
+            self.out.push_operation(StreamOp::Abort(id));
+        }
+    }
+}

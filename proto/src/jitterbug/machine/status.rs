@@ -1,0 +1,91 @@
+//! The status of a node (`docs/jitterbug.md`, section 11).
+
+use std::net::IpAddr;
+
+use ring_codec::jitterbug::Node;
+
+use super::Jitterbug;
+use crate::jitterbug::{Counters, NodeStatus, Options, Snapshot, Standing};
+
+impl Jitterbug {
+    /// Returns the options of the node.
+    pub const fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// Whether the node has ended. It then ignores all inputs.
+    pub const fn is_finished(&self) -> bool {
+        self.is_finished
+    }
+
+    /// Whether local work may use the token now: the node leads, is not passing the token, and knows no stronger ring
+    /// of another policy.
+    pub fn may_use_token(&self) -> bool {
+        let turn = self.role.turn();
+        turn.is_some_and(|turn| !turn.is_passing()) && !self.is_finished && !self.is_outranked()
+    }
+
+    /// Returns the number of the present turn, or of the last one; 0: there was none.
+    pub const fn turn(&self) -> u64 {
+        self.turns
+    }
+
+    /// Returns a short status, which is cheaper than a [`snapshot`](Self::snapshot).
+    pub fn standing(&self) -> Standing {
+        Standing {
+            state: self.role.state(),
+            token_id: self.token_id.random(),
+            may_use: self.may_use_token(),
+        }
+    }
+
+    /// Returns the node's address, if it has one.
+    pub fn address(&self) -> Option<IpAddr> {
+        self.net.map(|net| net.address)
+    }
+
+    /// Whether the list has no other node.
+    pub fn is_alone(&self) -> bool {
+        let mut nodes = self.list.nodes().iter();
+        nodes.all(|node| self.is_own(node.ip))
+    }
+
+    /// Returns the values that `ringctl status` shows.
+    pub fn snapshot(&self) -> Snapshot {
+        let entry = |node: &Node| {
+            let (threshold, count) = self.penalties.get(node.ip);
+            NodeStatus {
+                node: *node,
+                threshold,
+                count,
+            }
+        };
+        Snapshot {
+            address: self.net.map(|net| net.address),
+            udp_port: self.options.udp_port,
+            tcp_port: self.net.map(|net| net.tcp_port),
+            state: self.role.state(),
+            token_id: self.token_id.random(),
+            nodes: self.list.nodes().iter().map(entry).collect(),
+            to_add: self.list.to_add().to_vec(),
+            node_list_hash: self.list.hash(),
+            differing: self.differing().collect(),
+            is_outranked: self.is_outranked(),
+        }
+    }
+
+    /// Returns the list in its order, and the nodes that wait to be added.
+    pub fn lists(&self) -> (&[Node], &[Node]) {
+        (self.list.nodes(), self.list.to_add())
+    }
+
+    /// Returns the data.
+    pub fn data(&self) -> &[u8] {
+        self.data.bytes()
+    }
+
+    /// Returns the counters.
+    pub const fn counters(&self) -> &Counters {
+        &self.out.counters
+    }
+}

@@ -1,0 +1,51 @@
+//! Nodes that compute or decide in another way, or have an impossible lease. They cannot be in one ring with this node
+//! (`docs/jitterbug.md`, sections 1 and 9).
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use crate::jitterbug::Difference;
+use crate::time::Instant;
+
+/// The memory is limited because such a node is easily forged.
+const FOREIGN_NODES_MAX: usize = 64;
+
+/// Nodes of other rings.
+#[derive(Debug, Default)]
+pub(crate) struct ForeignNodes {
+    /// When each node was last heard, and its difference.
+    heard: BTreeMap<IpAddr, (Instant, Difference)>,
+}
+
+impl ForeignNodes {
+    /// Notes a node of another ring. Returns whether the node or its difference is new.
+    pub(crate) fn note(&mut self, from: IpAddr, how: Difference, now: Instant) -> bool {
+        let known = self.heard.get(&from).map(|(_, how)| *how);
+        if known.is_some() || self.heard.len() < FOREIGN_NODES_MAX {
+            self.heard.insert(from, (now, how));
+        }
+        known != Some(how)
+    }
+
+    /// Forgets a node whose terms now fit.
+    pub(crate) fn forget(&mut self, node: IpAddr) {
+        self.heard.remove(&node);
+    }
+
+    /// Returns the nodes that were heard less than `age` ago, with their difference.
+    pub(crate) fn heard_within(
+        &self,
+        now: Instant,
+        age: Duration,
+    ) -> impl Iterator<Item = (IpAddr, Difference)> {
+        let heard = self.heard.iter();
+        let heard = heard.filter(move |(_, (at, _))| now.since(*at) < age);
+        heard.map(|(node, (_, how))| (*node, *how))
+    }
+
+    /// Whether a node belonged to another ring when it was last heard.
+    pub(crate) fn has(&self, node: IpAddr) -> bool {
+        self.heard.contains_key(&node)
+    }
+}
