@@ -205,13 +205,11 @@ impl Data {
     }
 
     /// Whether no job runs and no data waits.
-    #[cfg(debug_assertions)]
     pub(crate) fn is_idle(&self) -> bool {
         self.running.is_none() && self.waiting.is_empty()
     }
 
     /// Whether data waits only behind a running job, and not too much of it.
-    #[cfg(debug_assertions)]
     pub(crate) fn is_sound(&self) -> bool {
         self.waiting.is_empty()
             || self.running.is_some() && self.waiting.len() <= WAITING_DECISIONS_MAX

@@ -319,10 +319,7 @@ fn a_member_that_no_broadcast_reaches_starves_nobody_and_is_named() -> Result<()
         other.expect_trouble("member_unreached", &words)?;
     }
     forward_towards(&ring, 2)?;
-    own.expect_report(
-        "broadcasts_heard",
-        "broadcasts reach this node again",
-    )?;
+    own.expect_report("broadcasts_heard", "broadcasts reach this node again")?;
     for other in &mut others {
         let words = format!("broadcasts reach member {mac} again");
         other.expect_report("member_reached", &words)?;

@@ -16,7 +16,6 @@ mod connections;
 mod coordinator;
 mod datagrams;
 mod elections;
-#[cfg(debug_assertions)]
 mod invariants;
 mod looks;
 mod outbox;
@@ -167,7 +166,6 @@ impl Andrews {
         if std::mem::replace(&mut self.reported_state, state) != state {
             self.out.push_event(Event::StateChanged { state });
         }
-        #[cfg(debug_assertions)]
         self.check_invariants();
     }
 

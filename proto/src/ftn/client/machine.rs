@@ -125,7 +125,6 @@ impl Client {
     }
 
     fn check_after_input(&self) {
-        #[cfg(debug_assertions)]
         self.check_invariants();
     }
 

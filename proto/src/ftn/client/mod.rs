@@ -26,7 +26,6 @@ mod control;
 mod event;
 mod holding;
 mod input;
-#[cfg(debug_assertions)]
 mod invariants;
 mod listing;
 mod login;

@@ -77,7 +77,6 @@ impl OutstandingMessages {
     }
 
     /// Whether both indexes have the same messages.
-    #[cfg(debug_assertions)]
     pub(super) fn is_consistent(&self) -> bool {
         let mut all = self
             .by_number

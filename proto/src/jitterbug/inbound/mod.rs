@@ -69,24 +69,20 @@ impl Inbound {
         self.open.values().any(Exchange::blocks_pass)
     }
 
-    #[cfg(debug_assertions)]
     pub(crate) fn is_empty(&self) -> bool {
         self.open.is_empty()
     }
 
     /// Whether an exchange waits for the end of a pass.
-    #[cfg(debug_assertions)]
     pub(crate) fn has_held(&self) -> bool {
         self.open.values().any(Exchange::is_held)
     }
 
-    #[cfg(debug_assertions)]
     pub(crate) fn givers(&self) -> impl Iterator<Item = IpAddr> {
         self.open.values().map(Exchange::from)
     }
 
     /// Whether each giver has one exchange, and the limit is kept.
-    #[cfg(debug_assertions)]
     pub(crate) fn is_sound(&self) -> bool {
         let givers: std::collections::BTreeSet<_> = self.givers().collect();
         givers.len() == self.open.len() && self.open.len() <= EXCHANGES_MAX

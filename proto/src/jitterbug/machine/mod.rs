@@ -13,7 +13,6 @@
 mod candidate;
 mod datagrams;
 mod giver;
-#[cfg(debug_assertions)]
 mod invariants;
 mod messages;
 mod outbox;
@@ -169,7 +168,6 @@ impl Jitterbug {
             act(self)
         };
         self.settle();
-        #[cfg(debug_assertions)]
         self.check_invariants();
         outcome
     }

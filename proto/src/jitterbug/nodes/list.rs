@@ -214,7 +214,6 @@ impl NodeList {
     }
 
     /// Whether both lists are consistent and within the limit, and the hash fits.
-    #[cfg(debug_assertions)]
     pub(crate) fn is_sound(&self) -> bool {
         let unlisted = self
             .to_add()

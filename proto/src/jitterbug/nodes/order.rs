@@ -87,7 +87,6 @@ impl Nodes {
         std::mem::take(&mut self.nodes)
     }
 
-    #[cfg(debug_assertions)]
     pub(crate) fn is_sound(&self) -> bool {
         let places = self.nodes.iter().zip(0..);
         self.places.len() == self.nodes.len()

@@ -117,7 +117,6 @@ impl Peers {
     }
 
     /// Whether the leases are those of the nodes that count.
-    #[cfg(debug_assertions)]
     pub(crate) fn is_sound(&self) -> bool {
         self.known == self.count_leases()
     }

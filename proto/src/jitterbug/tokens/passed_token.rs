@@ -19,7 +19,6 @@ impl PassedToken {
         self.0 = None;
     }
 
-    #[cfg(debug_assertions)]
     pub(crate) const fn is_forgotten(self) -> bool {
         self.0.is_none()
     }

@@ -161,7 +161,6 @@ impl Members {
         self.table.end_tenure();
     }
 
-    #[cfg(debug_assertions)]
     pub(crate) fn is_sound(&self) -> bool {
         self.table.is_sound()
     }

@@ -414,7 +414,6 @@ impl Table {
     }
 
     /// Whether the sorted part is in order and the counts are right.
-    #[cfg(debug_assertions)]
     pub(super) fn is_sound(&self) -> bool {
         let (sorted, unsorted) = self.members.split_at(self.sorted_len);
         let count = |is: fn(&Peer) -> bool| self.peers.iter().filter(|peer| is(peer)).count();

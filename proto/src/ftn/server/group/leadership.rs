@@ -140,7 +140,6 @@ impl Leadership {
         std::mem::take(&mut self.unlisted)
     }
 
-    #[cfg(debug_assertions)]
     pub(crate) fn last_round(&self) -> Option<i128> {
         self.sent.back().map(|(seq, _)| *seq)
     }
@@ -259,7 +258,6 @@ impl Leadership {
         self.expiry.insert((due, id));
     }
 
-    #[cfg(debug_assertions)]
     pub(crate) fn watched_count(&self) -> usize {
         self.expiry.len()
     }

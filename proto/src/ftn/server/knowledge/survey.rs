@@ -88,7 +88,6 @@ impl Survey {
     }
 
     /// Whether the survey awaits TRANSFERs.
-    #[cfg(debug_assertions)]
     pub(crate) fn has_senders(&self) -> bool {
         !self.transfers.is_empty()
     }
@@ -103,7 +102,6 @@ impl Survey {
         self.tokens.contains_key(&id)
     }
 
-    #[cfg(debug_assertions)]
     pub(crate) fn token_ids(&self) -> impl Iterator<Item = u32> {
         self.tokens.keys().copied()
     }

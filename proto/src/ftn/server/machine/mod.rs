@@ -19,7 +19,6 @@ mod election;
 mod follower;
 mod holding;
 mod input;
-#[cfg(debug_assertions)]
 mod invariants;
 mod leader;
 mod listing;
@@ -203,7 +202,6 @@ impl Server {
     }
 
     fn check_after_input(&self) {
-        #[cfg(debug_assertions)]
         self.check_invariants();
     }
 }

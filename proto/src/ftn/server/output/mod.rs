@@ -105,7 +105,6 @@ impl Output {
         self.now = now;
     }
 
-    #[cfg(debug_assertions)]
     pub(crate) const fn is_stopped(&self) -> bool {
         self.is_stopped
     }

@@ -115,7 +115,6 @@ impl Sessions {
     }
 
     /// Whether each introduction belongs to a session.
-    #[cfg(debug_assertions)]
     pub(crate) fn is_consistent(&self) -> bool {
         let mut introduced = self.introductions.keys();
         introduced.all(|id| self.by_id.contains_key(id))

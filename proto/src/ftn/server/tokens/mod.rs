@@ -174,7 +174,6 @@ impl Tokens {
     }
 
     /// Whether sums and indexes agree with the tokens.
-    #[cfg(debug_assertions)]
     pub(crate) fn is_consistent(&self) -> bool {
         let tokens = || {
             self.slots

@@ -256,7 +256,6 @@ impl Token {
         self.is_withheld = is_withheld;
     }
 
-    #[cfg(debug_assertions)]
     pub(crate) const fn is_withheld(&self) -> bool {
         self.is_withheld
     }
