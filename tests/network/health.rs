@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use nix::sys::signal::Signal;
 use ring_segment::{
-    Daemon, Layout, PATIENCE, Ring, Segment, SmallDisk, Test, Timing, binaries, tests,
+    Daemon, Layout, Ring, Segment, SmallDisk, Test, Timing, WAIT_LIMIT, binaries, tests,
 };
 use serde_json::Value;
 
@@ -54,7 +54,7 @@ fn run_check(daemon: &Daemon) -> Result<(Option<i32>, String)> {
 /// Waits until a daemon's health is `health` for a reason that contains `words`. Then checks the monitor's output.
 fn wait_for_health(daemon: &Daemon, health: &str, words: &str) -> Result<()> {
     let says = |trouble: &Value| trouble.as_str().is_some_and(|it| it.contains(words));
-    daemon.wait_for_status(PATIENCE, |status| {
+    daemon.wait_for_status(WAIT_LIMIT, |status| {
         let mut troubles = status["troubles"].as_array().into_iter().flatten();
         status["health"] == health && troubles.any(says)
     })?;
@@ -73,7 +73,7 @@ fn wait_for_health(daemon: &Daemon, health: &str, words: &str) -> Result<()> {
 
 /// Waits for a warning or an error with these words.
 fn wait_for_warning(daemon: &Daemon, words: &str) -> Result<()> {
-    daemon.wait_for_line(PATIENCE, |line| {
+    daemon.wait_for_line(WAIT_LIMIT, |line| {
         (line.contains("WARN") || line.contains("ERROR")) && line.contains(words)
     })?;
     Ok(())
@@ -81,7 +81,7 @@ fn wait_for_warning(daemon: &Daemon, words: &str) -> Result<()> {
 
 /// Waits until a daemon reports no trouble. Ignores overload, which the tests may cause.
 fn wait_for_recovery(daemon: &Daemon) -> Result<()> {
-    daemon.wait_for_status(PATIENCE, |status| {
+    daemon.wait_for_status(WAIT_LIMIT, |status| {
         let mut troubles = status["troubles"].as_array().into_iter().flatten();
         troubles.all(|it| it.as_str().is_some_and(|it| it.contains(LOAD_WARNING)))
     })?;
@@ -146,12 +146,12 @@ fn machines_that_were_stopped_on_purpose_are_missed_by_nobody() -> Result<()> {
     let mut ring = form(4)?;
     for daemon in &mut ring.daemons[1..] {
         daemon.signal(Signal::SIGTERM)?;
-        daemon.wait_exit(PATIENCE)?;
+        daemon.wait_exit(WAIT_LIMIT)?;
     }
     // This daemon does not hear that the others have left.
     ring.daemons[1].start()?;
     let is_past_silence = |status: &Value| status["up_ns"].as_u64() > Some(5_000_000_000);
-    ring.daemons[1].wait_for_status(PATIENCE, is_past_silence)?;
+    ring.daemons[1].wait_for_status(WAIT_LIMIT, is_past_silence)?;
     for daemon in &ring.daemons[..2] {
         wait_for_recovery(daemon)?;
         let quorum = &daemon.status()?["quorum"];
@@ -288,9 +288,9 @@ fn a_carrier_that_flaps_does_not_fill_the_log() -> Result<()> {
     let daemon = &ring.daemons[0];
     for _ in 0..FLAP_COUNT {
         ring.segment.lose_carrier(0)?;
-        daemon.wait_for_status(PATIENCE, |status| status["link"] == "has no carrier")?;
+        daemon.wait_for_status(WAIT_LIMIT, |status| status["link"] == "has no carrier")?;
         ring.segment.regain_carrier(0)?;
-        daemon.wait_for_status(PATIENCE, |status| status["link"] == "up")?;
+        daemon.wait_for_status(WAIT_LIMIT, |status| status["link"] == "up")?;
     }
     let output = daemon.output();
     let flaps = output.iter().filter(|line| line.contains("has no carrier"));

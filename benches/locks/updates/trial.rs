@@ -79,7 +79,7 @@ pub(super) fn run(locks: &Locks, kind: Fault, time: Duration, chance: &mut Rng) 
         let joined = joined.map(|it| it.unwrap_or_else(|panic| panic::resume_unwind(panic)));
         anyhow::Ok((faults?, joined.collect::<Result<Vec<_>>>()?.concat()))
     })?;
-    limit::until("the last work ends", || {
+    limit::wait_until("the last work ends", || {
         locks.working_processes().is_empty()
     });
     let text = fs::read_to_string(locks.path(SET_FILE))?;

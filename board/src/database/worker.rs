@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ring_host::Task;
 use ring_proto::andrews::{Command, Job, Outcome, Work};
-use ring_runtime::worker::Bell;
+use ring_runtime::worker::WakeUp;
 use tracing::{info, warn};
 
 use super::file::OpenedFile;
@@ -117,7 +117,7 @@ impl Task for Worker {
     type Job = Job;
     type Answer = Command;
 
-    fn carry_out(&mut self, job: Job, _: &Bell) -> Command {
+    fn carry_out(&mut self, job: Job, _: &WakeUp) -> Command {
         let is_of_write = !matches!(job.work, Work::Look);
         let outcome = match self.run_checked(&job.work) {
             Ok(outcome) => {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 
 use ring_proto::andrews::{Answer, Request};
-use ring_runtime::worker::Bell;
+use ring_runtime::worker::WakeUp;
 use tokio::sync::oneshot;
 
 use super::{Clients, Listeners};
@@ -29,7 +29,7 @@ pub(crate) struct LoopHandle {
     /// The channel to the loop.
     pub calls: Sender<LoopCall>,
     /// Wakes the loop.
-    pub bell: Arc<Bell>,
+    pub bell: Arc<WakeUp>,
     /// The requests of clients, by the ids that the state machine knows.
     pub pending: Arc<PendingRequests>,
     /// The names by which browsers may ask for this node, in addition to its addresses.

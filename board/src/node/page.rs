@@ -9,8 +9,8 @@ use std::sync::mpsc::{self, Receiver};
 use ring_host::{Error, SYSTEM};
 use ring_proto::andrews::Command;
 use ring_proto::time::Instant;
-use ring_runtime::wait::Waiting;
-use ring_runtime::worker::Bell;
+use ring_runtime::wait::Reactor;
+use ring_runtime::worker::WakeUp;
 
 use crate::http::{self, Clients, Listeners, LoopCall, LoopHandle, ReplySenders};
 use crate::posts::PendingRequests;
@@ -19,7 +19,7 @@ use crate::posts::PendingRequests;
 #[derive(Debug)]
 pub(super) struct PageCalls {
     calls: Receiver<LoopCall>,
-    bell: Arc<Bell>,
+    bell: Arc<WakeUp>,
     waiting: VecDeque<LoopCall>,
     listeners: Arc<Listeners>,
     /// Whether there were listeners, as last reported to the state machine.
@@ -39,7 +39,7 @@ impl PageCalls {
     ) -> std::io::Result<Self> {
         let listener = TcpListener::bind(address)?;
         let (sender, calls) = mpsc::channel();
-        let (bell, listeners) = (Arc::new(Bell::new()?), Arc::new(Listeners::default()));
+        let (bell, listeners) = (Arc::new(WakeUp::new()?), Arc::new(Listeners::default()));
         let loop_handle = LoopHandle {
             calls: sender,
             bell: Arc::clone(&bell),
@@ -63,7 +63,7 @@ impl PageCalls {
         Arc::clone(&self.listeners)
     }
 
-    pub(super) fn start(&mut self, waiting: &Waiting) -> Result<(), Error> {
+    pub(super) fn start(&mut self, waiting: &Reactor) -> Result<(), Error> {
         waiting.add(&*self.bell, SYSTEM)?;
         let Some((listener, loop_handle)) = self.server.take() else {
             return Ok(());

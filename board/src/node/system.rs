@@ -11,7 +11,7 @@ use ring_process::Client;
 use ring_proto::andrews::{Andrews, Command, Listening};
 use ring_proto::time::{Instant, Now};
 use ring_runtime::driver::{Environment, NoStore};
-use ring_runtime::wait::{LINK, Waiting};
+use ring_runtime::wait::{LINK, Reactor};
 use tracing::info;
 
 use super::condition::Condition;
@@ -79,7 +79,7 @@ impl System for Node {
     }
 
     /// Registers the sockets. Those for datagrams follow with the first check of the network.
-    fn register(&mut self, waiting: &Waiting) -> Result<(), Error> {
+    fn register(&mut self, waiting: &Reactor) -> Result<(), Error> {
         waiting.add(self.sources.link.streams.network(), LINK)?;
         self.page.start(waiting)
     }
@@ -96,7 +96,7 @@ impl System for Node {
     fn poll_network(
         &mut self,
         now: Instant,
-        waiting: &Waiting,
+        waiting: &Reactor,
     ) -> Result<Option<Listening>, Error> {
         let Some(datagrams) = self.sources.link.datagrams.look(now) else {
             return Ok(None);

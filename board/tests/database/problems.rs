@@ -16,7 +16,7 @@ use ring_board::list::Line;
 use ring_board::posts::PendingRequests;
 use ring_host::Task;
 use ring_proto::andrews::{Command, Job, Outcome, Request, Work, Write};
-use ring_runtime::worker::Bell;
+use ring_runtime::worker::WakeUp;
 use ring_segment::PostgreSql;
 
 use crate::pooler::Pooler;
@@ -70,7 +70,7 @@ impl TestWorker {
             id: self.jobs,
             work,
         };
-        let Command::Done { outcome, .. } = self.worker.carry_out(job, &Bell::new()?) else {
+        let Command::Done { outcome, .. } = self.worker.carry_out(job, &WakeUp::new()?) else {
             anyhow::bail!("no outcome");
         };
         Ok(outcome)

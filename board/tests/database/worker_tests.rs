@@ -8,7 +8,7 @@ use ring_board::database::{CurrentFault, Url, Worker, WorkerOptions};
 use ring_board::posts::PendingRequests;
 use ring_host::Task;
 use ring_proto::andrews::{Command, Job, Outcome, Work};
-use ring_runtime::worker::Bell;
+use ring_runtime::worker::WakeUp;
 
 use crate::test_database::{NoListeners, TIMEOUT, TestDatabase, lines};
 use crate::{Test, test_list};
@@ -33,7 +33,7 @@ fn worker(url: Url, timeout: Duration) -> Worker {
 }
 
 fn run_job(worker: &mut Worker, id: u64, work: Work) -> Result<Outcome> {
-    let Command::Done { job, outcome } = worker.carry_out(Job { id, work }, &Bell::new()?) else {
+    let Command::Done { job, outcome } = worker.carry_out(Job { id, work }, &WakeUp::new()?) else {
         anyhow::bail!("no outcome");
     };
     ensure!(job == id, "the outcome of {job}, not of {id}");

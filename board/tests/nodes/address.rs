@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use ring_segment::{PATIENCE, Test, tests};
+use ring_segment::{Test, WAIT_LIMIT, tests};
 use serde_json::Value;
 
 use super::test_ring::{DatabaseKind, PORT, TestRing};
@@ -34,13 +34,13 @@ fn a_node_reports_a_lost_address_and_continues_when_it_returns() -> Result<()> {
         format!("cannot use {address}:{PORT}: Cannot assign requested address"),
     ] {
         ring.node(1)
-            .wait_for_line(PATIENCE, |it| it.contains(&line))?;
+            .wait_for_line(WAIT_LIMIT, |it| it.contains(&line))?;
     }
 
     ns.ip(&format!("address add {address}/24 dev eth0\n"))?;
     let line = format!("{address}:{PORT} works again");
     ring.node(1)
-        .wait_for_line(PATIENCE, |it| it.contains(&line))?;
+        .wait_for_line(WAIT_LIMIT, |it| it.contains(&line))?;
     ring.wait(1, |status| status["troubles"] == Value::Array(Vec::new()))?;
     ring.wait_for_ring(&[1, 2])
 }

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-use ring_segment::{Node, PATIENCE};
+use ring_segment::{Node, WAIT_LIMIT};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -48,7 +48,7 @@ impl Browser {
             session: String::new(),
             profile,
         };
-        let give_up = Instant::now() + PATIENCE;
+        let give_up = Instant::now() + WAIT_LIMIT;
         while browser.send("GET", "/status", &Value::Null).is_err() {
             ensure!(
                 Instant::now() < give_up,
@@ -123,7 +123,7 @@ impl Browser {
 
     /// Waits until a script returns `true`.
     pub(crate) fn wait(&self, script: &str) -> Result<()> {
-        let give_up = Instant::now() + PATIENCE;
+        let give_up = Instant::now() + WAIT_LIMIT;
         while self.run(script)? != true {
             ensure!(
                 Instant::now() < give_up,
@@ -153,7 +153,7 @@ impl Browser {
     fn send(&self, method: &str, path: &str, body: &Value) -> Result<Value> {
         let address = (Ipv4Addr::LOCALHOST, PORT);
         let mut stream = self.node.ns().run(|| TcpStream::connect(address))??;
-        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(WAIT_LIMIT))?;
         let body = if body.is_null() {
             String::new()
         } else {

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use ring_segment::PATIENCE;
+use ring_segment::WAIT_LIMIT;
 use serde_json::Value;
 use socket2::{Domain, Socket, Type};
 
@@ -55,7 +55,7 @@ pub(crate) fn connect_from(
 
 /// Sends a request unchanged, and reads the answer to its end.
 pub(crate) fn raw(ring: &TestRing, id: usize, request: &[u8]) -> Result<HttpAnswer> {
-    exchange(connect(ring, id, PATIENCE)?, request)
+    exchange(connect(ring, id, WAIT_LIMIT)?, request)
 }
 
 /// Sends a request on a connection, and reads the answer to its end.
@@ -103,7 +103,7 @@ pub(crate) fn get(ring: &TestRing, id: usize, path: &str) -> Result<HttpAnswer> 
 /// Repeats a request while its answer is 503 or 429, as any client should: on a busy machine the token or the database
 /// may be late.
 fn retry_while_busy(asked: impl Fn() -> Result<HttpAnswer>) -> Result<HttpAnswer> {
-    let by = Instant::now() + PATIENCE;
+    let by = Instant::now() + WAIT_LIMIT;
     loop {
         let answer = asked()?;
         if ![429, 503].contains(&answer.status) || by < Instant::now() {

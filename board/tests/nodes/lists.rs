@@ -3,7 +3,7 @@
 use std::fs;
 
 use anyhow::{Context, Result, ensure};
-use ring_segment::{Daemon, PATIENCE, Test, tests};
+use ring_segment::{Daemon, Test, WAIT_LIMIT, tests};
 use serde_json::{Value, json};
 
 use super::http::{post_request, raw};
@@ -37,15 +37,15 @@ fn a_newcomer_whose_row_the_others_lack_takes_nothing_apart() -> Result<()> {
         members == Some(3) && status["health"] != "critical" && is_led
     };
     for node in &ids {
-        node.wait_for_status(PATIENCE, is_whole)?;
+        node.wait_for_status(WAIT_LIMIT, is_whole)?;
     }
     let before = ids[0].status()?["term"].clone();
     let newcomer = ring.options(4)?.spawn()?;
     // By now the newcomer has sent three requests without success, and has found proof of the network.
-    newcomer.wait_for_line(PATIENCE, |line| line.contains("answers no request"))?;
+    newcomer.wait_for_line(WAIT_LIMIT, |line| line.contains("answers no request"))?;
     for node in &ids {
-        node.wait_for_line(PATIENCE, |line| line.contains("the database has node 4,"))?;
-        let status = node.wait_for_status(PATIENCE, is_whole)?;
+        node.wait_for_line(WAIT_LIMIT, |line| line.contains("the database has node 4,"))?;
+        let status = node.wait_for_status(WAIT_LIMIT, is_whole)?;
         ensure!(status["term"] == before, "somebody has claimed: {status:#}");
         ensure!(has_trouble(&status, "has node 4,"), "{status:#}");
     }

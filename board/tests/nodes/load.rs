@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use ring_segment::{PATIENCE, Test, tests};
+use ring_segment::{Test, WAIT_LIMIT, tests};
 use serde_json::{Value, json};
 
 use super::http::{connect, connect_from, get, post};
@@ -29,7 +29,7 @@ fn a_thousand_connections_and_a_client_that_does_not_read_do_not_delay_the_token
     let ring = TestRing::new(3, DatabaseKind::Sqlite, &[])?;
     ring.wait_for_ring(&[1, 2, 3])?;
     let before = late_token_counters(&ring)?;
-    let mut silent_listener = BufReader::new(connect(&ring, 1, PATIENCE)?);
+    let mut silent_listener = BufReader::new(connect(&ring, 1, WAIT_LIMIT)?);
     silent_listener
         .get_mut()
         .write_all(b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n")?;

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
-use ring_segment::{PATIENCE, Test, tests};
+use ring_segment::{Test, WAIT_LIMIT, tests};
 use serde_json::{Value, json};
 
 use super::browser::Browser;
@@ -147,7 +147,7 @@ fn the_page_shows_the_holder_of_the_token() -> Result<()> {
     for id in [2, 3, 1, 2] {
         let is_marked =
             format!("return document.querySelector('#members .token')?.dataset.id === '{id}'");
-        let give_up = Instant::now() + PATIENCE;
+        let give_up = Instant::now() + WAIT_LIMIT;
         let mut is_right = false;
         while !is_right {
             ensure!(Instant::now() < give_up, "never while node {id} has it");

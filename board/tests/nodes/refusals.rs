@@ -3,7 +3,7 @@
 use std::fs;
 
 use anyhow::{Result, ensure};
-use ring_segment::{PATIENCE, Test, tests};
+use ring_segment::{Test, WAIT_LIMIT, tests};
 
 use super::test_ring::{DatabaseKind, PORT, TestRing};
 
@@ -50,15 +50,15 @@ fn a_failed_start_gives_the_cause() -> Result<()> {
     ];
     for (option, value, code, answer) in cases {
         let mut node = ring.options(1)?.option(option, &value).spawn()?;
-        let end = node.wait_exit(PATIENCE)?;
-        let text = node.wait_for_line(PATIENCE, |line| line.contains(answer))?;
+        let end = node.wait_exit(WAIT_LIMIT)?;
+        let text = node.wait_for_line(WAIT_LIMIT, |line| line.contains(answer))?;
         ensure!(end.code() == Some(code), "{option} {value}: {end}: {text}");
     }
     let ns = ring.segment().node(0).ns();
     let taken = ns.run(|| std::net::TcpListener::bind(("10.77.0.1", PORT)))??;
     let mut node = ring.options(1)?.spawn()?;
-    let end = node.wait_exit(PATIENCE)?;
-    node.wait_for_line(PATIENCE, |line| line.contains("another process uses it"))?;
+    let end = node.wait_exit(WAIT_LIMIT)?;
+    node.wait_for_line(WAIT_LIMIT, |line| line.contains("another process uses it"))?;
     ensure!(end.code() == Some(1), "{end}");
     drop(taken);
     Ok(())
@@ -74,7 +74,7 @@ fn a_file_for_nodes_of_other_machines_is_warned_of() -> Result<()> {
         let ring = TestRing::without_nodes(count, kind)?;
         let node = ring.options(1)?.spawn()?;
         // By then the warning was logged, or will not come.
-        node.wait_for_line(PATIENCE, |line| line.contains("is the predecessor"))?;
+        node.wait_for_line(WAIT_LIMIT, |line| line.contains("is the predecessor"))?;
         let output = node.output();
         ensure!(
             output.iter().any(|line| warned(line)) == is_warned,

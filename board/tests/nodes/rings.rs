@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 use nix::sys::signal::Signal;
-use ring_segment::{PATIENCE, Test, tests};
+use ring_segment::{Test, WAIT_LIMIT, tests};
 use serde_json::json;
 
 use super::test_ring::{DatabaseKind, TestRing, sequence};
@@ -126,7 +126,7 @@ fn a_leaving_node_exits_with_0_and_the_others_continue() -> Result<()> {
     ] {
         let control = ring.node(id).control();
         ring.node(id).signal(signal)?;
-        let end = ring.node(id).wait_exit(PATIENCE)?;
+        let end = ring.node(id).wait_exit(WAIT_LIMIT)?;
         ensure!(end.code() == Some(0), "{end}");
         ensure!(!control.exists(), "it has left its control socket behind");
         if !left.is_empty() {
@@ -156,7 +156,7 @@ fn watchers_get_the_events() -> Result<()> {
         "{refused}"
     );
     ring.node(1).signal(Signal::SIGUSR1)?;
-    ring.node(1).wait_for_line(PATIENCE, |line| {
+    ring.node(1).wait_for_line(WAIT_LIMIT, |line| {
         line.contains("status: node 1, MEMBER, coordinator 2,")
     })?;
     Ok(())

@@ -1,7 +1,7 @@
 //! The unit, installed as docs/board.md describes it, under a live systemd.
 
 use anyhow::{Context, Result, ensure};
-use ring_segment::{Container, Layout, PATIENCE, Test, tests};
+use ring_segment::{Container, Layout, Test, WAIT_LIMIT, tests};
 use serde_json::Value;
 
 use super::test_ring::binaries;
@@ -28,7 +28,7 @@ fn the_unit_serves_without_any_right_and_ends_when_it_is_stopped() -> Result<()>
     let (recipe, look) = recipe.trim_end().rsplit_once('\n').context("lines")?;
     ensure!(recipe.contains(ADDRESS), "{recipe}");
     container.sh(&recipe.replace(ADDRESS, &ip.to_string()))?;
-    container.wait_for(UNIT, "StatusText", PATIENCE, |text| {
+    container.wait_for(UNIT, "StatusText", WAIT_LIMIT, |text| {
         text == "MEMBER, coordinator"
     })?;
     let page = container.sh(look)?;
@@ -56,7 +56,7 @@ fn the_unit_serves_without_any_right_and_ends_when_it_is_stopped() -> Result<()>
 
     container.run(&["systemctl", "stop", UNIT])?;
     ensure!(container.show(UNIT, "Result")? == "success");
-    container.wait_for_line(PATIENCE, |line| line.contains("left the ring"))?;
+    container.wait_for_line(WAIT_LIMIT, |line| line.contains("left the ring"))?;
     ensure!(!container.path("/run/ringd-board/board-1.sock").exists());
     Ok(())
 }

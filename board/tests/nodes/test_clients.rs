@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use ring_segment::{NetNs, PATIENCE, limit};
+use ring_segment::{NetNs, WAIT_LIMIT, limit};
 use serde_json::{Value, json};
 
 use super::http::{exchange, get, post_request};
@@ -99,7 +99,7 @@ impl TestClients {
         let ids: Option<Vec<u64>> = posts.iter().map(|post| field(post, "id")).collect();
         let ids = ids.context("ids")?;
         let last = *ids.last().context("nobody wrote anything")?;
-        let until = (last, Instant::now() + PATIENCE);
+        let until = (last, Instant::now() + WAIT_LIMIT);
         ensure!(self.shared.last.set(until).is_ok(), "it ends once");
         ensure!(
             ids.is_sorted_by(|one, next| one < next),
@@ -142,7 +142,7 @@ impl TestClients {
 
 fn wait_for(what: &str, count: &AtomicUsize, more: usize) {
     let request = count.load(Ordering::Relaxed) + more;
-    limit::until(what, || count.load(Ordering::Relaxed) >= request);
+    limit::wait_until(what, || count.load(Ordering::Relaxed) >= request);
 }
 
 /// Writes posts one after the other, each with a key. It tries one node after the other until a post is acknowledged.

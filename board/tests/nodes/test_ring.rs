@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
-use ring_segment::{Binaries, Daemon, Layout, PATIENCE, PostgreSql, Ringd, Segment, program};
+use ring_segment::{Binaries, Daemon, Layout, PostgreSql, Ringd, Segment, WAIT_LIMIT, program};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -116,7 +116,7 @@ impl TestRing {
 
     /// Waits for a status of a node.
     pub(crate) fn wait(&self, id: usize, request: impl Fn(&Value) -> bool) -> Result<Value> {
-        self.nodes[id - 1].wait_for_status(PATIENCE, request)
+        self.nodes[id - 1].wait_for_status(WAIT_LIMIT, request)
     }
 
     /// Waits until these nodes form one ring in one order, with the largest as coordinator, and until the token has
@@ -135,7 +135,7 @@ impl TestRing {
                 && status["coordinator"] == largest
                 && status["acting"] == false
         };
-        let give_up = Instant::now() + PATIENCE;
+        let give_up = Instant::now() + WAIT_LIMIT;
         loop {
             let status = self.wait(first, is_in)?;
             let mut agree = true;

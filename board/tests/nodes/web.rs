@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use ring_segment::{PATIENCE, Test, limit, tests};
+use ring_segment::{Test, WAIT_LIMIT, limit, tests};
 use serde_json::{Value, json};
 
 use super::http::{self, ask, connect, exchange, get, post, post_request, raw, request};
@@ -113,7 +113,7 @@ fn a_listener_gets_the_ring_and_each_post_once() -> Result<()> {
     for text in ["old", "new"] {
         post(&ring, 2, &json!({"author": "a", "text": text}))?;
     }
-    let mut stream = connect(&ring, 1, PATIENCE)?;
+    let mut stream = connect(&ring, 1, WAIT_LIMIT)?;
     stream.write_all(
         b"GET /events?after=0 HTTP/1.1\r\nHost: localhost\r\nLast-Event-ID: 1\r\n\r\n",
     )?;
@@ -256,8 +256,8 @@ fn connect_from(ring: &TestRing, from: Ipv4Addr) -> Result<TcpStream> {
     let page = SocketAddr::from((node.ip().context("it has an address")?, 8080));
     let stream = node
         .ns()
-        .run(|| http::connect_from(page, from, PATIENCE))??;
-    stream.set_read_timeout(Some(PATIENCE))?;
+        .run(|| http::connect_from(page, from, WAIT_LIMIT))??;
+    stream.set_read_timeout(Some(WAIT_LIMIT))?;
     Ok(stream)
 }
 
@@ -325,7 +325,7 @@ fn status(stream: &mut TcpStream) -> Result<String> {
 
 /// Asks for a live view. Returns its connection and its status.
 fn listen(mut stream: TcpStream) -> Result<(TcpStream, String)> {
-    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(WAIT_LIMIT))?;
     stream.write_all(request("GET /events", "", "").as_bytes())?;
     let status = status(&mut stream)?;
     Ok((stream, status))
@@ -354,14 +354,14 @@ fn vanished_browsers_free_their_live_views() -> Result<()> {
         elsewhere.ns().ip(&line)?;
     }
     let browsers = open_all_views(|at| {
-        let connect = || http::connect_from(page, address(at), PATIENCE);
+        let connect = || http::connect_from(page, address(at), WAIT_LIMIT);
         Ok(elsewhere.ns().run(connect)??)
     })?;
-    let (_, status) = listen(connect(&ring, 1, PATIENCE)?)?;
+    let (_, status) = listen(connect(&ring, 1, WAIT_LIMIT)?)?;
     ensure!(status == "503", "{status}");
     ring.set_link(2, "down")?;
-    limit::until("a live view is free", || {
-        let listened = connect(&ring, 1, PATIENCE).and_then(listen);
+    limit::wait_until("a live view is free", || {
+        let listened = connect(&ring, 1, WAIT_LIMIT).and_then(listen);
         listened.is_ok_and(|(_, status)| status == "200")
     });
     drop(browsers);
@@ -383,7 +383,7 @@ fn ended_live_views_are_free_at_once_and_one_client_has_a_quarter() -> Result<()
     );
     drop(views);
     let end = Instant::now();
-    limit::until("all live views are free", || {
+    limit::wait_until("all live views are free", || {
         open_all_views(connect).is_ok()
     });
     let took = end.elapsed();

@@ -4,7 +4,7 @@ use std::error;
 use std::io;
 use std::path::PathBuf;
 
-use ring_runtime::wait::Failure;
+use ring_runtime::wait::SystemCallError;
 use thiserror::Error;
 
 /// An error of one system's node. Its text is for the operator: the failure, the cause and a remedy.
@@ -46,7 +46,7 @@ pub enum Error {
     Interrupted,
     /// A system call failed that does not fail on a healthy system.
     #[error(transparent)]
-    System(#[from] Failure),
+    System(#[from] SystemCallError),
 }
 
 impl Error {
@@ -62,7 +62,7 @@ impl Error {
 
     /// Returns a function for `map_err`, which names the action that failed.
     pub fn system(what: &'static str) -> impl FnOnce(io::Error) -> Self {
-        move |source| Self::System(Failure::to(what)(source))
+        move |source| Self::System(SystemCallError::to(what)(source))
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::mpsc::{self, Receiver, TryRecvError};
 
 use ring_proto::time::Instant;
 
-use ring_runtime::worker::{Bell, Worker};
+use ring_runtime::worker::{WakeUp, Worker};
 
 /// Does jobs, one at a time, in a thread.
 pub trait Task: Send + 'static {
@@ -20,7 +20,7 @@ pub trait Task: Send + 'static {
     type Answer: Send + 'static;
 
     /// Does a job. `bell` tells when a long job has to stop; it may be cancelled before it begins.
-    fn carry_out(&mut self, job: Self::Job, bell: &Bell) -> Self::Answer;
+    fn carry_out(&mut self, job: Self::Job, bell: &WakeUp) -> Self::Answer;
 }
 
 /// The loop's side of a machine's jobs.
@@ -30,11 +30,11 @@ pub(crate) struct Jobs<T: Task> {
     next: u64,
     answers: Receiver<T::Answer>,
     /// The bell that rings when there is an answer, and at the thread's end.
-    answer_bell: Arc<Bell>,
+    answer_bell: Arc<WakeUp>,
 }
 
 /// Rings its bell when it is dropped.
-struct RingOnDrop(Arc<Bell>);
+struct RingOnDrop(Arc<WakeUp>);
 
 impl Drop for RingOnDrop {
     fn drop(&mut self) {
@@ -48,7 +48,7 @@ impl<T: Task> Jobs<T> {
     /// # Errors
     /// The process has too many files open, or too many threads.
     pub(crate) fn start(mut task: T) -> io::Result<Self> {
-        let answer_bell = Arc::new(Bell::new()?);
+        let answer_bell = Arc::new(WakeUp::new()?);
         let (sender, answers) = mpsc::channel();
         let ring_on_drop = RingOnDrop(Arc::clone(&answer_bell));
         let worker = Worker::start("jobs", move |mailbox, mut poller| {
@@ -140,7 +140,7 @@ impl<A: Send + 'static> Task for NoTask<A> {
     type Job = Infallible;
     type Answer = A;
 
-    fn carry_out(&mut self, job: Infallible, _: &Bell) -> A {
+    fn carry_out(&mut self, job: Infallible, _: &WakeUp) -> A {
         match job {}
     }
 }
@@ -158,7 +158,7 @@ mod tests {
         type Job = u32;
         type Answer = u32;
 
-        fn carry_out(&mut self, job: u32, _: &Bell) -> u32 {
+        fn carry_out(&mut self, job: u32, _: &WakeUp) -> u32 {
             assert!(job.is_multiple_of(2), "no even number");
             2 * job
         }
@@ -202,7 +202,7 @@ mod tests {
         type Job = &'static str;
         type Answer = (&'static str, bool);
 
-        fn carry_out(&mut self, job: &'static str, bell: &Bell) -> Self::Answer {
+        fn carry_out(&mut self, job: &'static str, bell: &WakeUp) -> Self::Answer {
             self.0.send(job).expect("the test listens");
             let mut poller = Poller::new().expect("a poller");
             poller.add(bell, 0, Interest::Read).expect("added");

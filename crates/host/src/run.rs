@@ -24,8 +24,8 @@ use super::signals::{SignalAction, Signals};
 use super::system::{Answer, LateLimits, ShutDown, System};
 use super::{Error, LogFormat, Program};
 use crate::observe::LogOutput;
-use ring_runtime::Cycle;
-use ring_runtime::wait::{ReadyKeys, Waiting};
+use ring_runtime::EventLoop;
+use ring_runtime::wait::{Reactor, ReadyKeys};
 
 /// Maximum changes of the network handled in one loop iteration.
 const NETWORK_CHANGES_MAX: usize = 2;
@@ -39,7 +39,7 @@ const TIMER_SLACK: u32 = 1_000;
 #[derive(Debug)]
 pub struct Host {
     program: Program,
-    waiting: Waiting,
+    waiting: Reactor,
     signals: Signals,
     server: Server,
     /// When the process was started.
@@ -64,7 +64,7 @@ impl Host {
         let descriptors = DescriptorBudget::raise_limit_for_clients();
         let server = Server::listen(program, control, descriptors.clients())?;
         let signals = Signals::new().map_err(Error::system("catch signals"))?;
-        let waiting = Waiting::new()?;
+        let waiting = Reactor::new()?;
         waiting.add(&signals, SIGNALS)?;
         waiting.add(server.poller(), CONTROL)?;
         clock::timer_slack(TIMER_SLACK).map_err(Error::system("set the timer slack"))?;
@@ -103,7 +103,7 @@ impl Host {
         self.log_limits();
         let mut daemon = Daemon {
             program: self.program,
-            cycle: Cycle {
+            cycle: EventLoop {
                 driver,
                 waiting: self.waiting,
             },
@@ -146,7 +146,7 @@ enum Shutdown<C> {
 /// daemons from the socket's path, and the log last.
 struct Daemon<S: System> {
     program: Program,
-    cycle: Cycle<S::Machine>,
+    cycle: EventLoop<S::Machine>,
     jobs: Option<Jobs<S::Task>>,
     signals: Signals,
     server: Server,
@@ -351,7 +351,7 @@ impl<S: System> Daemon<S> {
 
     fn serve_clients(&mut self, now: Now, ready: bool) -> Result<(), Error> {
         let Self {
-            cycle: Cycle { driver, .. },
+            cycle: EventLoop { driver, .. },
             system,
             server,
             ..
@@ -391,7 +391,7 @@ impl<S: System> Daemon<S> {
     /// Gives the commands of clients to the machine, and replies to the clients.
     fn apply_client_commands(&mut self, now: Now) {
         let Self {
-            cycle: Cycle { driver, .. },
+            cycle: EventLoop { driver, .. },
             system,
             server,
             ..

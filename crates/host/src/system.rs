@@ -13,7 +13,7 @@ use ring_runtime::driver::{Environment, Link, Observe, Store};
 use super::jobs::Task;
 use super::{Error, Server};
 use ring_process::Client;
-use ring_runtime::wait::Waiting;
+use ring_runtime::wait::Reactor;
 
 /// A system's answer to a client's request.
 #[derive(Debug)]
@@ -80,7 +80,7 @@ pub trait System: Sized {
     ///
     /// # Errors
     /// A system call failed.
-    fn register(&mut self, waiting: &Waiting) -> Result<(), Error>;
+    fn register(&mut self, waiting: &Reactor) -> Result<(), Error>;
 
     /// Handles a readable descriptor under [`NETWORK`](super::NETWORK).
     ///
@@ -104,7 +104,7 @@ pub trait System: Sized {
     fn poll_network(
         &mut self,
         now: Instant,
-        waiting: &Waiting,
+        waiting: &Reactor,
     ) -> Result<Option<<Self::Machine as Machine>::Net>, Error>;
 
     /// Handles a link that cannot receive. Returns the network's new state.

@@ -7,18 +7,18 @@ use crate::driver::{Driver, Environment, Link, Observe, Store};
 use ring_proto::Machine;
 use ring_proto::time::{Instant, Now};
 
-use crate::wait::{Failure, LINK, ReadyKeys, Waiting};
+use crate::wait::{LINK, Reactor, ReadyKeys, SystemCallError};
 
 /// A state machine, and the reactor that its loop waits in.
 #[derive(Debug)]
-pub struct Cycle<M: Machine> {
+pub struct EventLoop<M: Machine> {
     /// The driver of the state machine.
     pub driver: Driver<M>,
     /// The descriptors and the timer that the loop waits for.
-    pub waiting: Waiting,
+    pub waiting: Reactor,
 }
 
-impl<M: Machine> Cycle<M> {
+impl<M: Machine> EventLoop<M> {
     /// Waits until a descriptor is ready, or the machine's deadline or `until` has come. Returns what is ready,
     /// and the time.
     ///
@@ -28,7 +28,7 @@ impl<M: Machine> Cycle<M> {
         &mut self,
         link: Option<&mut L>,
         until: Option<Instant>,
-    ) -> Result<(ReadyKeys, Now), Failure> {
+    ) -> Result<(ReadyKeys, Now), SystemCallError> {
         let streams = link.and_then(Link::streams);
         let deadline = if streams.is_some_and(|streams| streams.is_due()) {
             Some(Instant::default())

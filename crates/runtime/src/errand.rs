@@ -8,16 +8,16 @@ use crate::driver::{Driver, Environment, Link, Observe, Store};
 use ring_proto::Machine;
 use ring_proto::time::{Instant, Now};
 
-use crate::cycle::Cycle;
-use crate::wait::{Failure, ReadyKeys, Waiting};
+use crate::cycle::EventLoop;
+use crate::wait::{Reactor, ReadyKeys, SystemCallError};
 
 const FIRST_CALLER_KEY: u64 = 1;
 
 /// A state machine with its link. Its user calls [`step`](Self::step) in a loop, and checks the machine and its own
 /// descriptors after each call.
 #[derive(Debug)]
-pub struct Errand<M: Machine, L, S, O> {
-    cycle: Cycle<M>,
+pub struct MachineRunner<M: Machine, L, S, O> {
+    cycle: EventLoop<M>,
     link: Option<L>,
     store: S,
     observer: O,
@@ -25,7 +25,7 @@ pub struct Errand<M: Machine, L, S, O> {
 
 /// The result of a step.
 #[derive(Debug)]
-pub struct Step {
+pub struct StepResult {
     /// The time after the wait.
     pub now: Now,
     /// The error for which the link was dropped: it could not receive. The machine does not know of it yet.
@@ -33,14 +33,14 @@ pub struct Step {
     ready: ReadyKeys,
 }
 
-impl Step {
+impl StepResult {
     /// Whether the caller's descriptor with this key is readable.
     pub const fn is_ready(&self, key: u8) -> bool {
         self.ready.has(FIRST_CALLER_KEY + key as u64)
     }
 }
 
-impl<M, L, S, O> Errand<M, L, S, O>
+impl<M, L, S, O> MachineRunner<M, L, S, O>
 where
     M: Machine,
     L: Link<M::Peer>,
@@ -51,10 +51,10 @@ where
     ///
     /// # Errors
     /// A system call failed.
-    pub fn new(driver: Driver<M>, store: S, observer: O) -> Result<Self, Failure> {
-        let waiting = Waiting::new()?;
+    pub fn new(driver: Driver<M>, store: S, observer: O) -> Result<Self, SystemCallError> {
+        let waiting = Reactor::new()?;
         Ok(Self {
-            cycle: Cycle { driver, waiting },
+            cycle: EventLoop { driver, waiting },
             link: None,
             store,
             observer,
@@ -70,8 +70,8 @@ where
         &mut self,
         link: L,
         net: M::Net,
-        register: impl FnOnce(&L, &Waiting) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
+        register: impl FnOnce(&L, &Reactor) -> Result<(), SystemCallError>,
+    ) -> Result<(), SystemCallError> {
         // Closing the old link also removes its descriptors from the wait.
         self.link = None;
         register(&link, &self.cycle.waiting)?;
@@ -95,7 +95,7 @@ where
     ///
     /// # Errors
     /// A system call failed.
-    pub fn add(&self, fd: impl AsFd, key: u8) -> Result<(), Failure> {
+    pub fn add(&self, fd: impl AsFd, key: u8) -> Result<(), SystemCallError> {
         self.cycle
             .waiting
             .add(fd, FIRST_CALLER_KEY + u64::from(key))
@@ -105,7 +105,7 @@ where
     ///
     /// # Errors
     /// A system call failed.
-    pub fn remove(&self, fd: impl AsFd) -> Result<(), Failure> {
+    pub fn remove(&self, fd: impl AsFd) -> Result<(), SystemCallError> {
         self.cycle.waiting.remove(fd)
     }
 
@@ -114,7 +114,7 @@ where
     ///
     /// # Errors
     /// A system call failed.
-    pub fn step(&mut self, until: Option<Instant>) -> Result<Step, Failure> {
+    pub fn step(&mut self, until: Option<Instant>) -> Result<StepResult, SystemCallError> {
         let (ready, now) = self.cycle.wait(self.link.as_mut(), until)?;
         let environment = &mut Environment {
             link: self.link.as_mut(),
@@ -125,7 +125,7 @@ where
         if link_failed.is_some() {
             self.link = None;
         }
-        Ok(Step {
+        Ok(StepResult {
             now,
             link_failed,
             ready,

@@ -16,6 +16,6 @@ mod random;
 pub mod wait;
 pub mod worker;
 
-pub use cycle::Cycle;
-pub use errand::{Errand, Step};
+pub use cycle::EventLoop;
+pub use errand::{MachineRunner, StepResult};
 pub use random::random;

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use ring_client::token::{Hosts, RESOLVED_EVERY, Resolution};
 use ring_host::{SendFailures, UdpSlot};
 use ring_proto::ftn::Servers;
-use ring_runtime::worker::Repeated;
+use ring_runtime::worker::PeriodicValue;
 use tracing::{info, warn};
 
 use crate::system::ftn::observe::Names;
@@ -18,7 +18,7 @@ pub(super) struct Addresses {
     known: Box<[Option<SocketAddr>]>,
     warnings: Vec<String>,
     /// The thread that resolves names; `None`: the list has no names.
-    resolver: Option<Repeated<Resolution>>,
+    resolver: Option<PeriodicValue<Resolution>>,
     /// Whether the server uses the address of its line.
     uses_listed_address: bool,
     /// Whether the machine does not know of a change yet.
@@ -41,7 +41,7 @@ impl Addresses {
         }
         let resolver = hosts.has_names().then(|| {
             let resolve = move || hosts.resolve();
-            Repeated::start("names", RESOLVED_EVERY, RESOLVED_EVERY, resolve)
+            PeriodicValue::start("names", RESOLVED_EVERY, RESOLVED_EVERY, resolve)
         });
         Ok(Self {
             known: (0..servers.len())
@@ -60,7 +60,7 @@ impl Addresses {
             addresses,
             doubts: warnings,
             ..
-        }) = self.resolver.as_ref().and_then(Repeated::take)
+        }) = self.resolver.as_ref().and_then(PeriodicValue::take)
         else {
             return;
         };

@@ -13,7 +13,7 @@ use ring_process::Client;
 use ring_proto::ftn::server::{Command, LEAVING_MAX, Net, Server as Machine};
 use ring_proto::time::{Instant, Now};
 use ring_runtime::driver::Environment;
-use ring_runtime::wait::{LINK, Waiting};
+use ring_runtime::wait::{LINK, Reactor};
 use tracing::info;
 
 use super::addresses::Addresses;
@@ -106,7 +106,7 @@ impl System for Node {
     }
 
     /// Registers nothing: the link is registered by `poll_network`.
-    fn register(&mut self, _: &Waiting) -> Result<(), Error> {
+    fn register(&mut self, _: &Reactor) -> Result<(), Error> {
         Ok(())
     }
 
@@ -114,7 +114,7 @@ impl System for Node {
         Ok(())
     }
 
-    fn poll_network(&mut self, now: Instant, waiting: &Waiting) -> Result<Option<Net>, Error> {
+    fn poll_network(&mut self, now: Instant, waiting: &Reactor) -> Result<Option<Net>, Error> {
         let Some(socket) = self.link.look(now) else {
             return Ok(None);
         };

@@ -11,7 +11,7 @@ use ring_process::Client;
 use ring_proto::jitterbug::{Command, Jitterbug, Net};
 use ring_proto::time::{Instant, Now};
 use ring_runtime::driver::{Environment, NoStore};
-use ring_runtime::wait::{LINK, Waiting};
+use ring_runtime::wait::{LINK, Reactor};
 use tracing::info;
 
 use super::change::Change;
@@ -70,7 +70,7 @@ impl System for Node {
     }
 
     /// Registers the watch. The sockets are registered by `poll_network`.
-    fn register(&mut self, waiting: &Waiting) -> Result<(), Error> {
+    fn register(&mut self, waiting: &Reactor) -> Result<(), Error> {
         Ok(waiting.add(self.link.watch(), NETWORK)?)
     }
 
@@ -79,7 +79,7 @@ impl System for Node {
         drain_watch.map_err(Error::system("hear of changes to the interfaces"))
     }
 
-    fn poll_network(&mut self, now: Instant, waiting: &Waiting) -> Result<Option<Net>, Error> {
+    fn poll_network(&mut self, now: Instant, waiting: &Reactor) -> Result<Option<Net>, Error> {
         let Some(news) = self.link.poll_change(now) else {
             return Ok(None);
         };

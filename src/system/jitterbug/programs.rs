@@ -11,7 +11,7 @@ use ring_host::observe::RateLimit;
 use ring_host::program::{self, End, RunOptions};
 use ring_proto::jitterbug::{Command, Job, Outcome, Work};
 use ring_runtime::clock;
-use ring_runtime::worker::Bell;
+use ring_runtime::worker::WakeUp;
 use ring_text::format_duration;
 use tracing::warn;
 
@@ -41,7 +41,7 @@ impl Programs {
         }
     }
 
-    fn compute(&mut self, data: &[u8], bell: &Bell) -> io::Result<Outcome> {
+    fn compute(&mut self, data: &[u8], bell: &WakeUp) -> io::Result<Outcome> {
         let mut shell = shell(&self.compute);
         let ran = self.run("--compute", &mut shell, (Some(data), self.max_data), bell)?;
         let Some(program::Outcome { end, output }) = ran else {
@@ -62,7 +62,7 @@ impl Programs {
         })
     }
 
-    fn decide(&mut self, received: &[u8], own: &[u8], bell: &Bell) -> io::Result<Outcome> {
+    fn decide(&mut self, received: &[u8], own: &[u8], bell: &WakeUp) -> io::Result<Outcome> {
         // The folder is removed when the command has ended.
         let folder = tempfile::Builder::new().prefix("ringd-").tempdir()?;
         let put = |name: &str, bytes: &[u8]| {
@@ -91,7 +91,7 @@ impl Programs {
         option: &str,
         command: &mut Process,
         (input, capture): (Option<&[u8]>, usize),
-        bell: &Bell,
+        bell: &WakeUp,
     ) -> io::Result<Option<program::Outcome>> {
         let terms = RunOptions {
             input,
@@ -153,7 +153,7 @@ impl Task for Programs {
     type Job = Job;
     type Answer = Command;
 
-    fn carry_out(&mut self, job: Job, bell: &Bell) -> Command {
+    fn carry_out(&mut self, job: Job, bell: &WakeUp) -> Command {
         let outcome = match &job.work {
             Work::Compute(data) => self.compute(data, bell),
             Work::Decide { received, own } => self.decide(received, own, bell),
@@ -177,12 +177,12 @@ mod tests {
 
     use super::Programs;
     use ring_host::Task;
-    use ring_runtime::worker::Bell;
+    use ring_runtime::worker::WakeUp;
 
     const RUN_TIMEOUT: Duration = Duration::from_secs(60);
 
     fn outcome(mut programs: Programs, work: Work) -> Outcome {
-        let bell = Bell::new().expect("a bell");
+        let bell = WakeUp::new().expect("a bell");
         match programs.carry_out(Job { id: 7, work }, &bell) {
             Command::Done { job: 7, outcome } => outcome,
             other => panic!("{other:?}"),

@@ -14,7 +14,7 @@ use ring_proto::lab2::{Command, Lab2};
 use ring_proto::time::{Instant, Now};
 use ring_runtime::driver::Environment;
 use ring_runtime::net::PacketSocket;
-use ring_runtime::wait::{LINK, Waiting};
+use ring_runtime::wait::{LINK, Reactor};
 use tracing::info;
 
 use super::attachment::LinkChange;
@@ -69,7 +69,7 @@ impl System for Node {
     }
 
     /// Registers the watch. The socket is registered by `poll_network`.
-    fn register(&mut self, waiting: &Waiting) -> Result<(), Error> {
+    fn register(&mut self, waiting: &Reactor) -> Result<(), Error> {
         Ok(waiting.add(self.node_environment.attachment.watch(), NETWORK)?)
     }
 
@@ -81,7 +81,7 @@ impl System for Node {
     fn poll_network(
         &mut self,
         now: Instant,
-        waiting: &Waiting,
+        waiting: &Reactor,
     ) -> Result<Option<LinkState>, Error> {
         let Some(step) = self.node_environment.attachment.poll_change(now) else {
             return Ok(None);

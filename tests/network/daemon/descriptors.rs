@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use ring_segment::{
-    Daemon, PATIENCE, Segment, Test, Timing, binaries, is_claim, is_heartbeat, proc, tests,
+    Daemon, Segment, Test, Timing, WAIT_LIMIT, binaries, is_claim, is_heartbeat, proc, tests,
 };
 
 const HEARTBEAT: Duration = Duration::from_millis(100);
@@ -30,7 +30,7 @@ fn timing() -> Timing {
 /// Connects a client. A watcher may stay connected indefinitely.
 fn connect_watcher(daemon: &Daemon) -> Result<UnixStream> {
     let mut stream = UnixStream::connect(daemon.control()).context("no process listens")?;
-    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(WAIT_LIMIT))?;
     // A daemon at its limit may already have refused the connection.
     match stream.write_all(b"{\"request\":\"watch\"}\n") {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error.into()),
@@ -51,7 +51,9 @@ fn check_rests(daemon: &Daemon, segment: &Segment) -> Result<()> {
     let (before, start) = (proc::cpu_time(daemon.pid())?, Instant::now());
     for _ in 0..HEARTBEATS {
         let mark = segment.capture().mark();
-        segment.capture().wait_from(mark, PATIENCE, is_heartbeat)?;
+        segment
+            .capture()
+            .wait_from(mark, WAIT_LIMIT, is_heartbeat)?;
     }
     let (took, passed) = (
         proc::cpu_time(daemon.pid())?.saturating_sub(before),
@@ -67,7 +69,7 @@ fn clients_leave_the_ring_the_files_that_it_needs() -> Result<()> {
     let limited = start(0).through(["prlimit", "--nofile=96:96"]).spawn()?;
     let other = start(1).spawn()?;
     for daemon in [&limited, &other] {
-        daemon.wait_for_status(PATIENCE, |status| {
+        daemon.wait_for_status(WAIT_LIMIT, |status| {
             status["members"]
                 .as_array()
                 .is_some_and(|all| all.len() == 2)
@@ -83,11 +85,11 @@ fn clients_leave_the_ring_the_files_that_it_needs() -> Result<()> {
 
     let flap = "link set eth0 down\nlink set eth0 up\n";
     segment.node(0).ns().ip(flap)?;
-    limited.wait_for_line(PATIENCE, |line| line.contains("eth0 is up"))?;
+    limited.wait_for_line(WAIT_LIMIT, |line| line.contains("eth0 is up"))?;
     let mark = segment.capture().mark();
     segment
         .capture()
-        .wait_from(mark, PATIENCE, |seen| seen.port == 0 && is_claim(seen))?;
+        .wait_from(mark, WAIT_LIMIT, |seen| seen.port == 0 && is_claim(seen))?;
     check_rests(&limited, &segment)
 }
 
@@ -95,7 +97,7 @@ fn a_daemon_without_descriptors_uses_little_cpu_and_serves_again_later() -> Resu
     let segment = Segment::bridge(2)?;
     let start = |at: usize| segment.node(at).ringd(binaries()).timing(&timing());
     let (limited, other) = (start(0).spawn()?, start(1).spawn()?);
-    other.wait_for_status(PATIENCE, |status| {
+    other.wait_for_status(WAIT_LIMIT, |status| {
         status["members"]
             .as_array()
             .is_some_and(|all| all.len() == 2)
@@ -122,7 +124,7 @@ fn a_daemon_without_descriptors_uses_little_cpu_and_serves_again_later() -> Resu
     let free = first_free()?;
     limit(free)?;
     let client = connect_watcher(&limited)?;
-    limited.wait_for_line(PATIENCE, |line| {
+    limited.wait_for_line(WAIT_LIMIT, |line| {
         line.contains("clients of the control socket have to wait")
     })?;
     check_rests(&limited, &segment)?;
@@ -130,18 +132,18 @@ fn a_daemon_without_descriptors_uses_little_cpu_and_serves_again_later() -> Resu
     segment.node(0).ns().ip("link set eth0 down\n")?;
     // If the daemon hears of it before its receive fails, it keeps the socket, and no descriptor is left to look at
     // the link.
-    limited.wait_for_line(PATIENCE, |line| {
+    limited.wait_for_line(WAIT_LIMIT, |line| {
         line.contains("eth0 is down") || line.contains("cannot look up eth0")
     })?;
     limit(first_free()?)?;
     segment.node(0).ns().ip("link set eth0 up\n")?;
-    limited.wait_for_line(PATIENCE, |line| {
+    limited.wait_for_line(WAIT_LIMIT, |line| {
         line.contains("Too many open files") && line.contains("ringd retries every")
     })?;
     check_rests(&limited, &segment)?;
     let from = limited.output().len();
     limit(free + 64)?;
-    limited.wait_for_line_from(from, PATIENCE, |line| line.contains("eth0 is up"))?;
+    limited.wait_for_line_from(from, WAIT_LIMIT, |line| line.contains("eth0 is up"))?;
     let answer = first_line(&client)?;
     ensure!(answer.contains("snapshot"), "{answer}");
     Ok(())

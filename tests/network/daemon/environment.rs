@@ -1,7 +1,7 @@
 //! Bad environments: each has its own error message and exit code.
 
 use anyhow::{Context, Result, ensure};
-use ring_segment::{Daemon, Node, PATIENCE, Ringd, Segment, Test, Timing, binaries, proc, tests};
+use ring_segment::{Daemon, Node, Ringd, Segment, Test, Timing, WAIT_LIMIT, binaries, proc, tests};
 use serde_json::json;
 use std::fs::{self};
 use std::os::linux::net::SocketAddrExt;
@@ -37,10 +37,10 @@ pub(super) fn ringd_with_short_times(node: &Node) -> Ringd {
 
 /// Waits for the daemon's exit. Checks its exit code and its error, and that it did not panic.
 pub(super) fn check_exit(daemon: &mut Daemon, code: i32, words: &[&str]) -> Result<()> {
-    let status = daemon.wait_exit(PATIENCE)?;
+    let status = daemon.wait_exit(WAIT_LIMIT)?;
     // Its last output may arrive after its exit.
     let says = |line: &str| words.iter().all(|word| line.contains(word));
-    let line = daemon.wait_for_line(PATIENCE, says)?;
+    let line = daemon.wait_for_line(WAIT_LIMIT, says)?;
     ensure!(
         status.code() == Some(code),
         "the daemon exited with {status}: {line}"
@@ -71,14 +71,14 @@ fn an_interface_that_is_down_is_waited_for() -> Result<()> {
     let node = segment.node(0);
     node.ns().ip("link set eth0 down\n")?;
     let daemon = ringd_with_short_times(node).spawn()?;
-    daemon.wait_for_line(PATIENCE, |line| {
+    daemon.wait_for_line(WAIT_LIMIT, |line| {
         line.contains("eth0") && line.contains("down")
     })?;
-    let status = daemon.wait_for_status(PATIENCE, |status| status["state"] == "LOOSER")?;
+    let status = daemon.wait_for_status(WAIT_LIMIT, |status| status["state"] == "LOOSER")?;
     ensure!(status["link"] != "up", "{status:#}");
     ensure!(segment.capture().mark() == 0, "the daemon has sent a frame");
     node.ns().ip("link set eth0 up\n")?;
-    daemon.wait_for_status(PATIENCE, |status| {
+    daemon.wait_for_status(WAIT_LIMIT, |status| {
         status["state"] == "OWNER" && status["link"] == "up"
     })?;
     Ok(())
@@ -115,7 +115,7 @@ fn a_user_with_the_one_capability_is_enough() -> Result<()> {
     let daemon = ringd_with_short_times(segment.node(0))
         .through(only)
         .spawn()?;
-    daemon.wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
+    daemon.wait_for_status(WAIT_LIMIT, |status| status["state"] == "OWNER")?;
     Ok(())
 }
 
@@ -127,7 +127,7 @@ fn the_clock_is_known_where_proc_shows_only_processes() -> Result<()> {
     let daemon = ringd_with_short_times(segment.node(0))
         .through(through)
         .spawn()?;
-    daemon.wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
+    daemon.wait_for_status(WAIT_LIMIT, |status| status["state"] == "OWNER")?;
     let grant = daemon.ask(&json!({"request": "lock"}), "granted")?;
     ensure!(grant["clock"]["offset_ns"].is_i64(), "{grant}");
     Ok(())
@@ -144,7 +144,7 @@ fn it_takes_a_larger_share_of_a_busy_machine_if_it_may() -> Result<()> {
         .output()?;
     let allowed = String::from_utf8(allowed.stdout)?;
     let daemon = ringd_with_short_times(segment.node(0)).spawn()?;
-    daemon.wait_for_status(PATIENCE, |_| true)?;
+    daemon.wait_for_status(WAIT_LIMIT, |_| true)?;
     let nice = proc::nice(format!("{0}/task/{0}", daemon.pid()))?;
     ensure!(
         nice.to_string() == allowed.trim(),
@@ -156,22 +156,22 @@ fn it_takes_a_larger_share_of_a_busy_machine_if_it_may() -> Result<()> {
 fn a_second_daemon_on_the_interface_is_refused() -> Result<()> {
     let segment = Segment::bridge(1)?;
     let mut first = ringd_with_short_times(segment.node(0)).spawn()?;
-    first.wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
+    first.wait_for_status(WAIT_LIMIT, |status| status["state"] == "OWNER")?;
     let mut second = ringd_with_short_times(segment.node(0)).spawn()?;
     check_exit(&mut second, 6, &["eth0", "another ringd"])?;
     ensure!(first.is_running()?, "the first daemon was disturbed");
-    first.wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
+    first.wait_for_status(WAIT_LIMIT, |status| status["state"] == "OWNER")?;
     // The lock must not outlive its process.
     first.kill()?;
     second.start()?;
-    second.wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
+    second.wait_for_status(WAIT_LIMIT, |status| status["state"] == "OWNER")?;
     Ok(())
 }
 
 fn a_second_daemon_is_refused_though_it_sees_other_files() -> Result<()> {
     let segment = Segment::bridge(1)?;
     let mut first = ringd_with_short_times(segment.node(0)).spawn()?;
-    first.wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
+    first.wait_for_status(WAIT_LIMIT, |status| status["state"] == "OWNER")?;
     // Like a container that shares the network, or a user with another directory.
     let elsewhere = "mkdir -p /run/ringd && mount -t tmpfs tmpfs /run/ringd && exec \"$@\"";
     let elsewhere = ["unshare", "--mount", "sh", "-c", elsewhere, "sh"];
@@ -182,16 +182,16 @@ fn a_second_daemon_is_refused_though_it_sees_other_files() -> Result<()> {
     ensure!(first.is_running()?, "the first daemon was disturbed");
     // While the link is down no daemon receives; once it is up both would.
     segment.node(0).ns().ip("link set eth0 down\n")?;
-    first.wait_for_status(PATIENCE, |status| status["link"] != "up")?;
+    first.wait_for_status(WAIT_LIMIT, |status| status["link"] != "up")?;
     second.start()?;
-    second.wait_for_status(PATIENCE, |status| status["link"] != "up")?;
+    second.wait_for_status(WAIT_LIMIT, |status| status["link"] != "up")?;
     segment.node(0).ns().ip("link set eth0 up\n")?;
     let both = [&first, &second];
     let is_out = |daemon: &&Daemon| {
         let status = daemon.status();
         status.is_ok_and(|status| status["link"] == "is in use by another ringd")
     };
-    let give_up = Instant::now() + PATIENCE;
+    let give_up = Instant::now() + WAIT_LIMIT;
     while !both.iter().any(is_out) {
         ensure!(
             Instant::now() < give_up,
@@ -200,7 +200,7 @@ fn a_second_daemon_is_refused_though_it_sees_other_files() -> Result<()> {
         thread::sleep(Duration::from_millis(10));
     }
     second.kill()?;
-    first.wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
+    first.wait_for_status(WAIT_LIMIT, |status| status["state"] == "OWNER")?;
     Ok(())
 }
 
@@ -211,7 +211,7 @@ fn an_unprivileged_user_cannot_keep_a_daemon_from_starting() -> Result<()> {
     let name = SocketAddr::from_abstract_name("ringd/eth0")?;
     let _occupied = node.ns().run(|| UnixListener::bind_addr(&name))??;
     let daemon = ringd_with_short_times(node).spawn()?;
-    daemon.wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
+    daemon.wait_for_status(WAIT_LIMIT, |status| status["state"] == "OWNER")?;
     for entry in fs::read_dir("/run/ringd")? {
         let entry = entry?;
         let mode = entry.metadata()?.mode() & 0o777;
@@ -278,7 +278,7 @@ fn macvlan_interfaces_form_a_ring() -> Result<()> {
         .map(start)
         .collect::<Result<Vec<_>>>()?;
     for daemon in &daemons {
-        daemon.wait_for_status(PATIENCE, |status| {
+        daemon.wait_for_status(WAIT_LIMIT, |status| {
             let members = status["members"].as_array();
             members.is_some_and(|members| members.len() == 2) && !status["owner"].is_null()
         })?;

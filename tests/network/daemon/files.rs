@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 use nix::sys::signal::Signal;
-use ring_segment::{PATIENCE, Segment, Test, binaries, limit, tests};
+use ring_segment::{Segment, Test, WAIT_LIMIT, binaries, limit, tests};
 use serde_json::Value;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
@@ -37,7 +37,7 @@ fn a_state_directory_that_cannot_be_written_is_refused() -> Result<()> {
 fn a_broken_state_file_is_survived() -> Result<()> {
     let segment = Segment::bridge(1)?;
     let mut daemon = ringd_with_short_times(segment.node(0)).spawn()?;
-    daemon.wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
+    daemon.wait_for_status(WAIT_LIMIT, |status| status["state"] == "OWNER")?;
     daemon.kill()?;
     for (name, magic) in [("eth0.state", "RINGST01"), ("eth0.jobs", "RINGJB01")] {
         let path = daemon.state_dir().join(name);
@@ -45,8 +45,8 @@ fn a_broken_state_file_is_survived() -> Result<()> {
         fs::write(path, format!("{magic} and no more of a record"))?;
     }
     daemon.start()?;
-    daemon.wait_for_line(PATIENCE, |line| line.contains("unreadable"))?;
-    daemon.wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
+    daemon.wait_for_line(WAIT_LIMIT, |line| line.contains("unreadable"))?;
+    daemon.wait_for_status(WAIT_LIMIT, |status| status["state"] == "OWNER")?;
     Ok(())
 }
 
@@ -54,18 +54,18 @@ fn deleted_files_of_a_running_daemon_are_noticed_and_made_again() -> Result<()> 
     let segment = Segment::bridge(1)?;
     let daemon = ringd_with_short_times(segment.node(0)).spawn()?;
     let is_fine = |status: &Value| status["state"] == "OWNER" && status["stored"] == true;
-    daemon.wait_for_status(PATIENCE, is_fine)?;
+    daemon.wait_for_status(WAIT_LIMIT, is_fine)?;
     fs::remove_file(daemon.control())?;
     let is_made_again = |line: &str| line.contains("WARN") && line.contains("control socket");
-    daemon.wait_for_line(PATIENCE, is_made_again)?;
-    daemon.wait_for_status(PATIENCE, is_fine)?;
+    daemon.wait_for_line(WAIT_LIMIT, is_made_again)?;
+    daemon.wait_for_status(WAIT_LIMIT, is_fine)?;
     fs::remove_dir_all(daemon.state_dir())?;
-    daemon.wait_for_status(PATIENCE, |status| {
+    daemon.wait_for_status(WAIT_LIMIT, |status| {
         let troubles = status["troubles"].to_string();
         status["stored"] == false && troubles.contains("was removed")
     })?;
     fs::create_dir(daemon.state_dir())?;
-    daemon.wait_for_status(PATIENCE, |status| {
+    daemon.wait_for_status(WAIT_LIMIT, |status| {
         is_fine(status) && status["troubles"] == serde_json::json!([])
     })?;
     ensure!(fs::read_dir(daemon.state_dir())?.count() == 2);
@@ -181,11 +181,11 @@ fn a_stale_socket_of_another_user_is_refused_where_others_may_make_files() -> Re
     }
     let daemon = start().spawn()?;
     let is_owner = |status: &Value| status["state"] == "OWNER";
-    daemon.wait_for_line(PATIENCE, |line| line.contains("-> OWNER"))?;
+    daemon.wait_for_line(WAIT_LIMIT, |line| line.contains("-> OWNER"))?;
     let mut status = Command::new(binaries().ringctl);
     status.arg("--socket").arg(&path).args(["status", "--json"]);
     // A busy machine may lose the token for a moment.
-    limit::until("the daemon owns the token", || {
+    limit::wait_until("the daemon owns the token", || {
         let output = status.output().map(|it| it.stdout);
         let status = output.map(|it| serde_json::from_slice(&it));
         status.is_ok_and(|it| it.is_ok_and(|it| is_owner(&it)))
@@ -199,7 +199,7 @@ fn a_socket_is_for_the_group_whatever_the_mask() -> Result<()> {
         let masked = format!("umask {mask}; exec \"$@\"");
         let ringd = ringd_with_short_times(segment.node(0)).through(["sh", "-c", &masked, "sh"]);
         let mut daemon = ringd.spawn()?;
-        daemon.wait_for_status(PATIENCE, |_| true)?;
+        daemon.wait_for_status(WAIT_LIMIT, |_| true)?;
         let mode = fs::metadata(daemon.control())?.mode();
         ensure!(mode & 0o777 == 0o660, "{mode:o}");
         for entry in fs::read_dir(daemon.state_dir())? {
@@ -222,13 +222,13 @@ fn a_control_socket_that_cannot_be_made_is_refused() -> Result<()> {
 fn a_stale_control_socket_is_replaced() -> Result<()> {
     let segment = Segment::bridge(1)?;
     let mut daemon = ringd_with_short_times(segment.node(0)).spawn()?;
-    daemon.wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
+    daemon.wait_for_status(WAIT_LIMIT, |status| status["state"] == "OWNER")?;
     daemon.kill()?;
     ensure!(daemon.control().exists(), "SIGKILL leaves the socket");
     daemon.start()?;
-    daemon.wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
+    daemon.wait_for_status(WAIT_LIMIT, |status| status["state"] == "OWNER")?;
     daemon.signal(Signal::SIGTERM)?;
-    ensure!(daemon.wait_exit(PATIENCE)?.success());
+    ensure!(daemon.wait_exit(WAIT_LIMIT)?.success());
     ensure!(
         !daemon.control().exists(),
         "a clean exit deletes the socket"

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use nix::sys::signal::Signal;
 use ring_segment::{
-    LONG_IDLE_HOLD, MacAddr, Message, PATIENCE, Ring, Seen, Segment, Test, Timing, binaries,
+    LONG_IDLE_HOLD, MacAddr, Message, Ring, Seen, Segment, Test, Timing, WAIT_LIMIT, binaries,
     is_claim, now, tests,
 };
 
@@ -40,8 +40,8 @@ fn ring() -> Result<Ring> {
 /// Waits until the daemon logs why it has no link.
 fn wait_for_link_loss(ring: &Ring, place: usize) -> Result<()> {
     let daemon = &ring.daemons[place];
-    daemon.wait_for_line(PATIENCE, |line| line.contains("waiting for its return"))?;
-    let lost = daemon.wait_for_status(PATIENCE, |status| status["link"] != "up")?;
+    daemon.wait_for_line(WAIT_LIMIT, |line| line.contains("waiting for its return"))?;
+    let lost = daemon.wait_for_status(WAIT_LIMIT, |status| status["link"] != "up")?;
     ensure!(lost["state"] == "LOOSER", "{lost:#}");
     Ok(())
 }
@@ -49,10 +49,10 @@ fn wait_for_link_loss(ring: &Ring, place: usize) -> Result<()> {
 /// Checks that the ring has one owner again, and the daemon gets the token.
 fn check_rejoins(ring: &Ring, place: usize, back: Duration) -> Result<()> {
     ring.segment.wait_for_link(place)?;
-    ring.daemons[place].wait_for_status(PATIENCE, |status| status["link"] == "up")?;
+    ring.daemons[place].wait_for_status(WAIT_LIMIT, |status| status["link"] == "up")?;
     ring.wait_for_one_owner(back)?;
     let takes_part = |seen: &Seen| seen.port == place && is_claim(seen);
-    ring.segment.capture().wait_for(PATIENCE, takes_part)?;
+    ring.segment.capture().wait_for(WAIT_LIMIT, takes_part)?;
     ring.check()
 }
 
@@ -97,7 +97,7 @@ fn an_interface_that_was_down_unnoticed_is_opened_again() -> Result<()> {
         ns.ip("link set eth0 down\nlink set eth0 up\n")?;
         daemon.signal(Signal::SIGCONT)?;
         back = now();
-        daemon.wait_for_status(PATIENCE, |status| status["link"] == "up")?;
+        daemon.wait_for_status(WAIT_LIMIT, |status| status["link"] == "up")?;
         if daemon.output().iter().any(|line| failed(&line)) {
             break;
         }
@@ -128,12 +128,12 @@ fn a_new_mac_is_a_new_member() -> Result<()> {
         .node(1)
         .ns()
         .ip(&format!("link set eth0 address {new}\n"))?;
-    ring.daemons[1].wait_for_status(PATIENCE, |status| status["mac"] == new.to_string())?;
+    ring.daemons[1].wait_for_status(WAIT_LIMIT, |status| status["mac"] == new.to_string())?;
     check_rejoins(&ring, 1, back)?;
     let claim = ring
         .segment
         .capture()
-        .wait_for(PATIENCE, |seen| seen.port == 1 && is_claim(seen))?;
+        .wait_for(WAIT_LIMIT, |seen| seen.port == 1 && is_claim(seen))?;
     ensure!(claim.src == new && claim.author == new, "{claim:?}");
     let members = ring.daemons[0].status()?["members"].to_string();
     ensure!(
@@ -147,7 +147,7 @@ fn a_new_mac_is_a_new_member() -> Result<()> {
             let mut gone = members.into_iter().flatten();
             gone.any(|member| member["mac"] == old.to_string() && member["state"] == "left")
         };
-        ring.daemons[place].wait_for_status(PATIENCE, has_left)?;
+        ring.daemons[place].wait_for_status(WAIT_LIMIT, has_left)?;
     }
     Ok(())
 }
@@ -160,7 +160,7 @@ fn a_new_mtu_and_address_do_not_disturb() -> Result<()> {
     let (from, mark) = (now(), ring.segment.capture().mark());
     let ns = ring.segment.node(owner).ns().clone();
     ns.ip("link set eth0 mtu 1400\naddr add 10.9.9.9/24 dev eth0\n")?;
-    ring.segment.capture().wait_from(mark, PATIENCE, |seen| {
+    ring.segment.capture().wait_from(mark, WAIT_LIMIT, |seen| {
         seen.port == owner
             && matches!(seen.message, Message::Ping { ip, .. } if ip[12..] == [10, 9, 9, 9])
     })?;

@@ -3,7 +3,8 @@
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
 use ring_segment::{
-    Daemon, Layout, Node, PATIENCE, Ring, Seen, Segment, SharedRing, Test, Timing, binaries, tests,
+    Daemon, Layout, Node, Ring, Seen, Segment, SharedRing, Test, Timing, WAIT_LIMIT, binaries,
+    tests,
 };
 use serde_json::Value;
 use std::fs::{self};
@@ -43,7 +44,7 @@ fn the_only_daemon_is_found_without_being_named() -> Result<()> {
     let segment = Segment::bridge(1)?;
     let node = segment.node(0);
     let daemon = ringd_with_short_times(node).default_places().spawn()?;
-    daemon.wait_for_line(PATIENCE, |line| line.contains("OWNER"))?;
+    daemon.wait_for_line(WAIT_LIMIT, |line| line.contains("OWNER"))?;
     for arguments in [
         &["status"][..],
         &["status", "-i", "eth0"],
@@ -77,16 +78,16 @@ fn monitoring_learns_from_the_exit_code_whether_the_node_is_in_a_ring() -> Resul
     let segment = Segment::bridge(1)?;
     let node = segment.node(0);
     let daemon = ringd_with_short_times(node).spawn()?;
-    daemon.wait_for_line(PATIENCE, |line| line.contains("OWNER"))?;
+    daemon.wait_for_line(WAIT_LIMIT, |line| line.contains("OWNER"))?;
     ensure!(in_ring(&daemon)? == 0);
     node.ns().ip("link set eth0 down\n")?;
-    daemon.wait_for_status(PATIENCE, |status| status["link"] != "up")?;
+    daemon.wait_for_status(WAIT_LIMIT, |status| status["link"] != "up")?;
     ensure!(in_ring(&daemon)? == 5);
     let shown = daemon.ringctl(&["status"])?;
     ensure!(shown.status.code() == Some(5), "{shown:?}");
     ensure!(String::from_utf8(shown.stdout)?.contains("LOOSER"));
     node.ns().ip("link set eth0 up\n")?;
-    daemon.wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
+    daemon.wait_for_status(WAIT_LIMIT, |status| status["state"] == "OWNER")?;
     ensure!(in_ring(&daemon)? == 0);
     Ok(())
 }
@@ -98,24 +99,24 @@ fn monitoring_learns_that_a_machine_is_cut_off() -> Result<()> {
     ring.wait_until_formed()?;
     ring.segment.cut(2)?;
     let alone = |status: &Value| status["state"] == "OWNER" && status["deaf"] == true;
-    ring.daemons[2].wait_for_status(PATIENCE, alone)?;
+    ring.daemons[2].wait_for_status(WAIT_LIMIT, alone)?;
     ensure!(in_ring(&ring.daemons[2])? == 5);
     for other in &ring.daemons[..2] {
-        other.wait_for_status(PATIENCE, |status| {
+        other.wait_for_status(WAIT_LIMIT, |status| {
             status["state"] == "OWNER" || status["state"] == "WAITER"
         })?;
         ensure!(in_ring(other)? == 0);
     }
     ring.segment.heal(2)?;
-    ring.daemons[2].wait_for_status(PATIENCE, |status| status["deaf"] == false)?;
+    ring.daemons[2].wait_for_status(WAIT_LIMIT, |status| status["deaf"] == false)?;
     ring.wait_until_formed()?;
     ensure!(in_ring(&ring.daemons[2])? == 0);
     // A member that is alone because all others have left is a complete ring.
     for other in &mut ring.daemons[1..] {
         other.signal(Signal::SIGTERM)?;
-        ensure!(other.wait_exit(PATIENCE)?.success());
+        ensure!(other.wait_exit(WAIT_LIMIT)?.success());
     }
-    ring.daemons[0].wait_for_status(PATIENCE, alone)?;
+    ring.daemons[0].wait_for_status(WAIT_LIMIT, alone)?;
     ensure!(in_ring(&ring.daemons[0])? == 0);
     Ok(())
 }
@@ -134,7 +135,7 @@ fn with_several_daemons_one_must_be_named() -> Result<()> {
     };
     let daemons = names.map(start).into_iter().collect::<Result<Vec<_>>>()?;
     for daemon in &daemons {
-        daemon.wait_for_line(PATIENCE, |line| line.contains("OWNER"))?;
+        daemon.wait_for_line(WAIT_LIMIT, |line| line.contains("OWNER"))?;
     }
     let (code, text) = ringctl(node, &["status"])?;
     ensure!(code == Some(4), "{code:?}: {text}");
@@ -157,14 +158,14 @@ fn with_several_daemons_the_only_capable_one_is_asked() -> Result<()> {
     let server = node.ringd(binaries()).subcommand("ftn");
     let server = server.option("--servers", list).option("--index", "0");
     let server = server.option("--grace", "0s").default_places().spawn()?;
-    server.wait_for_line(PATIENCE, |line| line.contains("leader"))?;
+    server.wait_for_line(WAIT_LIMIT, |line| line.contains("leader"))?;
     let (code, text) = ringctl(node, &["run", "--", "true"])?;
     ensure!(
         code == Some(3) && text.contains("only ftn-0 runs"),
         "{code:?}: {text}"
     );
     let ring = ringd_with_short_times(node).default_places().spawn()?;
-    ring.wait_for_line(PATIENCE, |line| line.contains("OWNER"))?;
+    ring.wait_for_line(WAIT_LIMIT, |line| line.contains("OWNER"))?;
     for arguments in [
         &["once", "nightly", "--every", "20h", "--", "true"][..],
         &["token", "run", "nightly", "--", "true"],
@@ -186,12 +187,12 @@ fn an_interface_is_known_by_its_other_names_and_waited_for() -> Result<()> {
         .interface(other)
         .flag("--wait-for-interface");
     let daemon = waiting.default_places().spawn()?;
-    daemon.wait_for_line(PATIENCE, |line| {
+    daemon.wait_for_line(WAIT_LIMIT, |line| {
         line.contains("waiting for the interface: there is no interface")
     })?;
     node.ns()
         .ip(&format!("link property add dev eth0 altname {other}\n"))?;
-    daemon.wait_for_line(PATIENCE, |line| line.contains("OWNER"))?;
+    daemon.wait_for_line(WAIT_LIMIT, |line| line.contains("OWNER"))?;
     for name in ["eth0", other] {
         let (code, text) = ringctl(node, &["status", "--json", "-i", name])?;
         ensure!(code == Some(0), "{code:?}: {text}");
@@ -203,7 +204,7 @@ fn an_interface_is_known_by_its_other_names_and_waited_for() -> Result<()> {
         .interface("eth0")
         .default_places()
         .spawn()?;
-    ensure!(second.wait_exit(PATIENCE)?.code() == Some(6));
+    ensure!(second.wait_exit(WAIT_LIMIT)?.code() == Some(6));
     Ok(())
 }
 
@@ -250,7 +251,7 @@ fn a_hanging_client_does_not_stop_the_ring() -> Result<()> {
         let since = frames.partition_point(|seen| seen.at < from);
         (ring_segment::invariants::tenures(&frames[since..]).len() > 5).then_some(())
     };
-    ring.segment.capture().wait_until(PATIENCE, goes_round)?;
+    ring.segment.capture().wait_until(WAIT_LIMIT, goes_round)?;
     drop(clients);
     ring.statuses()?;
     Ok(())
@@ -262,9 +263,9 @@ fn json_lines_are_json() -> Result<()> {
         .option("--log-format", "json")
         .flag("-v")
         .spawn()?;
-    daemon.wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
+    daemon.wait_for_status(WAIT_LIMIT, |status| status["state"] == "OWNER")?;
     daemon.signal(Signal::SIGTERM)?;
-    ensure!(daemon.wait_exit(PATIENCE)?.success());
+    ensure!(daemon.wait_exit(WAIT_LIMIT)?.success());
     let lines = daemon.output();
     ensure!(lines.len() >= 3, "{lines:?}");
     for line in &lines {
@@ -285,12 +286,12 @@ fn a_change_gets_a_line() -> Result<()> {
     ring.wait_until_formed()?;
     let other = ring.macs()[1].to_string();
     let first = &ring.daemons[0];
-    first.wait_for_line(PATIENCE, |line| {
+    first.wait_for_line(WAIT_LIMIT, |line| {
         line.contains("member") && line.contains(&other)
     })?;
-    first.wait_for_line(PATIENCE, |line| line.contains("-> OWNER"))?;
+    first.wait_for_line(WAIT_LIMIT, |line| line.contains("-> OWNER"))?;
     ring.daemons[1].signal(Signal::SIGTERM)?;
-    first.wait_for_line(PATIENCE, |line| {
+    first.wait_for_line(WAIT_LIMIT, |line| {
         line.contains("leaving") && line.contains(&other)
     })?;
     Ok(())

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use nix::unistd::{getpid, getuid};
 use ring_segment::{
-    Daemon, Layout, PATIENCE, Ring, Segment, SharedRing, Test, Timing, binaries, tests,
+    Daemon, Layout, Ring, Segment, SharedRing, Test, Timing, WAIT_LIMIT, binaries, tests,
 };
 use serde_json::{Value, json};
 
@@ -66,7 +66,7 @@ fn a_token_that_goes_round_is_no_news() -> Result<()> {
     ensure!(!daemon.ringctl(&early)?.status.success());
     let turns = |status: &Value| status["counters"]["hand_overs"].as_u64().unwrap_or(0);
     let before = turns(&daemon.status()?);
-    daemon.wait_for_status(PATIENCE, |status| turns(status) > before + EVENT_COUNT)?;
+    daemon.wait_for_status(WAIT_LIMIT, |status| turns(status) > before + EVENT_COUNT)?;
 
     let logged = daemon.output();
     let turn = logged.iter().find(|line| is_turn(line));
@@ -96,9 +96,9 @@ fn the_history_keeps_an_election_despite_many_locks() -> Result<()> {
     let from = latest_event_number(daemon)? + 1;
     let ns = ring.segment.node(0).ns();
     ns.ip("link set eth0 down\n")?;
-    daemon.wait_for_status(PATIENCE, |status| status["link"] != "up")?;
+    daemon.wait_for_status(WAIT_LIMIT, |status| status["link"] != "up")?;
     ns.ip("link set eth0 up\n")?;
-    daemon.wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
+    daemon.wait_for_status(WAIT_LIMIT, |status| status["state"] == "OWNER")?;
     let mut watcher = Client::connect(&daemon.control())?;
     watcher.send(&json!({"request": "watch", "turns": false}))?;
     watcher.expect("snapshot")?;
@@ -145,7 +145,7 @@ fn an_idle_ring_of_four_has_no_news() -> Result<()> {
     let go_round = |rounds: u64| -> Result<()> {
         let before = turns(&ring.daemons[0].status()?);
         let all = |status: &Value| turns(status) > before + rounds;
-        ring.daemons[0].wait_for_status(PATIENCE, all).map(drop)
+        ring.daemons[0].wait_for_status(WAIT_LIMIT, all).map(drop)
     };
     // Until each node has had its quorum.
     go_round(2)?;
@@ -175,7 +175,7 @@ fn the_log_names_the_holder_of_a_lost_lock_and_the_reason() -> Result<()> {
     client.send(&json!({"request": "lock", "label": "backup", "max_hold_ms": 100}))?;
     client.expect("granted")?;
     client.expect("lost")?;
-    let line = daemon.wait_for_line(PATIENCE, |line| {
+    let line = daemon.wait_for_line(WAIT_LIMIT, |line| {
         line.contains("\"backup\" (") && line.contains("lost")
     })?;
     let process = format!("process {}", getpid());
@@ -199,7 +199,7 @@ fn a_pause_and_its_end_are_logged() -> Result<()> {
         // A second pause changes nothing.
         ensure!(daemon.ringctl(&[command])?.status.success(), "{command}");
     }
-    daemon.wait_for_line(PATIENCE, |line| line.contains("resumed by process"))?;
+    daemon.wait_for_line(WAIT_LIMIT, |line| line.contains("resumed by process"))?;
     let output = daemon.output();
     let is_asked = |line: &&String| {
         ["paused by", "pause requested by"]
@@ -221,7 +221,7 @@ fn the_journal_is_given_priorities() -> Result<()> {
             .option("--log-format", "json")
     })?;
     let daemon = &ring.daemons[0];
-    let line = daemon.wait_for_line(PATIENCE, |line| line.contains("-> OWNER"))?;
+    let line = daemon.wait_for_line(WAIT_LIMIT, |line| line.contains("-> OWNER"))?;
     ensure!(line.starts_with("<6>{"), "{line}");
     let output = daemon.output();
     let odd = output.iter().find(|line| !line.starts_with('<'));

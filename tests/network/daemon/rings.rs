@@ -5,7 +5,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, ensure};
-use ring_segment::{Daemon, Node, PATIENCE, Segment, Test, Timing, binaries, tests};
+use ring_segment::{Daemon, Node, Segment, Test, Timing, WAIT_LIMIT, binaries, tests};
 use serde_json::Value;
 
 const HEARTBEAT: Duration = Duration::from_millis(100);
@@ -63,7 +63,7 @@ fn two_rings_share_an_interface() -> Result<()> {
         })
         .collect::<Result<Vec<_>>>()?;
     for [_, other] in &daemons {
-        other.wait_for_status(PATIENCE, |status| {
+        other.wait_for_status(WAIT_LIMIT, |status| {
             let members = status["members"].as_array();
             members.is_some_and(|all| all.len() == 2)
         })?;
@@ -104,13 +104,13 @@ fn a_second_daemon_of_one_of_several_rings_is_refused() -> Result<()> {
     let running = ETHERTYPES.map(|ethertype| start(node, ethertype));
     for daemon in &running {
         let daemon = daemon.as_ref().map_err(|error| anyhow!("{error:#}"))?;
-        daemon.wait_for_line(PATIENCE, |line| line.contains("-> OWNER"))?;
+        daemon.wait_for_line(WAIT_LIMIT, |line| line.contains("-> OWNER"))?;
     }
     for (ethertype, ring) in ETHERTYPES.into_iter().zip(NAMES) {
         let mut second = start(node, ethertype)?;
-        let ended = second.wait_exit(PATIENCE)?;
+        let ended = second.wait_exit(WAIT_LIMIT)?;
         ensure!(ended.code() == Some(6), "ringd exited with {ended}");
-        second.wait_for_line(PATIENCE, |line| {
+        second.wait_for_line(WAIT_LIMIT, |line| {
             line.contains(ring) && line.contains("in use")
         })?;
     }

@@ -10,7 +10,7 @@ use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::pty::openpty;
 use nix::sys::signal::Signal;
 use nix::unistd::ttyname;
-use ring_segment::{Daemon, LONG_IDLE_HOLD, PATIENCE, Segment, Test, Timing, binaries, tests};
+use ring_segment::{Daemon, LONG_IDLE_HOLD, Segment, Test, Timing, WAIT_LIMIT, binaries, tests};
 use serde_json::Value;
 
 /// Two heartbeats are longer than a stalled daemon is silent. So there is one election, and no further one.
@@ -70,9 +70,9 @@ impl OwnerAndWaiter {
         let timing = Timing::stall_tolerant(HEARTBEAT).idle_hold(LONG_IDLE_HOLD);
         let start = |at: usize| segment.node(at).ringd(binaries()).timing(&timing);
         let owner = start(0).through(through).spawn()?;
-        owner.wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
+        owner.wait_for_status(WAIT_LIMIT, |status| status["state"] == "OWNER")?;
         let waiter = start(1).spawn()?;
-        waiter.wait_for_status(PATIENCE, |status| status["state"] == "WAITER")?;
+        waiter.wait_for_status(WAIT_LIMIT, |status| status["state"] == "WAITER")?;
         Ok(Self {
             owner,
             waiter,
@@ -82,11 +82,11 @@ impl OwnerAndWaiter {
 
     /// Checks that the owner exited properly and handed the token over.
     fn check_handed_over(mut self) -> Result<()> {
-        let status = self.owner.wait_exit(PATIENCE)?;
+        let status = self.owner.wait_exit(WAIT_LIMIT)?;
         ensure!(status.success(), "the daemon exited with {status}");
         let successor = self
             .waiter
-            .wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
+            .wait_for_status(WAIT_LIMIT, |status| status["state"] == "OWNER")?;
         let reasons = &successor["counters"]["state_change_reasons"];
         ensure!(
             reasons["elected"] == 0 && reasons["token_taken"] == 1,
@@ -97,7 +97,7 @@ impl OwnerAndWaiter {
 
     /// Checks that the owner has lost nothing.
     fn check_unaffected(&self) -> Result<Value> {
-        let status = self.owner.wait_for_status(PATIENCE, |_| true)?;
+        let status = self.owner.wait_for_status(WAIT_LIMIT, |_| true)?;
         ensure!(status["state"] == "OWNER", "{status:#}");
         Ok(status)
     }
@@ -107,7 +107,7 @@ fn without_a_terminal_hang_up_and_quit_are_ignored() -> Result<()> {
     let pair = OwnerAndWaiter::new(["setsid".to_owned()])?;
     for signal in [Signal::SIGHUP, Signal::SIGQUIT, Signal::SIGUSR2] {
         pair.owner.signal(signal)?;
-        pair.owner.wait_for_line(PATIENCE, |line| {
+        pair.owner.wait_for_line(WAIT_LIMIT, |line| {
             line.contains(signal.as_str()) && line.contains("ignored")
         })?;
     }
@@ -139,14 +139,14 @@ fn a_daemon_under_nohup_outlives_its_terminal() -> Result<()> {
     // The daemon handles signals in order: after this one it has handled the hang-up.
     pair.owner.signal(Signal::SIGUSR1)?;
     pair.owner
-        .wait_for_line(PATIENCE, |line| line.contains("status: eth0"))?;
+        .wait_for_line(WAIT_LIMIT, |line| line.contains("status: eth0"))?;
     pair.check_unaffected()?;
     Ok(())
 }
 
 fn the_status_is_logged_on_demand() -> Result<()> {
     let pair = OwnerAndWaiter::new(["setsid".to_owned()])?;
-    pair.owner.wait_for_status(PATIENCE, |status| {
+    pair.owner.wait_for_status(WAIT_LIMIT, |status| {
         status["members"]
             .as_array()
             .is_some_and(|all| all.len() == 2)
@@ -158,7 +158,7 @@ fn the_status_is_logged_on_demand() -> Result<()> {
         &["status: members", &other],
         &["status: frames", "received"],
     ] {
-        pair.owner.wait_for_line(PATIENCE, |line| {
+        pair.owner.wait_for_line(WAIT_LIMIT, |line| {
             words.iter().all(|word| line.contains(word))
         })?;
     }
@@ -170,7 +170,7 @@ fn the_status_is_logged_on_demand() -> Result<()> {
 fn a_request_whose_client_has_left_is_dropped() -> Result<()> {
     let segment = Segment::bridge(1)?;
     let daemon = segment.node(0).ringd(binaries()).spawn()?;
-    daemon.wait_for_line(PATIENCE, |line| line.contains("is up:"))?;
+    daemon.wait_for_line(WAIT_LIMIT, |line| line.contains("is up:"))?;
     daemon.signal(Signal::SIGSTOP)?;
     let mut pause = Command::new(binaries().ringctl);
     pause.arg("--socket").arg(daemon.control()).arg("pause");

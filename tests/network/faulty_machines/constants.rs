@@ -10,7 +10,7 @@ use nix::sys::signal::Signal;
 use ring_segment::{Daemon, Layout, Message, Node, Seen, Segment, Test, WAIT, binaries, tests};
 
 use super::watcher::Watcher;
-use super::{PATIENCE, check_ringctl, ringctl};
+use super::{WAIT_LIMIT, check_ringctl, ringctl};
 
 /// The shortest heartbeat with which a stall of half a second has no effect.
 const HEARTBEAT: &str = "250ms";
@@ -38,7 +38,9 @@ fn start(node: &Node, folder: &Path, heartbeat: &str) -> Result<Daemon> {
 /// Checks the trouble in the log and in the status.
 fn check_trouble_of(daemon: &Daemon, other: &Daemon, what: &str) -> Result<()> {
     let mac = other.node().mac().to_string();
-    daemon.wait_for_line(PATIENCE, |line| line.contains(&mac) && line.contains(what))?;
+    daemon.wait_for_line(WAIT_LIMIT, |line| {
+        line.contains(&mac) && line.contains(what)
+    })?;
 
     let differs = |status: &serde_json::Value| {
         let members = status["members"].as_array();
@@ -47,7 +49,7 @@ fn check_trouble_of(daemon: &Daemon, other: &Daemon, what: &str) -> Result<()> {
             member["mac"] == mac && text.is_some_and(|text| text.contains(what))
         })
     };
-    daemon.wait_for_status(PATIENCE, differs).map(drop)
+    daemon.wait_for_status(WAIT_LIMIT, differs).map(drop)
 }
 
 fn a_slow_owner_among_fast_members_stays_the_only_one() -> Result<()> {
@@ -180,7 +182,7 @@ fn lines(file: &Path) -> usize {
 }
 
 fn wait_for_jobs(folders: &[std::path::PathBuf]) -> Result<()> {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + WAIT_LIMIT;
     for folder in folders {
         let file = folder.join("begun");
         let before = lines(&file);
@@ -211,10 +213,10 @@ fn a_heartbeat_is_changed_on_one_machine_after_the_other() -> Result<()> {
             wait_for_jobs(&folders)?;
             let daemon = daemons.get_mut(place).context("the process was started")?;
             daemon.signal(Signal::SIGTERM)?;
-            daemon.wait_exit(PATIENCE)?;
+            daemon.wait_exit(WAIT_LIMIT)?;
             *daemon = start(segment.node(place), &folders[place], heartbeat)?;
             let told = format!("heartbeat {heartbeat}");
-            daemon.wait_for_line(PATIENCE, |line| line.contains(&told))?;
+            daemon.wait_for_line(WAIT_LIMIT, |line| line.contains(&told))?;
         }
         wait_for_jobs(&folders)?;
     }
@@ -242,10 +244,10 @@ fn a_member_with_very_different_times_owns_no_token_and_all_report_it() -> Resul
         told.any(|text| text.contains(words))
     };
     for daemon in others.iter().chain([&far]) {
-        daemon.wait_for_status(PATIENCE, says)?;
-        daemon.wait_for_line(PATIENCE, |line| line.contains(words))?;
+        daemon.wait_for_status(WAIT_LIMIT, says)?;
+        daemon.wait_for_line(WAIT_LIMIT, |line| line.contains(words))?;
     }
-    far.wait_for_status(PATIENCE, |status| status["apart"] == true)?;
+    far.wait_for_status(WAIT_LIMIT, |status| status["apart"] == true)?;
     for daemon in &others {
         let asked = ["run", "-w", WAIT, "--require", "quorum", "--", "true"];
         check_ringctl(daemon, &asked)?;

@@ -10,7 +10,7 @@ use ring_segment::{
 };
 use serde_json::Value;
 
-use super::{HEARTBEAT, PATIENCE, check_ringctl, ringctl, timing};
+use super::{HEARTBEAT, WAIT_LIMIT, check_ringctl, ringctl, timing};
 use crate::locks::Client;
 
 const DEAD_MEMBERS: u16 = 2_000;
@@ -39,7 +39,7 @@ fn state_of(status: &Value, mac: MacAddr) -> Option<String> {
 
 fn wait_until_all(ring: &Ring, so: impl Fn(&Value) -> bool) -> Result<()> {
     for daemon in &ring.daemons {
-        daemon.wait_for_status(PATIENCE, &so)?;
+        daemon.wait_for_status(WAIT_LIMIT, &so)?;
     }
     Ok(())
 }
@@ -111,7 +111,7 @@ fn a_killed_member_is_reported_and_so_is_its_return() -> Result<()> {
         let begin = format!("member {gone} is {what}");
         let said = |line: &str| line.contains(&begin);
         for daemon in left {
-            daemon.wait_for_line(PATIENCE, said)?;
+            daemon.wait_for_line(WAIT_LIMIT, said)?;
         }
         let lines = left.iter().flat_map(Daemon::output);
         ensure!(lines.filter(|line| said(line)).count() == 2);
@@ -131,10 +131,10 @@ fn a_member_that_was_stopped_in_order_has_left() -> Result<()> {
     ring.wait_until_formed()?;
     let gone = ring.daemons[2].node().mac();
     ring.daemons[2].signal(Signal::SIGTERM)?;
-    ring.daemons[2].wait_exit(PATIENCE)?;
+    ring.daemons[2].wait_exit(WAIT_LIMIT)?;
     for daemon in &ring.daemons[..2] {
         let left = |status: &Value| state_of(status, gone).as_deref() == Some("left");
-        daemon.wait_for_status(PATIENCE, left)?;
+        daemon.wait_for_status(WAIT_LIMIT, left)?;
         let (done, said) = ringctl(daemon, &["status"])?;
         let line = said.lines().find(|line| line.contains(&gone.to_string()));
         ensure!(

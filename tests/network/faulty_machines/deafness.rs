@@ -10,7 +10,9 @@ use ring_segment::{Daemon, LONG_IDLE_HOLD, Layout, Ring, Test, WAIT, binaries, t
 use serde_json::Value;
 
 use super::watcher::{Watcher, has_trouble, watch};
-use super::{PATIENCE, check_ringctl, form, form_behind_a_switch, ringctl, stall_tolerant_timing};
+use super::{
+    WAIT_LIMIT, check_ringctl, form, form_behind_a_switch, ringctl, stall_tolerant_timing,
+};
 use crate::locks::Client;
 
 pub(super) fn tests() -> Vec<Test> {
@@ -63,7 +65,7 @@ fn check_others_report(ring: &Ring, deaf: &Daemon, mut others: Vec<Watcher<'_>>)
     for other in &mut others {
         let words = format!("member {mac} says that it hears nobody");
         other.expect_report("member_deaf", &words)?;
-        other.daemon.wait_for_status(PATIENCE, |status| {
+        other.daemon.wait_for_status(WAIT_LIMIT, |status| {
             member_state(status, deaf) == Some("deaf") && has_trouble(status, "hears nobody")
         })?;
         check_locks(other.daemon)?;
@@ -72,7 +74,7 @@ fn check_others_report(ring: &Ring, deaf: &Daemon, mut others: Vec<Watcher<'_>>)
     for other in &mut others {
         let words = format!("member {mac} hears others again");
         other.expect_report("member_hears", &words)?;
-        other.daemon.wait_for_status(PATIENCE, |status| {
+        other.daemon.wait_for_status(WAIT_LIMIT, |status| {
             member_state(status, deaf) == Some("alive") && !has_trouble(status, "hears nobody")
         })?;
     }
@@ -89,7 +91,7 @@ fn a_member_that_hears_nobody_is_named_by_all_and_the_others_go_on() -> Result<(
     make_deaf(&ring, 2);
     own.expect_report("deaf", "this node no longer hears anybody")?;
     own.daemon
-        .wait_for_status(PATIENCE, |status| status["deaf"] == true)?;
+        .wait_for_status(WAIT_LIMIT, |status| status["deaf"] == true)?;
     check_others_report(&ring, own.daemon, others)?;
     own.expect_report("hears", "this node hears others")
 }
@@ -105,7 +107,7 @@ fn a_node_that_hears_nobody_from_its_start_is_named_too() -> Result<()> {
     let others = others.iter().zip(clients);
     let others = others.map(|(daemon, client)| Watcher { daemon, client });
     let others = others.collect();
-    deaf.wait_for_line(PATIENCE, |line| {
+    deaf.wait_for_line(WAIT_LIMIT, |line| {
         line.contains("this node hears nobody: it is the only one on its segment, or")
     })?;
     check_others_report(&ring, deaf, others)
@@ -180,7 +182,7 @@ fn check_release_and_return(
     unfit.expect_report("unfit", "no member takes the token from this node")?;
     unfit
         .daemon
-        .wait_for_status(PATIENCE, |status| status["unfit"] == true)?;
+        .wait_for_status(WAIT_LIMIT, |status| status["unfit"] == true)?;
     for other in &mut others {
         other.expect("granted")?;
         other.unlock()?;
@@ -202,7 +204,7 @@ fn an_owner_that_one_member_does_not_hear_is_named_by_it() -> Result<()> {
     work.expect("granted")?;
     let mac = owner.node().mac();
     let knows = |status: &Value| status["owner"] == mac.to_string().as_str();
-    partly.daemon.wait_for_status(PATIENCE, knows)?;
+    partly.daemon.wait_for_status(WAIT_LIMIT, knows)?;
     ring.segment.rules().set(|rules| {
         rules.blocked.insert((0, 2));
     });
@@ -210,7 +212,7 @@ fn an_owner_that_one_member_does_not_hear_is_named_by_it() -> Result<()> {
     partly.expect_report("owner_unheard", &words)?;
     partly
         .daemon
-        .wait_for_status(PATIENCE, |status| has_trouble(status, &words))?;
+        .wait_for_status(WAIT_LIMIT, |status| has_trouble(status, &words))?;
     // Meanwhile no other member owns the token.
     let status = owner.status()?;
     ensure!(status["state"] == "OWNER", "{status:#}");
@@ -325,7 +327,7 @@ fn a_member_that_no_broadcast_reaches_starves_nobody_and_is_named() -> Result<()
         other.expect_report("member_reached", &words)?;
         other
             .daemon
-            .wait_for_status(PATIENCE, |status| !has_trouble(status, "reach"))?;
+            .wait_for_status(WAIT_LIMIT, |status| !has_trouble(status, "reach"))?;
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use anyhow::{Result, ensure};
 use ring_segment::{Segment, SmallDisk, Test, binaries, tests};
 
 use super::watcher::Watcher;
-use super::{PATIENCE, ringctl, stall_tolerant_timing};
+use super::{WAIT_LIMIT, ringctl, stall_tolerant_timing};
 
 pub(super) fn tests() -> Vec<Test> {
     tests![a_node_that_cannot_store_its_state_owns_nothing_until_it_can]
@@ -27,7 +27,7 @@ fn a_node_that_cannot_store_its_state_owns_nothing_until_it_can() -> Result<()> 
     let other = other.spawn()?;
     let runs = |daemon, wait| ringctl(daemon, &["run", "-w", wait, "--", "true"]);
     for daemon in [&one, &other] {
-        daemon.wait_for_line(PATIENCE, |line| line.contains("is up:"))?;
+        daemon.wait_for_line(WAIT_LIMIT, |line| line.contains("is up:"))?;
         let (done, said) = runs(daemon, "20")?;
         ensure!(done, "{said}");
     }
@@ -35,7 +35,7 @@ fn a_node_that_cannot_store_its_state_owns_nothing_until_it_can() -> Result<()> 
     let mut watcher = Watcher::of(&one)?;
     disk.fill("eth0.state")?;
     watcher.expect_report("state_not_stored", "cannot write the state file")?;
-    one.wait_for_status(PATIENCE, |status| status["stored"] == false)?;
+    one.wait_for_status(WAIT_LIMIT, |status| status["stored"] == false)?;
     let (done, said) = runs(&other, "20")?;
     ensure!(done, "{said}");
     let (done, said) = runs(&one, "1")?;
@@ -44,7 +44,7 @@ fn a_node_that_cannot_store_its_state_owns_nothing_until_it_can() -> Result<()> 
 
     disk.free()?;
     watcher.expect_report("state_stored", "can be written again")?;
-    one.wait_for_status(PATIENCE, |status| status["stored"] == true)?;
+    one.wait_for_status(WAIT_LIMIT, |status| status["stored"] == true)?;
     let (done, said) = runs(&one, "20")?;
     ensure!(done, "{said}");
     Ok(())

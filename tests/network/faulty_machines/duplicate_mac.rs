@@ -5,7 +5,7 @@ use ring_segment::{Daemon, Layout, Test, binaries, now, tests};
 use serde_json::Value;
 
 use super::watcher::Watcher;
-use super::{HEARTBEAT, PATIENCE, timing};
+use super::{HEARTBEAT, WAIT_LIMIT, timing};
 
 pub(super) fn tests() -> Vec<Test> {
     tests![two_stations_with_one_address_are_named_once]
@@ -24,21 +24,21 @@ fn two_stations_with_one_address_are_named_once() -> Result<()> {
         .collect::<Result<Vec<_>>>()?;
     let mut watchers = Watcher::of_started(&daemons[..1])?;
     let names = |line: &str| line.contains("two stations have the MAC") && line.contains(&shared);
-    let line = daemons[0].wait_for_line(PATIENCE, names)?;
+    let line = daemons[0].wait_for_line(WAIT_LIMIT, names)?;
     for node in &nodes[1..] {
         let ip = node.ip().map(|ip| ip.to_string()).unwrap_or_default();
         ensure!(line.contains(&ip), "{line}");
     }
     let itself = |line: &str| line.contains("has this node's MAC");
     let is_shown = |daemon: &Daemon, names: fn(&str) -> bool| {
-        daemon.wait_for_status(PATIENCE, |status| {
+        daemon.wait_for_status(WAIT_LIMIT, |status| {
             let troubles = status["troubles"].as_array();
             troubles.is_some_and(|all| all.iter().filter_map(Value::as_str).any(names))
         })
     };
     is_shown(&daemons[0], |trouble| trouble.contains("two stations"))?;
     for daemon in &daemons[1..] {
-        daemon.wait_for_line(PATIENCE, itself)?;
+        daemon.wait_for_line(WAIT_LIMIT, itself)?;
         is_shown(daemon, itself)?;
     }
     for watcher in &mut watchers {

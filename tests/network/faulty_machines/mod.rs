@@ -13,7 +13,7 @@ mod watcher;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use ring_segment::{Daemon, Layout, PATIENCE, Ring, Test, Timing, binaries};
+use ring_segment::{Daemon, Layout, Ring, Test, Timing, WAIT_LIMIT, binaries};
 
 const HEARTBEAT: Duration = Duration::from_millis(100);
 

@@ -1,11 +1,11 @@
 //! Interfaces whose MTU is too small for the token's data.
 
 use anyhow::{Result, ensure};
-use ring_segment::limit::until;
+use ring_segment::limit::wait_until;
 use ring_segment::{Daemon, Ring, Test, WAIT, now, tests};
 
 use super::watcher::{Watcher, has_trouble};
-use super::{PATIENCE, check_ringctl, form, ringctl};
+use super::{WAIT_LIMIT, check_ringctl, form, ringctl};
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
@@ -35,7 +35,7 @@ fn data_that_do_not_fit_a_small_mtu_are_refused_with_the_reason() -> Result<()> 
         reduce_mtu(&ring, place)?;
     }
     for daemon in &ring.daemons {
-        daemon.wait_for_line(PATIENCE, |line| line.contains("MTU 576"))?;
+        daemon.wait_for_line(WAIT_LIMIT, |line| line.contains("MTU 576"))?;
     }
     let (done, said) = ringctl(&ring.daemons[1], &["data", "set", &long_data()])?;
     ensure!(!done && said.contains("MTU of 576"), "{said}");
@@ -78,7 +78,7 @@ fn data_give_way_when_all_interfaces_shrink() -> Result<()> {
         reduce_mtu(&ring, place)?;
     }
     for daemon in &ring.daemons {
-        daemon.wait_for_line(PATIENCE, |line| line.contains("MTU 576"))?;
+        daemon.wait_for_line(WAIT_LIMIT, |line| line.contains("MTU 576"))?;
     }
     check_data_were_dropped(&ring, watchers)
 }
@@ -88,10 +88,10 @@ fn data_give_way_when_one_interface_shrinks() -> Result<()> {
     check_ringctl(&ring.daemons[0], &["data", "set", &long_data()])?;
     let watchers = Watcher::of_all(&ring.daemons)?;
     reduce_mtu(&ring, 2)?;
-    ring.daemons[2].wait_for_line(PATIENCE, |line| line.contains("MTU 576"))?;
+    ring.daemons[2].wait_for_line(WAIT_LIMIT, |line| line.contains("MTU 576"))?;
     let gone = |line: &String| line.contains("dropped the token's data (1,000 bytes)");
     let heard = |daemon: &Daemon| daemon.output().iter().any(gone);
-    until("the data are dropped", || ring.daemons.iter().any(heard));
+    wait_until("the data are dropped", || ring.daemons.iter().any(heard));
     check_data_were_dropped(&ring, watchers)
 }
 
@@ -143,7 +143,7 @@ fn an_interface_too_small_for_promises_is_named_once() -> Result<()> {
             "no interface carries less than 71 bytes",
         )?;
         let over = |status: &serde_json::Value| !has_trouble(status, "a confirmation needs");
-        watcher.daemon.wait_for_status(PATIENCE, over)?;
+        watcher.daemon.wait_for_status(WAIT_LIMIT, over)?;
     }
     let (done, said) = quorum(small, WAIT)?;
     ensure!(done, "{said}");

@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 use ring_segment::Daemon;
 use serde_json::{Value, json};
 
-use super::PATIENCE;
+use super::WAIT_LIMIT;
 use crate::locks::Client;
 
 pub(super) struct Watcher<'a> {
@@ -35,7 +35,7 @@ impl<'a> Watcher<'a> {
     /// Starts a watcher for each of some daemons.
     pub(super) fn of_started(daemons: &'a [Daemon]) -> Result<Vec<Self>> {
         for daemon in daemons {
-            daemon.wait_for_line(PATIENCE, |line| line.contains("is up:"))?;
+            daemon.wait_for_line(WAIT_LIMIT, |line| line.contains("is up:"))?;
         }
         Self::of_all(daemons)
     }
@@ -44,7 +44,7 @@ impl<'a> Watcher<'a> {
     pub(super) fn expect_report(&mut self, event: &str, words: &str) -> Result<()> {
         self.expect_event(event)?;
         self.daemon
-            .wait_for_line(PATIENCE, |line| line.contains(words))?;
+            .wait_for_line(WAIT_LIMIT, |line| line.contains(words))?;
         Ok(())
     }
 
@@ -52,11 +52,11 @@ impl<'a> Watcher<'a> {
     pub(super) fn expect_trouble(&mut self, event: &str, words: &str) -> Result<()> {
         self.expect_report(event, words)?;
         let shown = |status: &Value| has_trouble(status, words);
-        self.daemon.wait_for_status(PATIENCE, shown).map(drop)
+        self.daemon.wait_for_status(WAIT_LIMIT, shown).map(drop)
     }
 
     pub(super) fn expect_event(&mut self, event: &str) -> Result<Value> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + WAIT_LIMIT;
         loop {
             let told = self.client.expect("event")?;
             if told["event"] == event {

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-use ring_segment::PATIENCE;
+use ring_segment::WAIT_LIMIT;
 
 use crate::fencing::machines::{Machines, check_late_writer, check_order, is_stale};
 use crate::fencing::page::block;
@@ -30,7 +30,7 @@ impl Drop for Service {
 /// Sends a PUT from the second machine. Returns the status.
 fn send(machines: &Machines, path: &str, token: &str) -> Result<u16> {
     let mut stream = machines.connect(1, &format!("{}:{PORT}", machines.address(0)?))?;
-    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(WAIT_LIMIT))?;
     let head =
         format!("PUT {path} HTTP/1.0\r\nFencing-Token: {token}\r\nContent-Length: 4\r\n\r\n");
     stream.write_all(format!("{head}text").as_bytes())?;
@@ -73,7 +73,7 @@ pub(super) fn an_http_service_refuses_a_late_writer() -> Result<()> {
         ensure!(output.status.success(), "{output:?}");
         Ok(String::from_utf8(output.stdout)?)
     };
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + WAIT_LIMIT;
     while !write(1, None, "first", "try")?.status.success() {
         ensure!(Instant::now() < deadline, "the service does not listen");
         thread::sleep(Duration::from_millis(20));

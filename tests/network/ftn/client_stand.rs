@@ -9,7 +9,7 @@ use anyhow::{Context, Result, ensure};
 use nix::fcntl::{Flock, FlockArg};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use ring_segment::PATIENCE;
+use ring_segment::WAIT_LIMIT;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -152,7 +152,7 @@ impl ClientStand {
 
     /// Waits until the page of all tokens satisfies `is_so`.
     pub(super) fn wait_for_page(&self, is_so: impl Fn(&str) -> bool) -> Result<()> {
-        let give_up = Instant::now() + PATIENCE;
+        let give_up = Instant::now() + WAIT_LIMIT;
         loop {
             let output = self.output(&["list"])?;
             let page = String::from_utf8_lossy(&output.stdout);
@@ -165,7 +165,7 @@ impl ClientStand {
 
     /// Waits until `count` sessions wait for a token.
     pub(super) fn wait_for_waiting(&self, name: &str, count: usize) -> Result<()> {
-        let give_up = Instant::now() + PATIENCE;
+        let give_up = Instant::now() + WAIT_LIMIT;
         loop {
             let token = self.list_entry(name)?;
             let waiting = token.as_ref().and_then(|token| token["waiting"].as_array());
@@ -243,7 +243,7 @@ pub(super) fn hex(bytes: &[u8]) -> String {
 
 /// Waits for a child of `parent` with this name, and returns it.
 pub(super) fn child_called(parent: Pid, name: &str) -> Result<Pid> {
-    let give_up = Instant::now() + PATIENCE;
+    let give_up = Instant::now() + WAIT_LIMIT;
     loop {
         for child in children(parent) {
             let called = fs::read_to_string(format!("/proc/{child}/comm"));
@@ -276,7 +276,7 @@ pub(super) fn signal(pid: Pid, signal: Signal) -> Result<()> {
 }
 
 pub(super) fn wait_until_gone(pid: Pid) -> Result<()> {
-    let give_up = Instant::now() + PATIENCE;
+    let give_up = Instant::now() + WAIT_LIMIT;
     while kill(pid, None).is_ok() {
         // A process that its parent does not wait for becomes a zombie.
         let status = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
 use ring_codec::ftn::{Datagram, Header, Message, ServerState};
-use ring_segment::{PATIENCE, Test, tests};
+use ring_segment::{Test, WAIT_LIMIT, tests};
 
 use super::client_stand::serve;
 use crate::locks::program::Running;
@@ -145,7 +145,7 @@ fn a_set_that_is_not_confirmed_ends_in_time_and_by_a_signal() -> Result<()> {
             for command in [&["set", "t", "new"][..], &["get", "t"]] {
                 let mut waits = Running::start(&mut stand.token_of(&list, command))?;
                 while returned.try_recv().is_ok() {}
-                returned.recv_timeout(PATIENCE)?;
+                returned.recv_timeout(WAIT_LIMIT)?;
                 let told = Instant::now();
                 waits.signal(Signal::SIGTERM)?;
                 waits.expect_code(128 + Signal::SIGTERM as i32)?;

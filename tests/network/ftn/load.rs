@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use ring_segment::{PATIENCE, Test, tests};
+use ring_segment::{Test, WAIT_LIMIT, tests};
 
 use super::judge::{Service, judge};
 use super::stand::{PORT, ServerStand};
@@ -104,7 +104,7 @@ impl ClientGroup {
     fn wait_for_round(&self) -> Result<()> {
         let (wanted, began) = (self.grants()? + ROUND_GRANTS, Instant::now());
         while self.grants()? < wanted {
-            ensure!(began.elapsed() < PATIENCE, "the token does not move");
+            ensure!(began.elapsed() < WAIT_LIMIT, "the token does not move");
             thread::sleep(POLL_INTERVAL);
         }
         Ok(())

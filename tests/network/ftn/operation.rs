@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
 use ring_codec::ftn::{Access, Datagram, Flags, Header, Kind, Message, Token};
 use ring_proto::ftn::{MAX_DATA, PART, Servers};
-use ring_segment::{PATIENCE, Test, proc, tests};
+use ring_segment::{Test, WAIT_LIMIT, proc, tests};
 
 use super::stand::{PORT, ServerStand};
 
@@ -62,7 +62,7 @@ fn a_server_with_other_options_is_named_and_clients_follow_it() -> Result<()> {
         let names = |line: &str| {
             line.contains(other) && line.contains("--client-timeout") && line.contains("--quorum")
         };
-        stand.server(index).wait_for_line(PATIENCE, names)?;
+        stand.server(index).wait_for_line(WAIT_LIMIT, names)?;
         let status = stand.server(index).status()?;
         let troubles = status["troubles"].to_string();
         ensure!(names(&troubles), "{status:#}");
@@ -84,7 +84,7 @@ fn data_that_no_client_holds_survive_the_stop_of_their_server() -> Result<()> {
     for index in [stopped, leader] {
         let server = stand.server(index);
         server.signal(Signal::SIGTERM)?;
-        ensure!(server.wait_exit(PATIENCE)?.code() == Some(0));
+        ensure!(server.wait_exit(WAIT_LIMIT)?.code() == Some(0));
         let others: Vec<usize> = (0..3).filter(|other| *other != index).collect();
         stand.wait_until_served_by(&others)?;
         for name in &names {
@@ -112,7 +112,7 @@ impl ManualClient {
     fn log_in(server: SocketAddr, ssig: i32) -> Result<Self> {
         let socket = UdpSocket::bind(("10.77.0.1", 0))?;
         socket.connect(server)?;
-        socket.set_read_timeout(Some(PATIENCE))?;
+        socket.set_read_timeout(Some(WAIT_LIMIT))?;
         let mut flood = Self {
             socket,
             ssig,
@@ -236,7 +236,7 @@ fn a_flood_of_waiting_clients_takes_a_quarter_more_than_is_allowed_at_most() -> 
     })??;
     let is_full =
         |status: &serde_json::Value| status["counters"]["refused_memory"].as_u64() > Some(0);
-    let status = stand.server(0).wait_for_status(PATIENCE, is_full)?;
+    let status = stand.server(0).wait_for_status(WAIT_LIMIT, is_full)?;
     let taken = proc::resident_kib(pid)?.saturating_sub(before);
     ensure!(
         taken <= ALLOWED_KIB * 5 / 4 + BUFFERS_KIB,

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
-use ring_segment::{Daemon, PATIENCE, Ringd, SLACK, Test, tests};
+use ring_segment::{Daemon, Ringd, SLACK, Test, WAIT_LIMIT, tests};
 use serde_json::Value;
 
 use super::stand::{HEARTBEAT, PORT, SERVER_TIMEOUT, ServerStand};
@@ -77,7 +77,7 @@ fn another_leads_in_time_when_the_leader_is_killed() -> Result<()> {
     let killed = Instant::now();
     let next = loop {
         let leads = |daemon: &Daemon| -> Result<bool> {
-            Ok(daemon.wait_for_status(PATIENCE, |_| true)?["role"] == "leader")
+            Ok(daemon.wait_for_status(WAIT_LIMIT, |_| true)?["role"] == "leader")
         };
         let mut found = None;
         for &other in &others {
@@ -85,7 +85,7 @@ fn another_leads_in_time_when_the_leader_is_killed() -> Result<()> {
                 found = Some(other);
             }
         }
-        ensure!(killed.elapsed() < PATIENCE, "no node leads");
+        ensure!(killed.elapsed() < WAIT_LIMIT, "no node leads");
         if let Some(next) = found {
             break next;
         }
@@ -119,7 +119,7 @@ fn a_leader_that_is_cut_off_serves_nothing_and_follows_when_it_is_back() -> Resu
     link(&stand, "down")?;
     let next = stand.wait_until_served_by(&others)?;
     let lonely = stand.server(leader);
-    lonely.wait_for_status(PATIENCE, |status| status["health"] == "critical")?;
+    lonely.wait_for_status(WAIT_LIMIT, |status| status["health"] == "critical")?;
     let status = lonely.ringctl(&["status", "-q"])?;
     ensure!(status.status.code() == Some(5), "{status:?}");
     link(&stand, "up")?;
@@ -155,15 +155,15 @@ fn a_leaving_server_is_not_waited_for_and_watchers_see_it() -> Result<()> {
     let leader = stand.wait_until_served_by(&[0, 1])?;
     let other = 1 - leader;
     let mut watch = UnixStream::connect(stand.server(leader).control())?;
-    watch.set_read_timeout(Some(PATIENCE))?;
+    watch.set_read_timeout(Some(WAIT_LIMIT))?;
     watch.write_all(b"{\"request\":\"watch\"}\n")?;
     let mut told = BufReader::new(watch).lines();
     let snapshot = told.next().context("no snapshot")??;
     ensure!(snapshot.starts_with("{\"snapshot\":"), "{snapshot}");
     let leaving = stand.server(other);
     leaving.signal(Signal::SIGTERM)?;
-    ensure!(leaving.wait_exit(PATIENCE)?.code() == Some(0));
-    leaving.wait_for_line(PATIENCE, |line| line.contains("left the servers"))?;
+    ensure!(leaving.wait_exit(WAIT_LIMIT)?.code() == Some(0));
+    leaving.wait_for_line(WAIT_LIMIT, |line| line.contains("left the servers"))?;
     let says_so = |line: &str| {
         line.contains("\"event\":\"configuration_changed\"") && line.contains("is DOWN")
     };
@@ -176,7 +176,7 @@ fn a_leaving_server_is_not_waited_for_and_watchers_see_it() -> Result<()> {
     // The last server can notify no other one, and must end too.
     let last = stand.server(leader);
     last.signal(Signal::SIGTERM)?;
-    ensure!(last.wait_exit(PATIENCE)?.code() == Some(0));
+    ensure!(last.wait_exit(WAIT_LIMIT)?.code() == Some(0));
     Ok(())
 }
 
@@ -185,7 +185,7 @@ fn without_a_majority_a_server_warns_of_splits() -> Result<()> {
     stand.wait_until_served_by(&[0, 1])?;
     let server = stand.server(0);
     let says = |line: &str| line.contains("same token") && line.contains("--quorum majority");
-    server.wait_for_line(PATIENCE, says)?;
+    server.wait_for_line(WAIT_LIMIT, says)?;
     let status = server.status()?;
     let trouble = status["troubles"][0].as_str();
     ensure!(trouble.is_some_and(says), "{status:#}");
@@ -194,15 +194,15 @@ fn without_a_majority_a_server_warns_of_splits() -> Result<()> {
     let warning = page.lines().find(|line| line.contains("Warning: "));
     ensure!(warning.is_some_and(says), "{page}");
     server.signal(Signal::SIGUSR1)?;
-    server.wait_for_line(PATIENCE, |line| line.contains("status: server 0, "))?;
+    server.wait_for_line(WAIT_LIMIT, |line| line.contains("status: server 0, "))?;
     Ok(())
 }
 
 /// Checks that a server does not start: with this exit code and this error.
 fn check_refused(server: Ringd, code: i32, says: &str) -> Result<()> {
     let mut server = server.spawn()?;
-    let end = server.wait_exit(PATIENCE)?;
-    server.wait_for_line(PATIENCE, |line| line.contains(says))?;
+    let end = server.wait_exit(WAIT_LIMIT)?;
+    server.wait_for_line(WAIT_LIMIT, |line| line.contains(says))?;
     ensure!(end.code() == Some(code), "{end}: {:?}", server.output());
     Ok(())
 }
@@ -257,13 +257,13 @@ fn a_state_file_or_control_socket_of_another_server_is_reported() -> Result<()> 
     check_refused(same_state, 7, "server 0 of this list or another one")?;
     check_refused(second()?.option("--control", &control), 8, "--control PATH")?;
     let mut apart = second()?.spawn()?;
-    apart.wait_for_status(PATIENCE, |status| status["health"] != "critical")?;
+    apart.wait_for_status(WAIT_LIMIT, |status| status["health"] != "critical")?;
     apart.kill()?;
     // The error shows the old list only after the list changed.
     stand.server(0).kill()?;
     let changed = stand.server_options(0)?.option("--servers", &other);
     let changed = changed.option("--state-dir", &state).spawn()?;
-    changed.wait_for_line(PATIENCE, |line| {
+    changed.wait_for_line(WAIT_LIMIT, |line| {
         line.contains("belongs to another list of servers: configurations continue from")
     })?;
     Ok(())

@@ -1,7 +1,7 @@
 //! The systemd unit, installed as the page describes, under a live systemd.
 
 use anyhow::{Context, Result, ensure};
-use ring_segment::{Container, Layout, PATIENCE, Segment, Test, binaries, tests};
+use ring_segment::{Container, Layout, Segment, Test, WAIT_LIMIT, binaries, tests};
 use serde_json::Value;
 
 use super::stand::PORT;
@@ -56,7 +56,9 @@ fn the_unit_serves_without_any_right_and_leaves_when_it_is_stopped() -> Result<(
     let scene = ServiceScene::new("--grace 0s")?;
     let container = &scene.container;
     container.sh(&scene.start)?;
-    container.wait_for(UNIT, "StatusText", PATIENCE, |text| text == "leads, READY")?;
+    container.wait_for(UNIT, "StatusText", WAIT_LIMIT, |text| {
+        text == "leads, READY"
+    })?;
     let page = container.sh(&scene.status)?;
     ensure!(page.contains("READY, serves its tokens"), "{page}");
     for other in ["run -- true", "yield", "forget 02:00:00:00:00:01"] {
@@ -97,7 +99,7 @@ fn the_unit_serves_without_any_right_and_leaves_when_it_is_stopped() -> Result<(
 
     container.run(&["systemctl", "stop", UNIT])?;
     ensure!(container.show(UNIT, "Result")? == "success");
-    container.wait_for_line(PATIENCE, |line| line.contains("left the servers"))?;
+    container.wait_for_line(WAIT_LIMIT, |line| line.contains("left the servers"))?;
     ensure!(!container.path("/run/ringd-ftn/ftn-0.sock").exists());
     Ok(())
 }
@@ -107,10 +109,10 @@ fn a_list_without_this_server_is_not_tried_again() -> Result<()> {
     let container = &scene.container;
     let started = container.output(&["systemctl", "start", UNIT])?;
     ensure!(!started.status.success(), "the service has started");
-    container.wait_for(UNIT, "ActiveState", PATIENCE, |state| state == "failed")?;
+    container.wait_for(UNIT, "ActiveState", WAIT_LIMIT, |state| state == "failed")?;
     ensure!(container.show(UNIT, "ExecMainStatus")? == "2");
     ensure!(container.show(UNIT, "NRestarts")? == "0");
-    container.wait_for_line(PATIENCE, |line| {
+    container.wait_for_line(WAIT_LIMIT, |line| {
         line.contains("names none of the 1 servers")
     })?;
     Ok(())
@@ -120,7 +122,9 @@ fn the_state_of_an_earlier_version_is_missed_and_moved_by_the_recipe() -> Result
     let scene = ServiceScene::new("--grace 0s")?;
     let container = &scene.container;
     let configuration = || -> Result<u64> {
-        container.wait_for(UNIT, "StatusText", PATIENCE, |text| text == "leads, READY")?;
+        container.wait_for(UNIT, "StatusText", WAIT_LIMIT, |text| {
+            text == "leads, READY"
+        })?;
         let status: Value =
             serde_json::from_str(&container.run(&["ringctl", "-i", "ftn-0", "status", "--json"])?)?;
         status["configuration"].as_u64().context("a number")

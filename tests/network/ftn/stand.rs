@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use ring_segment::{Daemon, Layout, PATIENCE, Ringd, Segment, binaries};
+use ring_segment::{Daemon, Layout, Ringd, Segment, WAIT_LIMIT, binaries};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -102,14 +102,14 @@ impl ServerStand {
             status["health"] != "critical" && those.iter().all(is_up) && those.iter().any(leads)
         };
         loop {
-            let status = self.servers[first].wait_for_status(PATIENCE, is_served)?;
+            let status = self.servers[first].wait_for_status(WAIT_LIMIT, is_served)?;
             let agrees = |other: &Value| {
                 let keys = ["leader", "configuration", "servers"];
                 keys.iter().all(|key| other[*key] == status[*key])
             };
             let mut all_agree = true;
             for &other in &those[1..] {
-                let seen = self.servers[other].wait_for_status(PATIENCE, is_served)?;
+                let seen = self.servers[other].wait_for_status(WAIT_LIMIT, is_served)?;
                 all_agree &= agrees(&seen);
             }
             if all_agree {

@@ -8,8 +8,8 @@ use ring_segment::{Daemon, Test, WAIT, binaries, tests};
 use serde_json::Value;
 
 use super::{
-    Holder, PATIENCE, QUORUM_OPTIONS, bridge, check_no_quorum, form, form_with, output_of, ringctl,
-    shared_ring, timing,
+    Holder, QUORUM_OPTIONS, WAIT_LIMIT, bridge, check_no_quorum, form, form_with, output_of,
+    ringctl, shared_ring, timing,
 };
 
 pub(super) fn tests() -> Vec<Test> {
@@ -105,7 +105,7 @@ fn a_lone_member_without_an_expected_number_has_no_quorum() -> Result<()> {
     let daemon = &ring.daemons[0];
     let grade = output_of(daemon, QUORUM_OPTIONS, "echo $RINGD_GRADE")?;
     ensure!(grade == "quorum", "{grade}");
-    daemon.wait_for_status(PATIENCE, |status| status["grade"] == "quorum")?;
+    daemon.wait_for_status(WAIT_LIMIT, |status| status["grade"] == "quorum")?;
     Ok(())
 }
 

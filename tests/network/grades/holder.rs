@@ -17,7 +17,7 @@ use nix::unistd::Pid;
 use ring_segment::{Daemon, binaries};
 use tempfile::TempDir;
 
-use crate::grades::PATIENCE;
+use crate::grades::WAIT_LIMIT;
 
 /// Environment variable with the file that the command writes.
 const FILE_VARIABLE: &str = "GRADES_SIGNS";
@@ -106,7 +106,7 @@ impl Holder {
 
     /// Waits until the command has worked after `time`.
     pub(super) fn wait_for_sign(&self, time: Duration) -> Result<()> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + WAIT_LIMIT;
         while self.sign(8)?.is_none_or(|last| last <= time) {
             let end = self.end()?;
             ensure!(
@@ -131,7 +131,7 @@ impl Holder {
 
     /// Waits for the end of `ringctl`. Returns its exit code.
     pub(super) fn wait_exit(&mut self) -> Result<Option<i32>> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + WAIT_LIMIT;
         loop {
             if let Some(status) = self.ringctl.try_wait()? {
                 return Ok(status.code());

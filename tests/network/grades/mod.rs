@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use ring_segment::{
-    Daemon, Layout, PATIENCE, Ring, Ringd, Segment, SharedRing, Test, Timing, WAIT, binaries,
+    Daemon, Layout, Ring, Ringd, Segment, SharedRing, Test, Timing, WAIT, WAIT_LIMIT, binaries,
 };
 
 use holder::Holder;
@@ -97,7 +97,7 @@ fn output_of(daemon: &Daemon, options: &[&str], script: &str) -> Result<String> 
 /// the error.
 fn check_no_quorum(daemon: &Daemon, timing: Timing) -> Result<String> {
     // A grade of the tenure before may be shown until it expires.
-    daemon.wait_for_status(PATIENCE, |status| status["grade"] != "quorum")?;
+    daemon.wait_for_status(WAIT_LIMIT, |status| status["grade"] != "quorum")?;
     let seconds = timing.one_owner_bound().as_secs() + 1;
     let wait = seconds.to_string();
     let refused = ["run", "-r", "quorum", "-w", &wait, "-E", "9", "true"];

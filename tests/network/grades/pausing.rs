@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::holder::boottime;
 use super::{
-    Holder, LOST_CODE, PATIENCE, bridge, form_with, output_of, ringctl, shared_ring, timing,
+    Holder, LOST_CODE, WAIT_LIMIT, bridge, form_with, output_of, ringctl, shared_ring, timing,
 };
 
 /// Exit code of an incomplete pause.
@@ -72,7 +72,7 @@ fn a_paused_node_owns_nothing_and_the_others_go_on() -> Result<()> {
     tell(daemon, "pause")?;
     let code = holder.wait_exit()?;
     ensure!(code == Some(LOST_CODE), "{code:?}");
-    daemon.wait_for_status(PATIENCE, |status| {
+    daemon.wait_for_status(WAIT_LIMIT, |status| {
         status["paused"] == true && status["state"] == "WAITER"
     })?;
     for other in [0, 2] {
@@ -151,7 +151,7 @@ fn a_pause_is_pending_while_nobody_takes_the_token_and_can_be_waited_for() -> Re
         .args(["pause", "--wait"])
         .stderr(Stdio::piped())
         .spawn()?;
-    ring.daemons[0].wait_for_line(PATIENCE, |line| {
+    ring.daemons[0].wait_for_line(WAIT_LIMIT, |line| {
         line.contains("pause requested by process") && line.contains("; pending: no other member")
     })?;
     let complete = |daemon: &Daemon| {
@@ -179,7 +179,7 @@ fn a_pause_is_pending_while_nobody_takes_the_token_and_can_be_waited_for() -> Re
     ensure!(status["state"] != "OWNER", "{status:#}");
     output_of(&ring.daemons[1], &["-w", WAIT], "true")?;
     check_exit(&ring.daemons[0], &["pause"], 0)?;
-    ring.daemons[0].wait_for_line(PATIENCE, |line| {
+    ring.daemons[0].wait_for_line(WAIT_LIMIT, |line| {
         line.contains("paused: owns nothing until ringctl resume")
     })?;
     let told = complete(&ring.daemons[0]);
@@ -259,7 +259,7 @@ fn a_pause_that_is_to_persist_survives_the_daemon_and_another_does_not() -> Resu
         ring.daemons[0].kill()?;
         let since = now();
         ring.daemons[0].start()?;
-        ring.daemons[0].wait_for_status(PATIENCE, |status| {
+        ring.daemons[0].wait_for_status(WAIT_LIMIT, |status| {
             status["paused"] == true && status["state"] == "WAITER"
         })?;
         output_of(&ring.daemons[1], &["-w", WAIT, "-r", "quorum"], "true")?;
@@ -270,7 +270,7 @@ fn a_pause_that_is_to_persist_survives_the_daemon_and_another_does_not() -> Resu
     check_exit(&ring.daemons[0], &["pause"], 0)?;
     ring.daemons[0].kill()?;
     ring.daemons[0].start()?;
-    ring.daemons[0].wait_for_status(PATIENCE, |status| status["paused"] == false)?;
+    ring.daemons[0].wait_for_status(WAIT_LIMIT, |status| status["paused"] == false)?;
     output_of(&ring.daemons[0], &["-w", WAIT], "true").map(drop)
 }
 
@@ -283,7 +283,7 @@ fn a_pause_of_all_ends_with_the_first_that_resumes() -> Result<()> {
     }
     let waiting = Holder::start(&ring.daemons[2], &["-w", WAIT])?;
     for daemon in &ring.daemons {
-        daemon.wait_for_status(PATIENCE, |status| {
+        daemon.wait_for_status(WAIT_LIMIT, |status| {
             let members = status["members"].as_array();
             members.is_some_and(|members| members.iter().all(|it| it["paused"] == true))
         })?;

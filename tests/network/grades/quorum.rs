@@ -8,7 +8,7 @@ use ring_segment::{Case, Layout, SLACK, Segment, Test, Timing, WAIT, side_by_sid
 
 use super::holder::boottime;
 use super::{
-    Holder, LOST_CODE, PATIENCE, QUORUM_OPTIONS, bridge, check_disjoint, check_no_quorum,
+    Holder, LOST_CODE, QUORUM_OPTIONS, WAIT_LIMIT, bridge, check_disjoint, check_no_quorum,
     exclusive_timing, form, form_exclusive, output_of, timing,
 };
 
@@ -118,11 +118,11 @@ fn a_holder_continues_when_an_isolated_machine_comes_back() -> Result<()> {
     ring.segment.cut(2)?;
     let alone = &ring.daemons[2];
     let progress = |status: &serde_json::Value| status["token"]["progress"].as_u64();
-    let elected = alone.wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
+    let elected = alone.wait_for_status(WAIT_LIMIT, |status| status["state"] == "OWNER")?;
     ensure!(progress(&elected) > progress(&ring.daemons[1].status()?));
     ring.segment.heal(2)?;
     let stronger = |status: &serde_json::Value| progress(status) > progress(&elected);
-    alone.wait_for_status(PATIENCE, |status| {
+    alone.wait_for_status(WAIT_LIMIT, |status| {
         status["state"] == "WAITER" && stronger(status)
     })?;
     check_works_on(&holder, timing())?;
@@ -193,7 +193,7 @@ fn a_member_that_was_started_again_does_not_help_two_holders() -> Result<()> {
     let mut first = Holder::start_working(&ring.daemons[0], QUORUM_OPTIONS)?;
     let rules = ring.segment.rules();
     rules.set(|rules| rules.blocked.extend([(0, 2), (2, 0)]));
-    ring.daemons[2].wait_for_status(PATIENCE, |status| status["state"] == "LOOSER")?;
+    ring.daemons[2].wait_for_status(WAIT_LIMIT, |status| status["state"] == "LOOSER")?;
     let second = Holder::start(&ring.daemons[2], QUORUM_OPTIONS)?;
     check_works_on(&first, exclusive_timing())?;
     ring.daemons[1].kill()?;

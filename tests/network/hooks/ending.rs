@@ -8,7 +8,7 @@ use nix::sys::signal::Signal;
 use ring_segment::{Message, Seen, Segment, Test, Timing, invariants, tests};
 
 use crate::hooks::hook_dir::{
-    HEARTBEAT, HookDir, PATIENCE, exclusive_resting_timing, is_alive, resting_timing, wait_until,
+    HEARTBEAT, HookDir, WAIT_LIMIT, exclusive_resting_timing, is_alive, resting_timing, wait_until,
 };
 
 pub(super) fn tests() -> Vec<Test> {
@@ -34,7 +34,7 @@ fn a_hook_that_hangs_is_ended_with_all_that_it_has_started() -> Result<()> {
     place.hook("hangs", &script)?;
     let ringd = place.ringd(segment.node(0), &resting_timing());
     let daemon = ringd.option("--hook-timeout", "700ms").spawn()?;
-    daemon.wait_for_line(PATIENCE, |line| {
+    daemon.wait_for_line(WAIT_LIMIT, |line| {
         line.contains("hooks.d/hangs") && line.contains("700 ms")
     })?;
     place.wait_for_line(|line| line == "OWNER")?;
@@ -46,7 +46,7 @@ fn a_hook_that_hangs_is_ended_with_all_that_it_has_started() -> Result<()> {
         told == ["LOOSER", "told", "GENERATING", "OWNER"],
         "{told:?}"
     );
-    daemon.wait_for_line(PATIENCE, |line| line.contains("works again"))?;
+    daemon.wait_for_line(WAIT_LIMIT, |line| line.contains("works again"))?;
     Ok(())
 }
 
@@ -61,7 +61,7 @@ fn a_hook_that_hangs_does_not_affect_the_ring() -> Result<()> {
     let daemons = [start(0)?, start(1)?];
     place.wait_for(|lines| (lines.len() == 2).then_some(()))?;
     for daemon in &daemons {
-        daemon.wait_for_status(PATIENCE, |status| {
+        daemon.wait_for_status(WAIT_LIMIT, |status| {
             let members = status["members"].as_array();
             let in_ring = ["OWNER", "WAITER"]
                 .map(Into::into)
@@ -78,7 +78,7 @@ fn a_hook_that_hangs_does_not_affect_the_ring() -> Result<()> {
         let since = frames.partition_point(|seen| seen.at < from);
         (invariants::tenures(&frames[since..]).len() > 20).then_some(())
     };
-    segment.capture().wait_until(PATIENCE, goes_round)?;
+    segment.capture().wait_until(WAIT_LIMIT, goes_round)?;
     ensure!(
         place.lines().iter().all(|pid| is_alive(pid)),
         "the hooks hang"
@@ -95,7 +95,7 @@ fn processes_of_a_hook_end_with_it_unless_they_left_its_group() -> Result<()> {
     place.hook("leaves", script)?;
     let mut daemon = place.ringd(segment.node(0), &resting_timing()).spawn()?;
     place.wait_for_line(|line| line.starts_with("left ") && line.ends_with(" OWNER"))?;
-    daemon.wait_for_line(PATIENCE, |line| line.contains("setsid"))?;
+    daemon.wait_for_line(WAIT_LIMIT, |line| line.contains("setsid"))?;
     let pids = |word: &str| -> Vec<String> {
         let lines = place.lines();
         let pids = lines.iter().filter_map(|line| line.strip_prefix(word));
@@ -110,7 +110,7 @@ fn processes_of_a_hook_end_with_it_unless_they_left_its_group() -> Result<()> {
     wait_until("the last hook ends", || !is_alive(&stays[2]))?;
     let survive = left.iter().all(|pid| is_alive(pid));
     daemon.signal(Signal::SIGTERM)?;
-    ensure!(daemon.wait_exit(PATIENCE)?.success());
+    ensure!(daemon.wait_exit(WAIT_LIMIT)?.success());
     for pid in pids("left ") {
         let pid = nix::unistd::Pid::from_raw(pid.parse()?);
         nix::sys::signal::kill(pid, Signal::SIGKILL)?;
@@ -129,11 +129,11 @@ fn a_stop_ends_the_running_hook_and_runs_the_hooks_of_the_stop() -> Result<()> {
     place.hook("hangs", script)?;
     let ringd = place.ringd(segment.node(0), &exclusive_resting_timing());
     let mut daemon = ringd.option("--hook-timeout", "1h").spawn()?;
-    daemon.wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
+    daemon.wait_for_status(WAIT_LIMIT, |status| status["state"] == "OWNER")?;
     let pid = place.wait_for(|lines| lines.get(1).cloned())?;
     daemon.signal(Signal::SIGTERM)?;
     let asked = Instant::now();
-    ensure!(daemon.wait_exit(PATIENCE)?.success());
+    ensure!(daemon.wait_exit(WAIT_LIMIT)?.success());
     let took = asked.elapsed();
     ensure!(took < Duration::from_secs(9), "it took {took:?}");
     ensure!(!is_alive(&pid), "the hook still runs");
@@ -149,15 +149,15 @@ fn a_second_signal_ends_the_hooks_at_once() -> Result<()> {
     place.hook("hangs", script)?;
     let ringd = place.ringd(segment.node(0), &exclusive_resting_timing());
     let mut daemon = ringd.option("--hook-timeout", "1h").spawn()?;
-    daemon.wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
+    daemon.wait_for_status(WAIT_LIMIT, |status| status["state"] == "OWNER")?;
     let line = place.wait_for_line(|line| line.starts_with("LOOSER "))?;
     daemon.signal(Signal::SIGTERM)?;
-    daemon.wait_for_line(PATIENCE, |line| line.contains("shutting down"))?;
+    daemon.wait_for_line(WAIT_LIMIT, |line| line.contains("shutting down"))?;
     // Sent too close together, the two signals would merge.
     std::thread::sleep(Duration::from_millis(200));
     let asked = Instant::now();
     daemon.signal(Signal::SIGTERM)?;
-    daemon.wait_exit(PATIENCE)?;
+    daemon.wait_exit(WAIT_LIMIT)?;
     let took = asked.elapsed();
     ensure!(took < Duration::from_millis(1500), "it took {took:?}");
     ensure!(!is_alive(&line["LOOSER ".len()..]), "the hook still runs");

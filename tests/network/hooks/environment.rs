@@ -9,7 +9,7 @@ use nix::sys::signal::Signal;
 use ring_segment::{Segment, Test, Timing, tests};
 
 use crate::hooks::hook_dir::{
-    HEARTBEAT, HookDir, PATIENCE, exclusive_resting_timing, resting_timing, value,
+    HEARTBEAT, HookDir, WAIT_LIMIT, exclusive_resting_timing, resting_timing, value,
 };
 
 pub(super) fn tests() -> Vec<Test> {
@@ -44,10 +44,10 @@ fn a_hook_that_cannot_run_is_reported_once_and_others_run() -> Result<()> {
     let other = place.ringd(segment.node(1), &timing).spawn()?;
     place.wait_for(|lines| (lines.len() > 30).then_some(()))?;
     place.hook("3-fails", "exit 0")?;
-    daemon.wait_for_line(PATIENCE, |line| line.contains("3-fails works again"))?;
+    daemon.wait_for_line(WAIT_LIMIT, |line| line.contains("3-fails works again"))?;
     drop(other);
     daemon.signal(Signal::SIGTERM)?;
-    ensure!(daemon.wait_exit(PATIENCE)?.success());
+    ensure!(daemon.wait_exit(WAIT_LIMIT)?.success());
     let output = daemon.output();
     for (hook, problem) in [
         ("--on-change", "exit code 127"),
@@ -143,7 +143,7 @@ fn a_daemon_of_roots_without_hooks_cannot_get_rights_back() -> Result<()> {
     let daemon = place
         .ringd(segment.node(0), &exclusive_resting_timing())
         .spawn()?;
-    daemon.wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
+    daemon.wait_for_status(WAIT_LIMIT, |status| status["state"] == "OWNER")?;
     for set in ["CapPrm", "CapEff", "CapBnd"] {
         let bits = daemon.capabilities(set)?;
         // CAP_DAC_OVERRIDE, CAP_NET_RAW and CAP_SYS_NICE.
@@ -163,13 +163,13 @@ fn the_log_has_the_output_of_hooks_but_not_a_flood() -> Result<()> {
     let daemon = ringd.option("--hook-timeout", "1s").spawn()?;
     for word in ["out", "err"] {
         for state in ["LOOSER", "OWNER"] {
-            daemon.wait_for_line(PATIENCE, |line| {
+            daemon.wait_for_line(WAIT_LIMIT, |line| {
                 line.contains("1-says") && line.ends_with(&format!("{word} {state}"))
             })?;
         }
     }
-    daemon.wait_for_line(PATIENCE, |line| line.ends_with("1-says: rest"))?;
-    daemon.wait_for_line(PATIENCE, |line| line.contains("2-floods did not end"))?;
+    daemon.wait_for_line(WAIT_LIMIT, |line| line.ends_with("1-says: rest"))?;
+    daemon.wait_for_line(WAIT_LIMIT, |line| line.contains("2-floods did not end"))?;
     let output = daemon.output();
     let flood = output
         .iter()
@@ -188,7 +188,7 @@ fn a_restless_token_is_warned_of() -> Result<()> {
         let mut daemon = place.ringd(segment.node(0), &timing).spawn()?;
         place.wait_for(|lines| lines.contains(&"OWNER".to_owned()).then_some(()))?;
         daemon.signal(Signal::SIGTERM)?;
-        ensure!(daemon.wait_exit(PATIENCE)?.success());
+        ensure!(daemon.wait_exit(WAIT_LIMIT)?.success());
         let output = daemon.output();
         ensure!(output.iter().any(warns) == warned, "{hold:?}: {output:?}");
         fs::remove_file(place.record())?;
@@ -198,9 +198,9 @@ fn a_restless_token_is_warned_of() -> Result<()> {
     let mut daemon = place
         .ringd(segment.node(0), &Timing::tolerant(HEARTBEAT))
         .spawn()?;
-    daemon.wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
+    daemon.wait_for_status(WAIT_LIMIT, |status| status["state"] == "OWNER")?;
     daemon.signal(Signal::SIGTERM)?;
-    ensure!(daemon.wait_exit(PATIENCE)?.success());
+    ensure!(daemon.wait_exit(WAIT_LIMIT)?.success());
     ensure!(!daemon.output().iter().any(warns), "{:?}", daemon.output());
     Ok(())
 }
@@ -214,12 +214,12 @@ fn a_hooks_directory_of_another_user_is_skipped() -> Result<()> {
         given => given?,
     }
     let mut daemon = place.ringd(segment.node(0), &resting_timing()).spawn()?;
-    daemon.wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
-    daemon.wait_for_line(PATIENCE, |line| {
+    daemon.wait_for_status(WAIT_LIMIT, |status| status["state"] == "OWNER")?;
+    daemon.wait_for_line(WAIT_LIMIT, |line| {
         line.contains("users other than root") && line.contains("hooks.d")
     })?;
     daemon.signal(Signal::SIGTERM)?;
-    ensure!(daemon.wait_exit(PATIENCE)?.success());
+    ensure!(daemon.wait_exit(WAIT_LIMIT)?.success());
     ensure!(place.lines().is_empty(), "{:?}", place.lines());
     Ok(())
 }

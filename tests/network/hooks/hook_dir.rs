@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use ring_segment::{Daemon, LONG_IDLE_HOLD, Node, Ringd, Timing};
-pub(super) use ring_segment::{PATIENCE, binaries};
+pub(super) use ring_segment::{WAIT_LIMIT, binaries};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -84,7 +84,7 @@ impl HookDir {
 
     /// Waits until `wanted` finds something in the record, and returns it.
     pub(super) fn wait_for<T>(&self, wanted: impl Fn(&[String]) -> Option<T>) -> Result<T> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + WAIT_LIMIT;
         loop {
             let lines = self.lines();
             if let Some(found) = wanted(&lines) {
@@ -126,7 +126,7 @@ impl EventWatch {
     /// Returns all seen events that run hooks, up to the event with the number in `line`.
     pub(super) fn hook_events_until(&self, line: &str) -> Result<Vec<Value>> {
         let last: u64 = value(line, "number")?.parse()?;
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + WAIT_LIMIT;
         loop {
             let mut told = self.hook_events()?;
             if let Some(at) = told.iter().position(|event| event["number"] == last) {
@@ -165,7 +165,7 @@ impl Drop for EventWatch {
 }
 
 pub(super) fn wait_until(what: &str, holds: impl Fn() -> bool) -> Result<()> {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + WAIT_LIMIT;
     while !holds() {
         if Instant::now() > deadline {
             bail!("not in time: {what}");

@@ -5,7 +5,7 @@ use nix::sys::signal::Signal;
 use ring_segment::{Daemon, Segment, Test, Timing, binaries, tests};
 use serde_json::Value;
 
-use crate::hooks::hook_dir::{EventWatch, HEARTBEAT, HookDir, PATIENCE, resting_timing, value};
+use crate::hooks::hook_dir::{EventWatch, HEARTBEAT, HookDir, WAIT_LIMIT, resting_timing, value};
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
@@ -24,7 +24,7 @@ const PRINT_EVENT: &str = "echo event=$RINGD_EVENT number=$RINGD_EVENT_NUMBER ti
 
 /// Makes an owner hand its token over. Repeats it if the other node was stalled and did not take it.
 fn hand_over(daemon: &Daemon) -> Result<()> {
-    let is_given = || daemon.wait_for_status(PATIENCE / 6, |status| status["state"] == "WAITER");
+    let is_given = || daemon.wait_for_status(WAIT_LIMIT / 6, |status| status["state"] == "WAITER");
     for _ in 0..5 {
         ensure!(daemon.ringctl(&["yield"])?.status.success());
         if is_given().is_ok() {
@@ -42,7 +42,7 @@ fn hooks_and_watchers_get_the_same_events() -> Result<()> {
     let watch = EventWatch::start(&daemon, &place)?;
     place.wait_for_line(|line| line.contains(" state=OWNER "))?;
     let other = segment.node(1).ringd(binaries()).timing(&timing).spawn()?;
-    daemon.wait_for_status(PATIENCE, |status| {
+    daemon.wait_for_status(WAIT_LIMIT, |status| {
         status["members"]
             .as_array()
             .is_some_and(|all| all.len() == 2)
@@ -54,7 +54,7 @@ fn hooks_and_watchers_get_the_same_events() -> Result<()> {
     let mut changes = watch.hook_events_until(&last)?;
     changes.retain(|event| event["event"] == "state_changed");
     daemon.signal(Signal::SIGTERM)?;
-    ensure!(daemon.wait_exit(PATIENCE)?.success());
+    ensure!(daemon.wait_exit(WAIT_LIMIT)?.success());
 
     let told = place.lines();
     ensure!(
@@ -117,8 +117,8 @@ fn slow_hooks_run_one_at_a_time_in_order_and_get_the_last_state() -> Result<()> 
     let merged = |line: &&String| line.starts_with("begin ") && !line.ends_with("merged=0");
     place.wait_for(|lines| (lines.iter().filter(merged).count() >= 3).then_some(()))?;
     other.signal(Signal::SIGTERM)?;
-    ensure!(other.wait_exit(PATIENCE)?.success());
-    let status = daemon.wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
+    ensure!(other.wait_exit(WAIT_LIMIT)?.success());
+    let status = daemon.wait_for_status(WAIT_LIMIT, |status| status["state"] == "OWNER")?;
     let counts = status["counters"]["state_changes"].as_object();
     let counts = counts.context("counts")?.values();
     let in_all: u64 = counts.filter_map(Value::as_u64).sum();
@@ -183,9 +183,9 @@ fn a_drop_in_needs_no_restart() -> Result<()> {
     std::fs::remove_dir(place.hooks())?;
     let timing = resting_timing();
     let daemon = place.ringd(segment.node(0), &timing).spawn()?;
-    daemon.wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
+    daemon.wait_for_status(WAIT_LIMIT, |status| status["state"] == "OWNER")?;
     let other = segment.node(1).ringd(binaries()).timing(&timing).spawn()?;
-    daemon.wait_for_status(PATIENCE, |status| {
+    daemon.wait_for_status(WAIT_LIMIT, |status| {
         status["members"]
             .as_array()
             .is_some_and(|all| all.len() == 2)

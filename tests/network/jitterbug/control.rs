@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
-use ring_segment::{PATIENCE, Test, WAIT, binaries, tests};
+use ring_segment::{Test, WAIT, WAIT_LIMIT, binaries, tests};
 use serde_json::Value;
 
 use super::stand::{Kind, NodeStand, count, counter};
@@ -87,7 +87,7 @@ fn the_status_is_a_page_and_json_with_the_keys_of_its_page() -> Result<()> {
     stand.node(0).signal(Signal::SIGUSR1)?;
     stand
         .node(0)
-        .wait_for_line(PATIENCE, |line| line.contains("status: nodes: 10.77.0."))?;
+        .wait_for_line(WAIT_LIMIT, |line| line.contains("status: nodes: 10.77.0."))?;
     Ok(())
 }
 
@@ -96,7 +96,7 @@ fn watchers_see_the_events() -> Result<()> {
     stand.wait_for_ring(&[0, 1])?;
     let watch = |stand: &mut NodeStand, request: &str| -> Result<_> {
         let mut stream = UnixStream::connect(stand.node(0).control())?;
-        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(WAIT_LIMIT))?;
         stream.write_all(request.as_bytes())?;
         Ok(BufReader::new(stream).lines())
     };
@@ -224,7 +224,7 @@ fn a_token_that_is_held_is_handed_on_by_yield_and_its_command_ended() -> Result<
         let run = scope.spawn(move || stand.ringctl(0, &["run", "-w", WAIT, "--", "sleep", "60"]));
         let at_work = |line: &str| line.contains("\"event\":\"lock_granted\"");
         let mut watch = UnixStream::connect(stand.control(0))?;
-        watch.set_read_timeout(Some(PATIENCE))?;
+        watch.set_read_timeout(Some(WAIT_LIMIT))?;
         watch.write_all(b"{\"request\":\"watch\"}\n")?;
         for line in BufReader::new(watch).lines() {
             if at_work(&line?) {
@@ -260,7 +260,7 @@ fn a_command_ends_with_its_node_and_before_the_end_of_its_lease() -> Result<()> 
     std::thread::scope(|scope| -> Result<()> {
         let (stand, line) = (&stand, &line);
         let run = scope.spawn(move || stand.ringctl(0, &["run", "-w", WAIT, "-c", line]));
-        ring_segment::limit::until("the command runs", || begun.exists());
+        ring_segment::limit::wait_until("the command runs", || begun.exists());
         stand.signal(0, Signal::SIGSTOP)?;
         let ended = run.join().expect("the thread does not panic")?;
         stand.signal(0, Signal::SIGCONT)?;
@@ -330,8 +330,8 @@ fn a_node_that_cannot_start_prints_the_reason() -> Result<()> {
             node = node.option(name, value);
         }
         let mut node = node.spawn()?;
-        let end = node.wait_exit(PATIENCE)?;
-        node.wait_for_line(PATIENCE, |line| line.contains(words))?;
+        let end = node.wait_exit(WAIT_LIMIT)?;
+        node.wait_for_line(WAIT_LIMIT, |line| line.contains(words))?;
         ensure!(end.code() == Some(code), "{end}: {:?}", node.output());
         Ok(())
     };
@@ -348,7 +348,7 @@ fn a_node_that_cannot_start_prints_the_reason() -> Result<()> {
     refused(&[("--hold", "1")], 2, "no unit")?;
     refused(&[("--udp-port", "0")], 2, "all nodes need the same port")?;
     let mut first = stand.options(0)?.spawn()?;
-    first.wait_for_status(PATIENCE, |status| status["state"] == "leader")?;
+    first.wait_for_status(WAIT_LIMIT, |status| status["state"] == "leader")?;
     refused(&[], 6, "find it with ss -ulpn")?;
     let control = first.control();
     let taken = control.to_str().context("a plain path")?;
@@ -366,11 +366,11 @@ fn a_node_that_cannot_start_prints_the_reason() -> Result<()> {
         .without_state();
     let mut nowhere = nowhere.flag("eth7").spawn()?;
     ensure!(
-        nowhere.wait_exit(PATIENCE)?.code() == Some(3),
+        nowhere.wait_exit(WAIT_LIMIT)?.code() == Some(3),
         "{:?}",
         nowhere.output()
     );
-    nowhere.wait_for_line(PATIENCE, |line| {
+    nowhere.wait_for_line(WAIT_LIMIT, |line| {
         line.contains("there are: ") && line.contains("eth0")
     })?;
     Ok(())
@@ -386,7 +386,7 @@ fn hooks_hear_of_changes_of_state() -> Result<()> {
     let mut stand = NodeStand::new(Kind::Bridge, 1, &[("--on-change", &hook)])?;
     stand.wait_for_count(0, 2)?;
     stand.node(0).signal(Signal::SIGTERM)?;
-    ensure!(stand.node(0).wait_exit(PATIENCE)?.code() == Some(0));
+    ensure!(stand.node(0).wait_exit(WAIT_LIMIT)?.code() == Some(0));
     let told = fs::read_to_string(&told)?;
     let lines: Vec<&str> = told.lines().collect();
     ensure!(lines.first() == Some(&"started none orphan"), "{told}");

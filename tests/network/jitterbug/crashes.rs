@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 use nix::sys::signal::Signal;
-use ring_segment::{PATIENCE, Test, tests};
+use ring_segment::{Test, WAIT_LIMIT, tests};
 
 use super::stand::{Kind, NodeStand, RENEW_TIMEOUT, count, counter};
 
@@ -28,7 +28,7 @@ fn others(count: usize, but: usize) -> Vec<usize> {
 /// Returns the number of restores that these nodes have won together.
 fn restores_won(stand: &mut NodeStand, those: &[usize]) -> Result<u64> {
     let won = those.iter().map(|&index| {
-        let status = stand.node(index).wait_for_status(PATIENCE, |_| true)?;
+        let status = stand.node(index).wait_for_status(WAIT_LIMIT, |_| true)?;
         Ok(counter(&status, "restores_won"))
     });
     won.sum()
@@ -72,7 +72,7 @@ fn a_leader_that_is_killed_while_it_computes_is_replaced() -> Result<()> {
     let mut hangs = None;
     while hangs.is_none() {
         for index in 0..3 {
-            let status = stand.node(index).wait_for_status(PATIENCE, |_| true)?;
+            let status = stand.node(index).wait_for_status(WAIT_LIMIT, |_| true)?;
             if status["state"] == "leader" && count(&status)? == 5 {
                 hangs = Some(index);
             }
@@ -83,7 +83,7 @@ fn a_leader_that_is_killed_while_it_computes_is_replaced() -> Result<()> {
     for index in others(3, leader) {
         let status = stand
             .node(index)
-            .wait_for_status(PATIENCE, |status| counter(status, "compute_failures") > 0)?;
+            .wait_for_status(WAIT_LIMIT, |status| counter(status, "compute_failures") > 0)?;
         ensure!(count(&status)? == 5, "{status:#}");
     }
     stand.judge().map(drop)
@@ -190,7 +190,7 @@ fn a_leader_that_was_stopped_asks_before_it_leads_again() -> Result<()> {
     stand.node(leader).signal(Signal::SIGCONT)?;
     let status = stand
         .node(leader)
-        .wait_for_status(PATIENCE, |status| counter(status, "stalls") > 0)?;
+        .wait_for_status(WAIT_LIMIT, |status| counter(status, "stalls") > 0)?;
     ensure!(counter(&status, "restores") > 1, "{status:#}");
     stand.wait_for_ring(&[0, 1, 2])?;
     stand.wait_for_count(leader, reached + 1)?;
@@ -209,7 +209,7 @@ fn a_node_that_gets_sigterm_passes_the_token() -> Result<()> {
     stand.wait_for_ring(&[0, 1, 2])?;
     let leader = stand.leader_of(&[0, 1, 2])?;
     stand.node(leader).signal(Signal::SIGTERM)?;
-    let end = stand.node(leader).wait_exit(PATIENCE)?;
+    let end = stand.node(leader).wait_exit(WAIT_LIMIT)?;
     ensure!(end.code() == Some(0), "{end}");
     let left = others(3, leader);
     let reached = stand.count(left[0])?;
@@ -219,7 +219,7 @@ fn a_node_that_gets_sigterm_passes_the_token() -> Result<()> {
     // The last node has no successor, and must end too.
     for &index in &left {
         stand.node(index).signal(Signal::SIGTERM)?;
-        ensure!(stand.node(index).wait_exit(PATIENCE)?.code() == Some(0));
+        ensure!(stand.node(index).wait_exit(WAIT_LIMIT)?.code() == Some(0));
     }
     stand.judge().map(drop)
 }

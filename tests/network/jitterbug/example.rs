@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use ring_segment::{PATIENCE, Test, tests};
+use ring_segment::{Test, WAIT_LIMIT, tests};
 use serde_json::Value;
 
 use super::judge::judge;
@@ -42,9 +42,9 @@ fn digits_of_pi_go_on_though_leaders_are_killed() -> Result<()> {
         |least: usize| move |status: &Value| status["data_len"].as_u64() >= Some(least as u64);
     let mut known = 0;
     for _ in 0..3 {
-        stand.node(0).wait_for_status(PATIENCE, has(known + 60))?;
+        stand.node(0).wait_for_status(WAIT_LIMIT, has(known + 60))?;
         let leader = stand.leader_of(&[0, 1, 2])?;
-        let status = stand.node(leader).wait_for_status(PATIENCE, |_| true)?;
+        let status = stand.node(leader).wait_for_status(WAIT_LIMIT, |_| true)?;
         stand.node(leader).kill()?;
         // Only its last step may be lost.
         let reached = status["data_len"].as_u64().context("no length")?;
@@ -52,7 +52,7 @@ fn digits_of_pi_go_on_though_leaders_are_killed() -> Result<()> {
         for index in (0..3).filter(|&index| index != leader) {
             stand
                 .node(index)
-                .wait_for_status(PATIENCE, has(known + 10))?;
+                .wait_for_status(WAIT_LIMIT, has(known + 10))?;
         }
         stand.node(leader).start()?;
         stand.wait_for_ring(&[0, 1, 2])?;

@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use std::time::Instant;
 
 use anyhow::{Result, ensure};
-use ring_segment::{PATIENCE, Test, limit, tests};
+use ring_segment::{Test, WAIT_LIMIT, limit, tests};
 use serde_json::Value;
 
 use super::peer::{Outcome, Peer};
@@ -50,7 +50,7 @@ fn peers_that_say_nothing_or_dribble_keep_nobody_from_the_token() -> Result<()> 
         ensure!(is_closed, "a silent peer keeps its connection: {end:?}");
     }
     let list = [node, other].map(|at| (at.ip(), at.port()));
-    let give_up = Instant::now() + PATIENCE;
+    let give_up = Instant::now() + WAIT_LIMIT;
     loop {
         let outcome = peer.offer_slowly(node, i32::MAX, &list, b"1000000");
         if matches!(outcome, Ok(Outcome::Taken)) {
@@ -90,10 +90,10 @@ fn a_candidate_that_never_reads_costs_its_turn_and_nothing_else() -> Result<()> 
             &[0x01, 0xff, 0xff, 0xff, 0xff, high, low],
         )?;
     }
-    let is_offered = limit::is_readable(&listener, Instant::now() + PATIENCE);
+    let is_offered = limit::is_readable(&listener, Instant::now() + WAIT_LIMIT);
     ensure!(is_offered, "no node offers the peer the token");
     let (mut stream, giver) = listener.accept()?;
-    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(WAIT_LIMIT))?;
     let offered = stream.read(&mut [0; 64])?;
     ensure!(offered > 0, "the peer gets no offer");
     // The peer answers that it has the list, and reads nothing until the pass ends.

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr};
 
 use anyhow::{Context, Result, ensure};
-use ring_segment::{PATIENCE, Test, tests};
+use ring_segment::{Test, WAIT_LIMIT, tests};
 use serde_json::Value;
 
 use super::judge::judge;
@@ -58,17 +58,17 @@ fn a_list_of_five_thousand_strangers_adds_few_nodes_and_delays_no_pass() -> Resu
     let knows =
         |status: &Value| (ON_THE_LINK / 2..=ON_THE_LINK + 3).contains(&addresses(status).len());
     for index in [0, 1] {
-        let status = stand.node(index).wait_for_status(PATIENCE, knows)?;
+        let status = stand.node(index).wait_for_status(WAIT_LIMIT, knows)?;
         ensure!(status["data_len"] == 7, "{}", status["data"]);
     }
     let taken = |status: &Value| counter(status, "taken");
     let before = stand
         .node(0)
-        .wait_for_status(PATIENCE, |_| true)
+        .wait_for_status(WAIT_LIMIT, |_| true)
         .map(|it| taken(&it))?;
     stand
         .node(0)
-        .wait_for_status(PATIENCE, |status| taken(status) > before + 5)?;
+        .wait_for_status(WAIT_LIMIT, |status| taken(status) > before + 5)?;
     let page = stand.node(0).ringctl(&["status"])?;
     let page = String::from_utf8(page.stdout)?;
     ensure!(
@@ -89,7 +89,7 @@ fn a_mebibyte_of_data_goes_round() -> Result<()> {
     let mut stand = NodeStand::new(Kind::Bridge, 3, &options)?;
     stand.wait_for_ring(&[0, 1, 2])?;
     for index in 0..3 {
-        let status = stand.node(index).wait_for_status(PATIENCE, |status| {
+        let status = stand.node(index).wait_for_status(WAIT_LIMIT, |status| {
             status["data_len"] == DATA_LEN && counter(status, "taken") > 2
         })?;
         ensure!(status["data"].is_null(), "{}", status["data"]);
@@ -123,11 +123,11 @@ fn more_data_than_is_allowed_is_refused_and_computed_by_nobody() -> Result<()> {
     let node = stand.listener(0)?;
     let full =
         |status: &Value| status["data"] == "1234512345" && counter(status, "compute_failures") > 2;
-    stand.node(0).wait_for_status(PATIENCE, full)?;
+    stand.node(0).wait_for_status(WAIT_LIMIT, full)?;
     let list = [(peer.address(), 4711)];
     let outcome = peer.offer_token(node, i32::MAX, &list, b"1234567890123");
     ensure!(!matches!(outcome, Ok(Outcome::Taken)), "{outcome:?}");
-    let status = stand.node(0).wait_for_status(PATIENCE, |status| {
+    let status = stand.node(0).wait_for_status(WAIT_LIMIT, |status| {
         status["counters"]["dropped"]["data"] == 1
     })?;
     ensure!(status["data"] == "1234512345", "{status:#}");
@@ -135,7 +135,7 @@ fn more_data_than_is_allowed_is_refused_and_computed_by_nobody() -> Result<()> {
     ensure!(outcome == Outcome::Taken, "{outcome:?}");
     stand
         .node(0)
-        .wait_for_status(PATIENCE, |status| status["data"] == "123456789012")?;
+        .wait_for_status(WAIT_LIMIT, |status| status["data"] == "123456789012")?;
     Ok(())
 }
 
@@ -189,7 +189,7 @@ fn invalid_datagrams_are_counted_by_their_reason_and_ignored() -> Result<()> {
             .iter()
             .all(|(reason, count)| dropped[*reason] == *count)
     };
-    let status = stand.node(0).wait_for_status(PATIENCE, is_counted)?;
+    let status = stand.node(0).wait_for_status(WAIT_LIMIT, is_counted)?;
     ensure!(
         addresses(&status).len() == 1 && status["to_add"] == Value::Array(Vec::new()),
         "{status:#}"
@@ -204,17 +204,17 @@ fn a_leader_answers_a_question() -> Result<()> {
     let node = stand.listener(0)?;
     let status = stand
         .node(0)
-        .wait_for_status(PATIENCE, |status| status["state"] == "leader")?;
+        .wait_for_status(WAIT_LIMIT, |status| status["state"] == "leader")?;
     let id = i32::try_from(status["token_id"].as_i64().context("no id")?)?;
     peer.send(node.ip(), &[0x01, 0xff, 0xff, 0xff, 0xff, 0x12, 0x67])?;
     peer.expect(|from, datagram| from == node.ip() && datagram == Datagram::Tr2 { id })?;
     // From now on the node knows the asker and tries to reach it.
     let status = stand
         .node(0)
-        .wait_for_status(PATIENCE, |status| addresses(status).len() == 2)?;
+        .wait_for_status(WAIT_LIMIT, |status| addresses(status).len() == 2)?;
     ensure!(status["nodes"][1]["port"] == 0x1267, "{status:#}");
     stand
         .node(0)
-        .wait_for_status(PATIENCE, |status| counter(status, "passes_failed") > 0)?;
+        .wait_for_status(WAIT_LIMIT, |status| counter(status, "passes_failed") > 0)?;
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Two rings that become one.
 
 use anyhow::{Context, Result, ensure};
-use ring_segment::{PATIENCE, Test, WAIT, limit, tests};
+use ring_segment::{Test, WAIT, WAIT_LIMIT, limit, tests};
 use serde_json::Value;
 
 use super::stand::{Kind, NodeStand, count, counter};
@@ -40,7 +40,7 @@ fn two_rings_become_one_when_a_cut_heals() -> Result<()> {
     stand.wait_for_ring(&[0, 1, 2, 3])?;
     let met: u64 = (0..4)
         .map(|index| {
-            let status = stand.node(index).wait_for_status(PATIENCE, |_| true);
+            let status = stand.node(index).wait_for_status(WAIT_LIMIT, |_| true);
             status.map(|status| {
                 ids.push(status["token_id"].as_u64());
                 counter(&status, "merged") + counter(&status, "absorbed")
@@ -54,7 +54,7 @@ fn two_rings_become_one_when_a_cut_heals() -> Result<()> {
     for index in 1..4 {
         stand
             .node(index)
-            .wait_for_status(PATIENCE, |status| status["token_id"] == id)?;
+            .wait_for_status(WAIT_LIMIT, |status| status["token_id"] == id)?;
     }
     stand.judge().map(drop)
 }
@@ -68,14 +68,14 @@ fn a_node_that_was_cut_off_learns_what_the_others_know() -> Result<()> {
     // If it had the token when it was cut off, it continues with it.
     let is_alone =
         |status: &Value| status["state"] == "leader" && counter(status, "passes_failed") > 1;
-    let alone = stand.node(2).wait_for_status(PATIENCE, is_alone)?;
+    let alone = stand.node(2).wait_for_status(WAIT_LIMIT, is_alone)?;
     stand.segment().heal(2)?;
     let most = stand.count(0)?.max(count(&alone)?);
     stand.wait_for_count(2, most + 5)?;
     stand.wait_for_ring(&[0, 1, 2])?;
     let pages = stand
         .node(2)
-        .wait_for_status(PATIENCE, |status| status["state"] == "waiter")?;
+        .wait_for_status(WAIT_LIMIT, |status| status["state"] == "waiter")?;
     ensure!(super::stand::addresses(&pages).len() == 3, "{pages:#}");
     stand.judge().map(drop)
 }
@@ -97,13 +97,13 @@ fn when_rings_meet_the_command_under_the_weaker_token_is_ended() -> Result<()> {
             let line = format!("touch {}; exec sleep 60", begun[index].display());
             Some(scope.spawn(move || stand.ringctl(index, &["run", "-w", WAIT, "-c", &line])))
         });
-        limit::until("both commands run", || begun.iter().all(|it| it.exists()));
+        limit::wait_until("both commands run", || begun.iter().all(|it| it.exists()));
         sides([0, 0]);
         let is_over = |run: &Option<std::thread::ScopedJoinHandle<_>>| {
             run.as_ref()
                 .is_some_and(std::thread::ScopedJoinHandle::is_finished)
         };
-        limit::until("a command is ended", || runs.iter().any(is_over));
+        limit::wait_until("a command is ended", || runs.iter().any(is_over));
         let weaker = runs
             .iter()
             .position(is_over)

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use ring_segment::{Node, PATIENCE};
+use ring_segment::{Node, WAIT_LIMIT};
 use socket2::{Domain, Socket, Type};
 
 use super::stand::UDP_PORT;
@@ -30,7 +30,7 @@ impl Peer {
     pub(super) fn on(node: &Node) -> Result<Self> {
         let socket = node.ns().run(|| UdpSocket::bind(("0.0.0.0", UDP_PORT)))??;
         socket.set_broadcast(true)?;
-        socket.set_read_timeout(Some(PATIENCE))?;
+        socket.set_read_timeout(Some(WAIT_LIMIT))?;
         Ok(Self {
             node: node.clone(),
             socket,
@@ -89,8 +89,8 @@ impl Peer {
         let connect = || TcpStream::connect_timeout(&to, Duration::from_secs(10));
         let stream = self.node.ns().run(connect)?.context("no process listens")?;
         stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(WAIT_LIMIT))?;
+        stream.set_write_timeout(Some(WAIT_LIMIT))?;
         Ok(stream)
     }
 
@@ -99,14 +99,14 @@ impl Peer {
         let connect = || -> io::Result<TcpStream> {
             let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
             socket.bind(&SocketAddr::from((from, 0)).into())?;
-            socket.connect_timeout(&to.into(), PATIENCE)?;
+            socket.connect_timeout(&to.into(), WAIT_LIMIT)?;
             Ok(socket.into())
         };
         let stream = match self.node.ns().run(connect)? {
             Err(error) if error.kind() == ErrorKind::ConnectionReset => return Ok(None),
             made => made?,
         };
-        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(WAIT_LIMIT))?;
         Ok(Some(stream))
     }
 

@@ -1,7 +1,7 @@
 //! Rings that form and count.
 
 use anyhow::{Result, ensure};
-use ring_segment::{PATIENCE, Test, tests};
+use ring_segment::{Test, WAIT_LIMIT, tests};
 use serde_json::Value;
 
 use super::stand::{Kind, NodeStand, UDP_PORT, addresses, count, counter};
@@ -104,7 +104,7 @@ fn a_command_decides_which_data_continues() -> Result<()> {
     stand.wait_for_ring(&[0, 1])?;
     for index in 0..2 {
         let decides = |status: &Value| counter(status, "decisions") > 2;
-        let status = stand.node(index).wait_for_status(PATIENCE, decides)?;
+        let status = stand.node(index).wait_for_status(WAIT_LIMIT, decides)?;
         ensure!(counter(&status, "decide_failures") == 0, "{status:#}");
     }
     stand.judge().map(drop)
@@ -141,7 +141,7 @@ fn a_node_without_an_address_waits_for_one_and_another_address_is_another_entry(
     stand.add(1, &[])?;
     let silent = stand
         .node(1)
-        .wait_for_status(PATIENCE, |status| status["state"] == "orphan")?;
+        .wait_for_status(WAIT_LIMIT, |status| status["state"] == "orphan")?;
     ensure!(
         silent["address"].is_null() && silent["tcp_port"].is_null(),
         "{silent:#}"
@@ -158,9 +158,9 @@ fn a_node_without_an_address_waits_for_one_and_another_address_is_another_entry(
     ns.ip("addr flush dev eth0\n")?;
     stand
         .node(1)
-        .wait_for_status(PATIENCE, |status| status["address"].is_null())?;
+        .wait_for_status(WAIT_LIMIT, |status| status["address"].is_null())?;
     ns.ip("addr add 10.77.0.99/24 dev eth0\n")?;
-    let moved = stand.node(1).wait_for_status(PATIENCE, |status| {
+    let moved = stand.node(1).wait_for_status(WAIT_LIMIT, |status| {
         status["state"] != "orphan" && addresses(status).len() == 3
     })?;
     ensure!(moved["tcp_port"] == port, "the port has changed: {moved:#}");

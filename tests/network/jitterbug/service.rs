@@ -1,7 +1,7 @@
 //! The systemd unit, installed as the page describes, under a live systemd.
 
 use anyhow::{Context, Result, ensure};
-use ring_segment::{Container, Layout, PATIENCE, Test, binaries, tests};
+use ring_segment::{Container, Layout, Test, WAIT_LIMIT, binaries, tests};
 use serde_json::Value;
 
 use super::stand::UDP_PORT;
@@ -19,7 +19,7 @@ fn the_unit_leads_without_any_right_and_ends_when_it_is_stopped() -> Result<()> 
     container.write("/usr/local/bin/sudo", 0o755, "#!/bin/sh\nexec \"$@\"\n")?;
     let recipe = block(JITTERBUG, "sudo install -m 644 systemd/ringd.sysusers")?;
     container.sh(recipe.trim_end())?;
-    container.wait_for(UNIT, "StatusText", PATIENCE, |text| text == "in the ring")?;
+    container.wait_for(UNIT, "StatusText", WAIT_LIMIT, |text| text == "in the ring")?;
     let ask = "setpriv --reuid=nobody --regid=ringd-jitterbug --clear-groups ringctl -i jitterbug-eth0 status --json";
     let status: Value = serde_json::from_str(&container.sh(ask)?)?;
     ensure!(
@@ -40,7 +40,7 @@ fn the_unit_leads_without_any_right_and_ends_when_it_is_stopped() -> Result<()> 
 
     container.run(&["systemctl", "stop", UNIT])?;
     ensure!(container.show(UNIT, "Result")? == "success");
-    container.wait_for_line(PATIENCE, |line| line.contains("left the ring"))?;
+    container.wait_for_line(WAIT_LIMIT, |line| line.contains("left the ring"))?;
     ensure!(
         !container
             .path("/run/ringd-jitterbug/jitterbug-eth0.sock")

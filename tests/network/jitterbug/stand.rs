@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
-use ring_segment::{Daemon, Layout, Node, PATIENCE, Ringd, Segment, binaries};
+use ring_segment::{Daemon, Layout, Node, Ringd, Segment, WAIT_LIMIT, binaries};
 use serde_json::Value;
 
 use super::judge::{Seen, judge, number};
@@ -152,10 +152,10 @@ impl NodeStand {
         };
         let (&first, others) = those.split_first().context("there are no servers")?;
         loop {
-            let status = self.nodes[first].wait_for_status(PATIENCE, in_ring)?;
+            let status = self.nodes[first].wait_for_status(WAIT_LIMIT, in_ring)?;
             let mut agree = true;
             for &other in others {
-                let seen = self.nodes[other].wait_for_status(PATIENCE, in_ring)?;
+                let seen = self.nodes[other].wait_for_status(WAIT_LIMIT, in_ring)?;
                 agree &= seen["node_list_hash"] == status["node_list_hash"];
             }
             if agree {
@@ -175,7 +175,7 @@ impl NodeStand {
 
     /// Returns the data of a node of a ring that counts.
     pub(super) fn count(&self, index: usize) -> Result<u64> {
-        let status = self.nodes[index].wait_for_status(PATIENCE, |_| true)?;
+        let status = self.nodes[index].wait_for_status(WAIT_LIMIT, |_| true)?;
         count(&status)
     }
 
@@ -185,21 +185,21 @@ impl NodeStand {
         index: usize,
         is_so: impl Fn(&Value) -> bool,
     ) -> Result<Value> {
-        self.nodes[index].wait_for_status(PATIENCE, is_so)
+        self.nodes[index].wait_for_status(WAIT_LIMIT, is_so)
     }
 
     /// Waits until a node's count is at least `least`.
     pub(super) fn wait_for_count(&self, index: usize, least: u64) -> Result<Value> {
         let is_there = |status: &Value| count(status).is_ok_and(|count| count >= least);
-        self.nodes[index].wait_for_status(PATIENCE, is_there)
+        self.nodes[index].wait_for_status(WAIT_LIMIT, is_there)
     }
 
     /// Waits until one of these nodes leads, and returns it.
     pub(super) fn leader_of(&self, those: &[usize]) -> Result<usize> {
-        let deadline = std::time::Instant::now() + PATIENCE;
+        let deadline = std::time::Instant::now() + WAIT_LIMIT;
         loop {
             for &index in those {
-                let status = self.nodes[index].wait_for_status(PATIENCE, |_| true)?;
+                let status = self.nodes[index].wait_for_status(WAIT_LIMIT, |_| true)?;
                 if status["state"] == "leader" {
                     return Ok(index);
                 }

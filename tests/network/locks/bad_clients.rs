@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use crate::locks::crashes::CLOSES_ALL;
 use crate::locks::scene::{LockScene, holder};
-use crate::locks::{PATIENCE, connect, form, shared_ring};
+use crate::locks::{WAIT_LIMIT, connect, form, shared_ring};
 
 const STATUS: &[u8] = b"{\"request\":\"status\"}\n";
 /// Number of requests that a flood sends without waiting for an answer.
@@ -42,8 +42,8 @@ pub(super) fn tests() -> Vec<Test> {
 
 fn open(socket: &Path) -> Result<UnixStream> {
     let stream = UnixStream::connect(socket)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(WAIT_LIMIT))?;
+    stream.set_write_timeout(Some(WAIT_LIMIT))?;
     Ok(stream)
 }
 
@@ -123,7 +123,7 @@ fn clients_that_send_garbage_flood_or_do_not_read_disturb_nobody() -> Result<()>
             let socket = &socket;
             scope.spawn(move || (0..ROUNDS_MIN).try_for_each(|_| nuisance(open(socket)?)))
         });
-        let by = Instant::now() + PATIENCE;
+        let by = Instant::now() + WAIT_LIMIT;
         let is_over = || {
             let all_ended = nuisances.iter().all(thread::ScopedJoinHandle::is_finished);
             all_ended && lazy.iter().all(has_hung_up) || Instant::now() > by
@@ -153,7 +153,7 @@ fn a_watcher_that_reads_too_slowly_is_let_go() -> Result<()> {
     let ring = shared_ring(2)?;
     let daemon = &ring.daemons[0];
     let watcher = watcher(&daemon.control())?;
-    let by = Instant::now() + PATIENCE;
+    let by = Instant::now() + WAIT_LIMIT;
     let worked = lock_repeatedly(daemon, || {
         let mut few = [0; 64];
         (&watcher).read_exact(&mut few).is_err() || has_hung_up(&watcher) || Instant::now() > by
@@ -177,7 +177,7 @@ fn clients_that_keep_the_daemon_waiting_are_let_go_and_those_with_a_lock_are_not
     while (&asks).write(STATUS).is_ok() {}
     for client in [&silent, &halves, &asks] {
         ensure!(
-            wait_for_hang_up(client, PATIENCE)?,
+            wait_for_hang_up(client, WAIT_LIMIT)?,
             "a watcher is still connected"
         );
     }
@@ -215,7 +215,7 @@ fn an_invalid_request_is_answered_with_an_error() -> Result<()> {
     let said = next_answer(&mut client)?;
     ensure!(said["error"].is_string(), "{said}");
     ensure!(
-        wait_for_hang_up(client.get_ref(), PATIENCE)?,
+        wait_for_hang_up(client.get_ref(), WAIT_LIMIT)?,
         "the client is still connected"
     );
     Ok(())

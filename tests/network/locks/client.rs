@@ -1,6 +1,6 @@
 //! A client of the control socket, line by line (`docs/control.md`).
 
-use ring_segment::PATIENCE;
+use ring_segment::WAIT_LIMIT;
 use std::fs::File;
 use std::io::{BufRead, BufReader, IoSlice, Write};
 use std::os::fd::AsRawFd;
@@ -18,7 +18,7 @@ pub(crate) struct Client {
 impl Client {
     pub(crate) fn connect(socket: &Path) -> Result<Self> {
         let stream = UnixStream::connect(socket).context("no process listens")?;
-        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(WAIT_LIMIT))?;
         Ok(Self {
             reader: BufReader::new(stream),
         })

@@ -9,7 +9,7 @@ use ring_segment::{Daemon, Layout, Message, Ring, Test, Timing, WAIT, binaries, 
 use crate::locks::program::Running;
 use crate::locks::scene::{LockScene, wait_until_queued};
 use crate::locks::{
-    LOST_CODE, PATIENCE, connect, ringctl, shared_ring, wait_until_holder_is_known,
+    LOST_CODE, WAIT_LIMIT, connect, ringctl, shared_ring, wait_until_holder_is_known,
 };
 
 pub(super) fn tests() -> Vec<Test> {
@@ -49,7 +49,7 @@ fn without_waiting_the_exit_code_reports_another_holder() -> Result<()> {
     }
     holder.unlock()?;
     // On a busy machine the token may arrive after the end of the wait.
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + WAIT_LIMIT;
     while run(&ring.daemons[1], &["-n", "true"])?.wait()?.code() != Some(0) {
         ensure!(Instant::now() < deadline, "no command runs");
     }
@@ -72,7 +72,7 @@ fn a_lost_request_is_repeated_for_a_client_that_does_not_wait() -> Result<()> {
     };
     silence(true);
     let mut run = run(&ring.daemons[at], &["-n", "true"])?;
-    ring.segment.capture().wait_until(PATIENCE, |seen| {
+    ring.segment.capture().wait_until(WAIT_LIMIT, |seen| {
         let mut kinds = seen.iter().map(|frame| &frame.message);
         kinds
             .any(|message| *message == Message::WantToken)

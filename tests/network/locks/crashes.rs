@@ -9,7 +9,7 @@ use ring_segment::{Daemon, Test, proc, tests};
 
 use crate::locks::program::Running;
 use crate::locks::scene::{LockScene, holder};
-use crate::locks::{LOST_CODE, PATIENCE};
+use crate::locks::{LOST_CODE, WAIT_LIMIT};
 
 /// Command that ignores SIGTERM, as does its child.
 const STUBBORN_COMMAND: &str = "trap '' TERM; sleep 1000 & echo ready; wait; sleep 1000";
@@ -51,7 +51,7 @@ fn the_death_of_the_keeper_ends_its_work_before_another_begins() -> Result<()> {
     kill(keeper, Signal::SIGKILL)?;
     next.check_begins_alone()?;
     run.expect_code(LOST_CODE)?;
-    scene.first().wait_for_line(PATIENCE, |line| {
+    scene.first().wait_for_line(WAIT_LIMIT, |line| {
         line.contains(&said) && line.contains(": it was killed, or ended, before")
     })?;
     ensure!(

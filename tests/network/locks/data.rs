@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::locks::program::Running;
 use crate::locks::scene::{LockScene, path};
-use crate::locks::{PATIENCE, connect, form, ringctl, shared_ring, wait_until_holder_is_known};
+use crate::locks::{WAIT_LIMIT, connect, form, ringctl, shared_ring, wait_until_holder_is_known};
 
 /// Maximum size of the token's data, in bytes.
 const DATA_LEN_MAX: usize = 1024;
@@ -44,7 +44,7 @@ fn start_under_lock(daemon: &Daemon, line: &str) -> Result<Running> {
 }
 
 fn wait_for_data(daemon: &Daemon, data: &str) -> Result<()> {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + WAIT_LIMIT;
     loop {
         let mut get = start(daemon, &["data", "get", "--raw"])?;
         let heard = get.remaining_output();
@@ -305,7 +305,7 @@ fn a_watch_ends_with_its_daemon_and_prints_how_to_continue() -> Result<()> {
     // The restarted daemon does not know the old event numbers. It sends a snapshot first, with a number that the
     // earlier one never used.
     ring.daemons[0].start()?;
-    ring.daemons[0].wait_for_status(PATIENCE, |_| true)?;
+    ring.daemons[0].wait_for_status(WAIT_LIMIT, |_| true)?;
     let from = next.to_string();
     let mut again = start(&ring.daemons[0], &["watch", "--json", "--from", &from])?;
     let said = next_event(&mut again)?;

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::locks::scene::LockScene;
 use crate::locks::{
-    HEARTBEAT, LOST_CODE, PATIENCE, clients, connect, form, form_with, ringctl, shared_ring,
+    HEARTBEAT, LOST_CODE, WAIT_LIMIT, clients, connect, form, form_with, ringctl, shared_ring,
     wait_for, wait_until_held,
 };
 use crate::recipes::pages::{CONTROL, block};
@@ -38,7 +38,7 @@ fn a_crashed_daemon_ends_the_work_and_does_not_believe_in_it_afterwards() -> Res
     ring.daemons[0].kill()?;
     ensure!(wait_for(&mut run)? == Some(LOST_CODE));
     ring.daemons[0].start()?;
-    ring.daemons[0].wait_for_status(PATIENCE, |status| {
+    ring.daemons[0].wait_for_status(WAIT_LIMIT, |status| {
         status["state"] == "WAITER" || status["state"] == "OWNER"
     })?;
     ensure!(
@@ -80,7 +80,7 @@ fn a_planned_stop_waits_for_the_holder() -> Result<()> {
     ensure!(lost["why"] == "shutdown", "{lost}");
     holder.unlock()?;
     next.expect("granted")?;
-    let status = ring.daemons[0].wait_exit(PATIENCE)?;
+    let status = ring.daemons[0].wait_exit(WAIT_LIMIT)?;
     ensure!(status.success(), "{status}");
     Ok(())
 }
@@ -135,14 +135,14 @@ fn no_lock_is_granted_before_an_earlier_owners_lease_ends() -> Result<()> {
     ring.daemons[0].kill()?;
     let begun = boottime()?;
     ring.daemons[0].start()?;
-    ring.daemons[0].wait_for_status(PATIENCE, |_| true)?;
+    ring.daemons[0].wait_for_status(WAIT_LIMIT, |_| true)?;
     is_granted_late(&ring, begun)
 }
 
 fn no_lock_is_granted_soon_after_the_link_came_up() -> Result<()> {
     let ring = form_with(3, short_timing())?;
     ring.segment.lose_carrier(0)?;
-    ring.daemons[0].wait_for_status(PATIENCE, |status| status["link"] != "up")?;
+    ring.daemons[0].wait_for_status(WAIT_LIMIT, |status| status["link"] != "up")?;
     let begun = boottime()?;
     ring.segment.regain_carrier(0)?;
     is_granted_late(&ring, begun)
@@ -256,7 +256,7 @@ fn busy_python(daemon: &Daemon) -> Result<Child> {
         let first = &status["clients"][0];
         first["holds"] == true && first["pid"] == child.id()
     };
-    daemon.wait_for_status(PATIENCE, works)?;
+    daemon.wait_for_status(WAIT_LIMIT, works)?;
     Ok(child)
 }
 

@@ -5,7 +5,7 @@ use ring_segment::{Test, tests};
 use serde_json::{Value, json};
 
 use crate::locks::program::Running;
-use crate::locks::{PATIENCE, connect, form, ringctl, shared_ring, wait_until_holder_is_known};
+use crate::locks::{WAIT_LIMIT, connect, form, ringctl, shared_ring, wait_until_holder_is_known};
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
@@ -35,7 +35,7 @@ fn every_machine_names_the_program_that_holds_the_token() -> Result<()> {
     }
     holder.unlock()?;
     for daemon in &ring.daemons {
-        daemon.wait_for_status(PATIENCE, |status| status["holder"].is_null())?;
+        daemon.wait_for_status(WAIT_LIMIT, |status| status["holder"].is_null())?;
     }
     Ok(())
 }
@@ -57,11 +57,11 @@ fn the_log_names_each_holder_its_time_and_its_end() -> Result<()> {
     ))?;
     let token = seven.line();
     seven.expect_code(7)?;
-    let granted = daemon.wait_for_line(PATIENCE, |line| {
+    let granted = daemon.wait_for_line(WAIT_LIMIT, |line| {
         line.contains("\"seven\" (process ") && line.contains(&format!("holds the token {token}"))
     })?;
     ensure!(granted.contains("INFO"), "{granted}");
-    let released = daemon.wait_for_line(PATIENCE, |line| {
+    let released = daemon.wait_for_line(WAIT_LIMIT, |line| {
         line.contains(&format!("has released the token {token} after "))
     })?;
     ensure!(released.contains(", exit code 7"), "{released}");
@@ -69,14 +69,14 @@ fn the_log_names_each_holder_its_time_and_its_end() -> Result<()> {
     // The event names the job and its label.
     let once = ["once", "nightly", "--every", "20h", "--", "true"];
     Running::start(&mut ringctl(daemon, &once))?.expect_code(0)?;
-    let line = daemon.wait_for_line(PATIENCE, |line| line.contains("exit code 0"))?;
+    let line = daemon.wait_for_line(WAIT_LIMIT, |line| line.contains("exit code 0"))?;
     ensure!(line.contains("nightly"), "{line}");
     // A client that disconnects loses the token. This is not reported as a release too.
     let mut gone = connect(daemon)?;
     gone.lock("gone")?;
     gone.expect("granted")?;
     drop(gone);
-    daemon.wait_for_line(PATIENCE, |line| {
+    daemon.wait_for_line(WAIT_LIMIT, |line| {
         line.contains("\"gone\" (process ") && line.contains("has lost the token")
     })?;
     let output = daemon.output();
@@ -131,7 +131,7 @@ fn many_short_locks_get_few_lines() -> Result<()> {
     }
     client.lock("long")?;
     client.expect("granted")?;
-    let line = daemon.wait_for_line(PATIENCE, |line| line.contains("\"long\""))?;
+    let line = daemon.wait_for_line(WAIT_LIMIT, |line| line.contains("\"long\""))?;
     let lines = daemon.output();
     let short = lines.iter().filter(|line| line.contains("\"short\""));
     let short = short.count();

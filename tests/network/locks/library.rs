@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use ring_segment::{Daemon, Test, program, tests};
 
-use crate::locks::{PATIENCE, ringctl, shared_ring};
+use crate::locks::{WAIT_LIMIT, ringctl, shared_ring};
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
@@ -51,7 +51,7 @@ fn a_program_of_the_library_ends_when_its_lock_is_lost() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("lines");
     let child = writes(&ring.daemons[0], &file, "1000").spawn()?;
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + WAIT_LIMIT;
     while fs::read(&file).map_or(0, |it| it.len()) == 0 {
         ensure!(Instant::now() < deadline, "the program has not begun");
         thread::sleep(Duration::from_millis(5));

@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use ring_segment::{
-    Daemon, Layout, PATIENCE, Ring, SharedRing, Test, Timing, WAIT, binaries, tests,
+    Daemon, Layout, Ring, SharedRing, Test, Timing, WAIT, WAIT_LIMIT, binaries, tests,
 };
 use serde_json::{Value, json};
 
@@ -97,7 +97,7 @@ fn ringctl(daemon: &Daemon, arguments: &[&str]) -> Command {
 }
 
 fn wait_for(child: &mut Child) -> Result<Option<i32>> {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + WAIT_LIMIT;
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(status.code());
@@ -112,7 +112,7 @@ fn wait_for(child: &mut Child) -> Result<Option<i32>> {
 
 /// Waits until a machine knows the program that holds the token on another machine.
 fn wait_until_holder_is_known(daemon: &Daemon, program: &str) -> Result<Value> {
-    daemon.wait_for_status(PATIENCE, |status| status["holder"]["program"] == program)
+    daemon.wait_for_status(WAIT_LIMIT, |status| status["holder"]["program"] == program)
 }
 
 fn clients(daemon: &Daemon) -> Result<Vec<Value>> {
@@ -245,7 +245,7 @@ fn data_of_a_holder_survive_its_machine() -> Result<()> {
         let output = ringctl(daemon, &["data", "get", "--raw"]).output()?;
         Ok(String::from_utf8(output.stdout)?)
     };
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + WAIT_LIMIT;
     while heard(&ring.daemons[1])? != text {
         ensure!(
             Instant::now() < deadline,

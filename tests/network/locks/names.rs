@@ -8,7 +8,7 @@ use anyhow::{Result, ensure};
 use ring_segment::{Test, Timing, tests};
 
 use crate::locks::program::Running;
-use crate::locks::{PATIENCE, connect, form_with, ringctl, wait_until_holder_is_known};
+use crate::locks::{WAIT_LIMIT, connect, form_with, ringctl, wait_until_holder_is_known};
 
 pub(super) fn tests() -> Vec<Test> {
     tests![names_of_the_hosts_file_are_shown_with_each_address]
@@ -52,7 +52,7 @@ fn names_of_the_hosts_file_are_shown_with_each_address() -> Result<()> {
     holder.unlock()?;
 
     ring.daemons[1].kill()?;
-    ring.daemons[0].wait_for_line(PATIENCE, |line| {
+    ring.daemons[0].wait_for_line(WAIT_LIMIT, |line| {
         line.contains(&named) && line.contains(" is silent")
     })?;
     let check = ring.daemons[0].ringctl(&["status", "--check"])?;

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::locks::program::Running;
-use crate::locks::{PATIENCE, form, ringctl, shared_ring, timing, wait_until_held};
+use crate::locks::{WAIT_LIMIT, form, ringctl, shared_ring, timing, wait_until_held};
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
@@ -82,7 +82,7 @@ fn run_of<'a>(status: &'a Value, name: &str) -> Option<&'a Value> {
 
 fn knows(daemon: &Daemon, name: &str, outcome: &str) -> Result<()> {
     let known = |status: &Value| run_of(status, name).is_some_and(|run| run["outcome"] == outcome);
-    daemon.wait_for_status(PATIENCE, known).map(drop)
+    daemon.wait_for_status(WAIT_LIMIT, known).map(drop)
 }
 
 /// Returns the crontab line of `docs/once.md` with another program.
@@ -130,7 +130,10 @@ fn the_nightly_job_of_the_page_runs_on_one_machine_only() -> Result<()> {
             .any(|message| matches!(message, Message::Stamps { purpose: 3, .. }))
             .then_some(())
     };
-    ring.segment.capture().wait_until(PATIENCE, told).map(drop)
+    ring.segment
+        .capture()
+        .wait_until(WAIT_LIMIT, told)
+        .map(drop)
 }
 
 fn a_job_that_a_machine_cannot_begin_is_left_to_the_next() -> Result<()> {
@@ -185,7 +188,7 @@ fn a_job_that_has_failed_is_run_again_only_if_that_is_asked_for() -> Result<()> 
     let diary = Diary::new()?;
     once(&ring.daemons[0], "fails", &[], &diary.line("exit 7"))?.expect_code(7)?;
     knows(&ring.daemons[1], "fails", "failed")?;
-    ring.daemons[0].wait_for_line(PATIENCE, |line| {
+    ring.daemons[0].wait_for_line(WAIT_LIMIT, |line| {
         line.contains("WARN") && line.contains("fails: failed")
     })?;
     check_has_run(once(&ring.daemons[1], "fails", &[], &diary.line("true"))?)?;
@@ -234,7 +237,7 @@ fn a_job_whose_machine_dies_is_run_again_only_if_that_is_asked_for() -> Result<(
     let runner = ring.daemons[0].node().mac().to_string();
     let lost = "dies: lost, began ".to_owned();
     for other in &ring.daemons[1..] {
-        other.wait_for_status(PATIENCE, |status| {
+        other.wait_for_status(WAIT_LIMIT, |status| {
             run_of(status, "dies").is_some_and(|run| run["lost"] == true)
         })?;
     }
@@ -259,7 +262,7 @@ fn a_job_whose_machine_dies_is_run_again_only_if_that_is_asked_for() -> Result<(
     // The holder is named once in the events.
     let mut watch = Running::start(&mut ringctl(&ring.daemons[1], &["watch", "--json"]))?;
     let is_told = |line: &str| line.contains(&lost) && line.contains(&runner);
-    let line = ring.daemons[1].wait_for_line(2 * PATIENCE, is_told)?;
+    let line = ring.daemons[1].wait_for_line(2 * WAIT_LIMIT, is_told)?;
     ensure!(line.contains("WARN"), "{line}");
     let event = loop {
         let said: Value = serde_json::from_str(&watch.line())?;
@@ -285,7 +288,7 @@ fn a_job_whose_machine_dies_is_run_again_only_if_that_is_asked_for() -> Result<(
         &diary.line("true"),
     )?)?;
     ensure!(diary.runs()? == 2);
-    ring.daemons[2].wait_for_line(PATIENCE, |line| line.contains("dies: done"))?;
+    ring.daemons[2].wait_for_line(WAIT_LIMIT, |line| line.contains("dies: done"))?;
     let again = ring.daemons[1]
         .output()
         .iter()
@@ -310,7 +313,7 @@ fn runs_are_known_after_a_restart_of_the_whole_ring() -> Result<()> {
         daemon.start()?;
     }
     for daemon in &ring.daemons[1..] {
-        daemon.wait_for_status(PATIENCE, |_| true)?;
+        daemon.wait_for_status(WAIT_LIMIT, |_| true)?;
         check_has_run(once(daemon, "nightly", &[], &diary.line("true"))?)?;
     }
     ensure!(diary.runs()? == 1);
@@ -323,7 +326,7 @@ fn a_machine_that_was_away_learns_which_jobs_have_run() -> Result<()> {
     ring.daemons[2].kill()?;
     check_silent(once(&ring.daemons[0], "nightly", &[], &diary.line("true"))?)?;
     ring.daemons[2].start()?;
-    ring.daemons[2].wait_for_status(PATIENCE, |_| true)?;
+    ring.daemons[2].wait_for_status(WAIT_LIMIT, |_| true)?;
     check_has_run(once(&ring.daemons[2], "nightly", &[], &diary.line("true"))?)?;
     ensure!(diary.runs()? == 1);
     knows(&ring.daemons[2], "nightly", "done")
@@ -338,7 +341,7 @@ fn a_part_without_a_quorum_runs_nothing_that_requires_one() -> Result<()> {
     let diary = Diary::new()?;
     ring.segment.cut(2)?;
     // A grade of the tenure before may be shown until it expires.
-    ring.daemons[2].wait_for_status(PATIENCE, |status| status["grade"] != "quorum")?;
+    ring.daemons[2].wait_for_status(WAIT_LIMIT, |status| status["grade"] != "quorum")?;
     let quorum = &["--require", "quorum"][..];
     let impatient = &["--require", "quorum", "-w", "2", "-E", "9"][..];
     once(&ring.daemons[2], "nightly", impatient, &diary.line("true"))?.expect_code(9)?;

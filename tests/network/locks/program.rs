@@ -10,13 +10,13 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use rustix::process::{PidfdFlags, pidfd_open};
 
-use ring_segment::limit::{self, Text, is_readable};
+use ring_segment::limit::{self, TextReader, is_readable};
 
 /// A started process. It is killed on drop.
 pub(crate) struct Running {
     child: Child,
-    output: Text<ChildStdout>,
-    errors: Text<ChildStderr>,
+    output: TextReader<ChildStdout>,
+    errors: TextReader<ChildStderr>,
 }
 
 impl Running {
@@ -27,8 +27,8 @@ impl Running {
         let errors = child.stderr.take().context("the stream is piped")?;
         Ok(Self {
             child,
-            output: Text::new(output),
-            errors: Text::new(errors),
+            output: TextReader::new(output),
+            errors: TextReader::new(errors),
         })
     }
 
@@ -68,7 +68,7 @@ impl Running {
     pub(crate) fn wait(&mut self) -> Result<ExitStatus> {
         let pid = rustix::process::Pid::from_child(&self.child);
         let process = pidfd_open(pid, PidfdFlags::empty())?;
-        let ends = is_readable(&process, Instant::now() + limit::PATIENCE);
+        let ends = is_readable(&process, Instant::now() + limit::WAIT_LIMIT);
         ensure!(ends, "the program does not end: {}", self.errors.so_far());
         Ok(self.child.wait()?)
     }

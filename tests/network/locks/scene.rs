@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use crate::locks::client::Client;
 use crate::locks::program::Running;
-use crate::locks::{PATIENCE, connect, form, ringctl, shared_ring};
+use crate::locks::{WAIT_LIMIT, connect, form, ringctl, shared_ring};
 
 pub(super) struct LockScene {
     pub ring: Box<dyn Deref<Target = Ring>>,
@@ -111,7 +111,7 @@ pub(super) fn find<'a>(status: &'a Value, label: &str) -> Option<&'a Value> {
 /// Waits until a client with this label waits for the token.
 pub(super) fn wait_until_queued(daemon: &Daemon, label: &str) -> Result<()> {
     let waits = |status: &Value| find(status, label).is_some_and(|it| it["holds"] == false);
-    daemon.wait_for_status(PATIENCE, waits).map(drop)
+    daemon.wait_for_status(WAIT_LIMIT, waits).map(drop)
 }
 
 pub(super) fn holder(daemon: &Daemon) -> Result<Pid> {

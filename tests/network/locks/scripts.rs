@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::locks::program::Running;
 use crate::locks::scene::{LockScene, find, holder, wait_until_queued};
-use crate::locks::{PATIENCE, clients, ringctl, shared_ring};
+use crate::locks::{WAIT_LIMIT, clients, ringctl, shared_ring};
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
@@ -116,7 +116,7 @@ fn scripts_get_the_lock_in_the_order_in_which_they_came() -> Result<()> {
     ensure!(has_lock(&status, labels[0]), "{status}");
     // The script for which it waits dies.
     scripts[2].signal(Signal::SIGKILL)?;
-    daemon.wait_for_status(PATIENCE, |status| shown(status).len() == 3)?;
+    daemon.wait_for_status(WAIT_LIMIT, |status| shown(status).len() == 3)?;
     for (holder, left) in [(0, &["second", "last"][..]), (1, &["last"])] {
         scripts[holder].signal(Signal::SIGKILL)?;
         let mut lock = waiting.remove(0);
@@ -226,7 +226,7 @@ fn a_script_that_released_its_lock_gets_no_signal() -> Result<()> {
     let keeper = pidfd_open(keeper, PidfdFlags::empty())?;
     start_for_script(&script, scene.first(), &["unlock"])?.expect_code(0)?;
     ensure!(
-        is_readable(&keeper, Instant::now() + PATIENCE),
+        is_readable(&keeper, Instant::now() + WAIT_LIMIT),
         "the keeper ends"
     );
     script.signal(Signal::SIGKILL)?;

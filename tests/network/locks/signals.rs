@@ -7,7 +7,7 @@ use ring_segment::{Test, tests};
 
 use crate::locks::program::Running;
 use crate::locks::scene::{LockScene, find, path, wait_until_queued};
-use crate::locks::{PATIENCE, connect, ringctl};
+use crate::locks::{WAIT_LIMIT, connect, ringctl};
 
 const FATAL: [Signal; 4] = [
     Signal::SIGTERM,
@@ -94,7 +94,7 @@ fn a_signal_ends_the_wait_for_the_token_and_nothing_is_ever_started() -> Result<
             run.signal(signal)?;
             run.expect_signal(signal)?;
             let gone = |status: &_| find(status, "waits").is_none();
-            daemon.wait_for_status(PATIENCE, gone)?;
+            daemon.wait_for_status(WAIT_LIMIT, gone)?;
         }
     }
     holder.unlock()?;

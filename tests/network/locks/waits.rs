@@ -12,7 +12,7 @@ use ring_segment::{Daemon, Test, Timing, binaries, tests};
 use serde_json::Value;
 
 use crate::locks::program::Running;
-use crate::locks::{PATIENCE, connect, form_with, ringctl, shared_ring};
+use crate::locks::{WAIT_LIMIT, connect, form_with, ringctl, shared_ring};
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
@@ -128,7 +128,7 @@ fn wait_until_waiting(daemon: &Daemon, ringctl: Pid, arguments: &[&str]) -> Resu
         }
         Ok(false)
     };
-    let give_up = Instant::now() + PATIENCE;
+    let give_up = Instant::now() + WAIT_LIMIT;
     while !has_connected()? {
         ensure!(Instant::now() < give_up, "ringctl does not connect");
         thread::yield_now();
@@ -139,19 +139,19 @@ fn wait_until_waiting(daemon: &Daemon, ringctl: Pid, arguments: &[&str]) -> Resu
 /// Waits until a client of a daemon that holds no lock waits for one.
 fn wait_until_lock_is_wanted(daemon: &Daemon) -> Result<()> {
     let count = |status: &Value| status["clients"].as_array().map_or(0, Vec::len);
-    daemon.wait_for_status(PATIENCE, |status| count(status) == 1)?;
+    daemon.wait_for_status(WAIT_LIMIT, |status| count(status) == 1)?;
     Ok(())
 }
 
 fn has_no_clients(daemon: &Daemon) -> Result<()> {
     let none = |status: &Value| status["clients"].as_array().is_some_and(Vec::is_empty);
-    daemon.wait_for_status(PATIENCE, none)?;
+    daemon.wait_for_status(WAIT_LIMIT, none)?;
     Ok(())
 }
 
 /// Waits for the child of a process, and returns it.
 fn child_of(parent: Pid) -> Result<Pid> {
-    let give_up = Instant::now() + PATIENCE;
+    let give_up = Instant::now() + WAIT_LIMIT;
     loop {
         let children = fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"))?;
         if let Some(child) = children.split_whitespace().next() {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use ring_segment::{
-    ETHERTYPE, LONG_IDLE_HOLD, MacAddr, Message, PATIENCE, Seen, Segment, Stand, Test, Timing,
+    ETHERTYPE, LONG_IDLE_HOLD, MacAddr, Message, Seen, Segment, Stand, Test, Timing, WAIT_LIMIT,
     binaries, frame, is_heartbeat, tests,
 };
 
@@ -58,7 +58,7 @@ fn invalid_frames_are_dropped_counted_and_not_answered() -> Result<()> {
         stand.high.send_frame(&bytes)?;
         let counted =
             |status: &serde_json::Value| status["counters"]["dropped"][reason] == before + 1;
-        stand.daemon.wait_for_status(PATIENCE, counted)?;
+        stand.daemon.wait_for_status(WAIT_LIMIT, counted)?;
         let others: Vec<Seen> = stand
             .sent_from(mark)
             .into_iter()

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
 use ring_segment::{
-    Digest, LONG_IDLE_HOLD, MacAddr, Member, Message, PATIENCE, Stand, Test, Timing, Token,
+    Digest, LONG_IDLE_HOLD, MacAddr, Member, Message, Stand, Test, Timing, Token, WAIT_LIMIT,
     binaries, is_claim, is_heartbeat, take_token, tests, token_is_here,
 };
 use serde_json::Value;
@@ -47,7 +47,7 @@ fn heartbeats_that_came_while_it_was_stopped_keep_it_waiting() -> Result<()> {
     stand.low.broadcast(&token_is_here(token))?;
     stand.daemon.signal(Signal::SIGCONT)?;
     let late = |status: &Value| late_wake_ups(status) > before;
-    stand.daemon.wait_for_status(PATIENCE, late)?;
+    stand.daemon.wait_for_status(WAIT_LIMIT, late)?;
     let mut sent = stand.sent_from(mark).into_iter();
     let asked = sent.find(|seen| seen.message == Message::WhereIsToken);
     ensure!(
@@ -72,7 +72,7 @@ fn it_takes_no_offer_that_waited_too_long() -> Result<()> {
     thread::sleep(timing().hand_over_timeout() + HEARTBEAT / 4);
     stand.daemon.signal(Signal::SIGCONT)?;
     let dropped = |status: &Value| status["counters"]["dropped"]["stale_offer"] == 1;
-    stand.daemon.wait_for_status(PATIENCE, dropped)?;
+    stand.daemon.wait_for_status(WAIT_LIMIT, dropped)?;
     let claim = stand.sent_from(mark).into_iter().find(is_claim);
     ensure!(
         claim.is_none(),
@@ -112,11 +112,11 @@ fn an_ending_owner_with_too_many_dead_members_to_try_says_leaving() -> Result<()
         members: (0..60).map(dead).collect(),
     };
     stand.high.send(stand.mac(), &message)?;
-    stand.high.expect(PATIENCE, |seen| {
+    stand.high.expect(WAIT_LIMIT, |seen| {
         matches!(seen.message, Message::RingMembers { .. })
     })?;
     stand.daemon.signal(Signal::SIGTERM)?;
-    let status = stand.daemon.wait_exit(PATIENCE)?;
+    let status = stand.daemon.wait_exit(WAIT_LIMIT)?;
     ensure!(status.code() == Some(0), "the daemon exited with {status}");
     let last = stand
         .sent_from(0)

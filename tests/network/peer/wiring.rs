@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use ring_segment::{
-    LONG_IDLE_HOLD, Message, PATIENCE, Seen, Stand, Test, Timing, binaries, take_token, tests,
+    LONG_IDLE_HOLD, Message, Seen, Stand, Test, Timing, WAIT_LIMIT, binaries, take_token, tests,
 };
 
 /// Until the daemon elects itself, a peer has twice the time that it needs to hand over a token.
@@ -33,7 +33,7 @@ fn a_lone_nodes_token_has_the_wall_clocks_time() -> Result<()> {
     let clock = Duration::from_nanos(token.progress);
     let now = ring_segment::epoch() + ring_segment::now();
     let age = now.checked_sub(clock).context("from the future")?;
-    ensure!(age < PATIENCE, "the token's progress is {age:?} ago");
+    ensure!(age < WAIT_LIMIT, "the token's progress is {age:?} ago");
     Ok(())
 }
 
@@ -47,7 +47,7 @@ fn a_waiter_takes_a_stronger_offer_and_acknowledges_in_time() -> Result<()> {
         let sent = stand.low.send(stand.mac(), &take_token(offered))?;
         let ack = stand
             .low
-            .expect(PATIENCE, |seen| seen.message.token() == Some(offered))?;
+            .expect(WAIT_LIMIT, |seen| seen.message.token() == Some(offered))?;
         ensure!(ack.dst == stand.low.mac(), "not a unicast: {ack:?}");
         ensure!(
             matches!(ack.message, Message::TokenIsHere { .. }),
@@ -77,7 +77,7 @@ fn a_new_ip_is_announced() -> Result<()> {
     stand.high.forget()?;
     let ns = stand.daemon.node().ns();
     ns.ip("addr add 10.1.2.3/24 dev eth0\n")?;
-    let ping = stand.high.expect(PATIENCE, is_ping_to_all)?;
+    let ping = stand.high.expect(WAIT_LIMIT, is_ping_to_all)?;
     ensure!(
         matches!(ping.message, Message::Ping { ip, .. } if ip == SOME_IP),
         "{ping:?}"

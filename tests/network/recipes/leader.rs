@@ -8,7 +8,7 @@ use anyhow::{Result, ensure};
 use ring_segment::{Container, Segment, Test, binaries, tests};
 
 use super::pages::{HOOKS, block};
-use super::{PATIENCE, check_disjoint, runs, with_reports, with_sudo};
+use super::{WAIT_LIMIT, check_disjoint, runs, with_reports, with_sudo};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 const UNIT: &str = "reports";
@@ -62,7 +62,7 @@ impl ServicePair {
 
     /// Waits for a run on a machine after the first `before` runs.
     fn wait_for_run(&self, at: usize, before: usize) -> Result<()> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + WAIT_LIMIT;
         while self.count(at)? <= before {
             ensure!(
                 Instant::now() < deadline,
@@ -75,7 +75,7 @@ impl ServicePair {
 
     /// Waits until the service on a machine waits for the token. Otherwise the other machine could get it first.
     fn wait_for_client(&self, at: usize) -> Result<()> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + WAIT_LIMIT;
         loop {
             let status = self.machines[at].run(&["ringctl", "status", "--json"])?;
             let status: serde_json::Value = serde_json::from_str(&status)?;
@@ -91,7 +91,7 @@ impl ServicePair {
     }
 
     fn place_of_service(&self) -> Result<usize> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + WAIT_LIMIT;
         loop {
             for (at, machine) in self.machines.iter().enumerate() {
                 let status = machine.run(&["ringctl", "status", "--json"])?;
@@ -127,7 +127,7 @@ impl ServicePair {
         check_disjoint(&self.machines[0], &self.machines[1])?;
         for machine in &self.machines {
             // It may have failed once before a restart. Then systemd must not have given up.
-            let deadline = Instant::now() + PATIENCE;
+            let deadline = Instant::now() + WAIT_LIMIT;
             while machine.show(UNIT, "ActiveState")? == "failed" {
                 ensure!(Instant::now() < deadline, "systemd gave the service up");
                 thread::sleep(POLL_INTERVAL);
@@ -189,7 +189,7 @@ fn a_service_that_stays_has_a_ring_of_its_own() -> Result<()> {
         machine.edit("reports.service", drop_in)
     })?;
     let runs = |at: usize| pair.count(at).map(|count| count > 0);
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + WAIT_LIMIT;
     let here = loop {
         match (runs(0)?, runs(1)?) {
             (true, _) => break 0,
@@ -218,7 +218,7 @@ fn a_leader_is_tried_again_for_as_long_as_there_is_no_daemon() -> Result<()> {
     let machine = &pair.machines[here];
     machine.run(&["systemctl", "stop", RINGD])?;
     let tried = |count: &str| count.parse().is_ok_and(|count: u32| count >= ROUNDS);
-    machine.wait_for(UNIT, "NRestarts", PATIENCE, tried)?;
+    machine.wait_for(UNIT, "NRestarts", WAIT_LIMIT, tried)?;
     let before = pair.count(here)?;
     machine.run(&["systemctl", "start", RINGD])?;
     let other = &pair.machines[1 - here];

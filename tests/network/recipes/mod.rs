@@ -8,7 +8,7 @@ pub(crate) mod record;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use ring_segment::{Container, Daemon, PATIENCE, Segment, Test, Timing, binaries};
+use ring_segment::{Container, Daemon, Segment, Test, Timing, WAIT_LIMIT, binaries};
 
 /// Default of the unit.
 const HEARTBEAT: Duration = Duration::from_millis(100);
@@ -42,7 +42,7 @@ impl RecipeScene {
     }
 
     fn wait_for_ring(&self) -> Result<()> {
-        self.other.wait_for_status(PATIENCE, |status| {
+        self.other.wait_for_status(WAIT_LIMIT, |status| {
             let members = status["members"].as_array().map_or(0, Vec::len);
             members == 2 && (status["state"] == "OWNER" || status["state"] == "WAITER")
         })?;

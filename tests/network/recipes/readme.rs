@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use ring_segment::{Test, tests};
 
 use super::pages::{HOOKS, ONCE, README, RUNNING, USING, block};
-use super::{PATIENCE, RecipeScene};
+use super::{RecipeScene, WAIT_LIMIT};
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
@@ -83,7 +83,7 @@ fn check_work(scene: &RecipeScene) -> Result<()> {
     }
     for line in block(USING, "ringctl run -- ./nightly-report")?.lines() {
         // With -n the command fails while the token is elsewhere, so it is repeated.
-        let (gives_up, until) = (line.contains("run -n"), Instant::now() + PATIENCE);
+        let (gives_up, until) = (line.contains("run -n"), Instant::now() + WAIT_LIMIT);
         let said = loop {
             match container.sh(&format!("cd /tmp/work && {line}")) {
                 Err(_) if gives_up && Instant::now() < until => {}
@@ -127,7 +127,7 @@ fn check_journal(scene: &RecipeScene) -> Result<()> {
         "the record is not complete"
     );
     container.run(&["ip", "link", "set", "eth0", "down"])?;
-    container.wait_for_line(PATIENCE, |line| {
+    container.wait_for_line(WAIT_LIMIT, |line| {
         line.contains("eth0 is down: waiting for its return")
     })?;
     let said = container.sh(line)?;
@@ -158,11 +158,11 @@ fn the_service_tells_its_hooks() -> Result<()> {
     // The other node releases the token each time.
     let from = container.journal().len();
     container.run(&["ringctl", "run", "--", "true"])?;
-    container.wait_for_line_from(from, PATIENCE, |line| {
+    container.wait_for_line_from(from, WAIT_LIMIT, |line| {
         line.contains("this machine leads, under ")
     })?;
     scene.other.ringctl(&["run", "--", "true"])?;
-    container.wait_for_line_from(from, PATIENCE, |line| {
+    container.wait_for_line_from(from, WAIT_LIMIT, |line| {
         line.contains("this machine no longer leads: token_handed_over")
     })?;
     container
@@ -227,15 +227,15 @@ fn a_daemon_by_hand_tells_its_hooks() -> Result<()> {
     // The token rests until another client wants it.
     scene.other.ringctl(&["run", "--", "true"])?;
     container.run(&["ringctl", "run", "--", "true"])?;
-    container.wait_for_line_from(from, PATIENCE, |line| {
+    container.wait_for_line_from(from, WAIT_LIMIT, |line| {
         line.contains("this machine leads, under ")
     })?;
     let from = container.journal().len();
     scene.other.ringctl(&["run", "--", "true"])?;
-    container.wait_for_line_from(from, PATIENCE, |line| {
+    container.wait_for_line_from(from, WAIT_LIMIT, |line| {
         line.contains("ring: OWNER -> WAITER, owner ") && line.contains(&other)
     })?;
-    container.wait_for_line_from(from, PATIENCE, |line| {
+    container.wait_for_line_from(from, WAIT_LIMIT, |line| {
         line.contains("this machine no longer leads: token_handed_over")
     })?;
     container.run(&["systemctl", "stop", "by-hand"]).map(drop)

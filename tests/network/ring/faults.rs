@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
 use ring_segment::invariants::{check_one_owner, owner_changes, tenures};
 use ring_segment::{
-    Case, LONG_IDLE_HOLD, Layout, Message, PATIENCE, Ring, SLACK, Seen, Segment, Test, Timing,
+    Case, LONG_IDLE_HOLD, Layout, Message, Ring, SLACK, Seen, Segment, Test, Timing, WAIT_LIMIT,
     binaries, is_claim, is_heartbeat, now, side_by_side, tests,
 };
 
@@ -59,7 +59,7 @@ fn with_rotating_token(count: usize, timing: Timing) -> Result<Ring> {
 
 /// Waits for a heartbeat of a node other than `former`, and returns it. Only an exclusive test may judge its time.
 fn wait_for_successor(ring: &Ring, mark: usize, former: usize) -> Result<Seen> {
-    ring.segment.capture().wait_from(mark, PATIENCE, |seen| {
+    ring.segment.capture().wait_from(mark, WAIT_LIMIT, |seen| {
         seen.port != former && is_heartbeat(seen)
     })
 }
@@ -171,7 +171,7 @@ fn a_killed_member_is_passed_over() -> Result<()> {
     let from = ring.wait_for_one_owner(now())?;
     let mark = ring.segment.capture().mark();
     let turns = |frames: &[Seen]| (tenures(&frames[mark..]).len() > 40).then_some(());
-    ring.segment.capture().wait_until(PATIENCE, turns)?;
+    ring.segment.capture().wait_until(WAIT_LIMIT, turns)?;
     // Its penalty doubles, so it is tried only a few times, with three attempts each.
     let frames = ring.segment.capture().frames_from(mark);
     let tried = frames
@@ -212,7 +212,7 @@ fn a_stopped_owner_does_not_believe_that_it_still_owns() -> Result<()> {
         "the owner continued with its old token after a stop: {old:?}"
     );
     check_one_owner(&ring.segment.capture().frames(), woken)?;
-    ring.daemons[owner].wait_for_status(PATIENCE, |status| status["state"] == "WAITER")?;
+    ring.daemons[owner].wait_for_status(WAIT_LIMIT, |status| status["state"] == "WAITER")?;
     ring.check()
 }
 
@@ -263,7 +263,7 @@ fn two_rings_merge_and_the_weaker_token_is_destroyed() -> Result<()> {
     let older = ring
         .segment
         .capture()
-        .wait_from(from, PATIENCE, own)?
+        .wait_from(from, WAIT_LIMIT, own)?
         .message
         .token();
     let older = older.context("a heartbeat has a token")?;
@@ -297,7 +297,7 @@ fn two_halves_of_a_ring_merge() -> Result<()> {
         ring.macs().into_iter().all(claims).then_some(())
     };
     // In each half a token moves.
-    ring.segment.capture().wait_until(PATIENCE, both)?;
+    ring.segment.capture().wait_until(WAIT_LIMIT, both)?;
     ring.segment
         .rules()
         .set(|rules| rules.partition = vec![0; 4]);
@@ -311,7 +311,7 @@ fn an_owner_without_carrier_gives_up_and_rejoins() -> Result<()> {
     let mark = ring.segment.capture().mark();
     ring.segment.lose_carrier(owner)?;
     wait_for_successor(&ring, mark, owner)?;
-    ring.daemons[owner].wait_for_status(PATIENCE, |status| status["state"] == "LOOSER")?;
+    ring.daemons[owner].wait_for_status(WAIT_LIMIT, |status| status["state"] == "LOOSER")?;
     let back = now();
     ring.segment.regain_carrier(owner)?;
     ring.segment.wait_for_link(owner)?;
@@ -322,6 +322,6 @@ fn an_owner_without_carrier_gives_up_and_rejoins() -> Result<()> {
         asked,
         "the node did not ask for the token when its link came up"
     );
-    ring.daemons[owner].wait_for_status(PATIENCE, |status| status["state"] == "WAITER")?;
+    ring.daemons[owner].wait_for_status(WAIT_LIMIT, |status| status["state"] == "WAITER")?;
     ring.check()
 }

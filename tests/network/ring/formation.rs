@@ -9,8 +9,8 @@ use ring_segment::invariants::{
     check_all, check_fair_rotation, check_one_owner, owner_changes, tenures,
 };
 use ring_segment::{
-    LONG_IDLE_HOLD, Layout, MacAddr, Message, PATIENCE, Ring, Seen, Segment, SharedRing, Test,
-    Timing, binaries, is_claim, is_heartbeat, now, tests,
+    LONG_IDLE_HOLD, Layout, MacAddr, Message, Ring, Seen, Segment, SharedRing, Test, Timing,
+    WAIT_LIMIT, binaries, is_claim, is_heartbeat, now, tests,
 };
 
 const HEARTBEAT: Duration = Duration::from_millis(100);
@@ -91,7 +91,7 @@ fn a_ring_forms_with_the_defaults() -> Result<()> {
             .all(|one| owners.iter().any(|(_, mac)| *mac == one.node().mac()))
             .then_some(())
     };
-    segment.capture().wait_until(PATIENCE, every)?;
+    segment.capture().wait_until(WAIT_LIMIT, every)?;
     check_all(&segment.capture().frames())
 }
 
@@ -106,7 +106,7 @@ fn a_ring_forms_with_a_heartbeat_of_one_millisecond() -> Result<()> {
         .map(start)
         .collect::<Result<Vec<_>>>()?;
     let tokens = |frames: &[_]| (tenures(frames).len() > 200).then_some(());
-    segment.capture().wait_until(PATIENCE, tokens)?;
+    segment.capture().wait_until(WAIT_LIMIT, tokens)?;
     check_all(&segment.capture().frames())
 }
 
@@ -143,7 +143,7 @@ fn check_fair_rotation_of(count: usize) -> Result<()> {
     let turns = (rounds + 2) * count;
     let (frames, mark) = run_undisturbed(&ring, |mark| {
         let enough = |frames: &[Seen]| (tenures(&frames[mark..]).len() >= turns).then_some(());
-        ring.segment.capture().wait_until(PATIENCE, enough)
+        ring.segment.capture().wait_until(WAIT_LIMIT, enough)
     })?;
     check_fair_rotation(&tenures(&frames[mark..]), &ring.macs(), rounds, 2)?;
     check_one_owner(&frames, frames[mark].at)?;
@@ -166,7 +166,7 @@ fn the_token_goes_to_the_next_larger_mac() -> Result<()> {
             let offers = frames[mark..].iter().filter(is_offer);
             (offers.count() >= 2 * order.len()).then_some(())
         };
-        ring.segment.capture().wait_until(PATIENCE, enough)
+        ring.segment.capture().wait_until(WAIT_LIMIT, enough)
     })?;
     for offer in frames[mark..].iter().filter(is_offer) {
         let place = order
@@ -192,7 +192,7 @@ fn a_fast_rotation_costs_one_frame_a_hop() -> Result<()> {
     ring.wait_for_one_owner(now())?;
     let table = format!("{:016x}", ring.digest().hash);
     for daemon in &ring.daemons {
-        daemon.wait_for_status(PATIENCE, |status| status["ring_hash"] == table)?;
+        daemon.wait_for_status(WAIT_LIMIT, |status| status["ring_hash"] == table)?;
     }
     let (capture, from) = (ring.segment.capture(), now());
     let broadcasts = capture.watch(heartbeat);
@@ -221,7 +221,7 @@ fn a_node_joins_in_mid_rotation() -> Result<()> {
     ring.wait_for_equal_tables()?;
     let newcomer = ring.macs()[3];
     let has_it = |seen: &Seen| seen.src == newcomer && is_claim(seen);
-    ring.segment.capture().wait_from(0, PATIENCE, has_it)?;
+    ring.segment.capture().wait_from(0, WAIT_LIMIT, has_it)?;
     // A new member does not disturb the existing token.
     check_one_owner(&ring.segment.capture().frames(), joined)?;
     let elected = ring
@@ -261,7 +261,7 @@ fn a_leaving_owner_hands_over_without_a_gap() -> Result<()> {
     ring.wait_until_formed()?;
     let (owner, left) = (ring.owner()?, now());
     ring.daemons[owner].signal(Signal::SIGTERM)?;
-    let status = ring.daemons[owner].wait_exit(PATIENCE)?;
+    let status = ring.daemons[owner].wait_exit(WAIT_LIMIT)?;
     ensure!(status.code() == Some(0), "the daemon exited with {status}");
     let frames = ring.frames_since(left);
     let last = frames
@@ -288,7 +288,7 @@ fn a_leaving_member_of_a_rotating_ring_leaves_no_gap() -> Result<()> {
         let left = now();
         let mut daemon = ring.daemons.pop().context("there is a first claim")?;
         daemon.signal(Signal::SIGINT)?;
-        let status = daemon.wait_exit(PATIENCE)?;
+        let status = daemon.wait_exit(WAIT_LIMIT)?;
         ensure!(status.code() == Some(0), "the daemon exited with {status}");
         check_no_gap(&ring, left)?;
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use ring_segment::invariants::{check_one_owner, tenures};
 use ring_segment::{
-    ETHERTYPE, Layout, MacAddr, PATIENCE, Peer, Ring, Rng, Rules, Seen, Test, Timing, binaries,
+    ETHERTYPE, Layout, MacAddr, Peer, Ring, Rng, Rules, Seen, Test, Timing, WAIT_LIMIT, binaries,
     frame, now, proc, tests,
 };
 
@@ -42,7 +42,7 @@ fn check_survives(seed: u64, least_turns: usize, trouble: impl FnOnce(&mut Rules
     thread::sleep(FAULT_TIME);
     // It must continue during the fault, however slowly on a busy machine.
     let enough = |frames: &[Seen]| (tenures(&frames[mark..]).len() >= least_turns).then_some(());
-    let goes_on = ring.segment.capture().wait_until(PATIENCE, enough);
+    let goes_on = ring.segment.capture().wait_until(WAIT_LIMIT, enough);
     let harmless = harmless.context("the rules were set")?;
     ring.segment.rules().set(|rules| *rules = harmless);
     let end = now();
@@ -88,7 +88,7 @@ fn garbage_at_full_speed_does_not_stop_a_ring() -> Result<()> {
         let mark = ring.segment.capture().mark();
         thread::sleep(FAULT_TIME);
         let enough = |frames: &[Seen]| (tenures(&frames[mark..]).len() > 20).then_some(());
-        let goes_on = ring.segment.capture().wait_until(PATIENCE, enough);
+        let goes_on = ring.segment.capture().wait_until(WAIT_LIMIT, enough);
         over.store(true, Ordering::Relaxed);
         (goes_on, storm.join())
     });

@@ -10,7 +10,7 @@ use ring_runtime::net::{Interface, UdpLink, UdpOptions};
 use ring_runtime::wait::{Interest, Poller};
 use ring_segment::{Node, Segment, Test, tests};
 
-use crate::runtime::helpers::{PATIENCE, find, wait_for_carrier};
+use crate::runtime::helpers::{WAIT_LIMIT, find, wait_for_carrier};
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
@@ -68,7 +68,7 @@ impl End {
     /// Waits for datagrams of at most `longest` bytes.
     fn next_of(&mut self, longest: usize) -> Result<Vec<(SocketAddr, Vec<u8>, Duration)>> {
         let mut batch = ReceiveBatch::of(DATAGRAM_COUNT.into(), longest);
-        let give_up = Instant::now() + PATIENCE;
+        let give_up = Instant::now() + WAIT_LIMIT;
         while batch.is_empty() {
             let left = give_up.saturating_duration_since(Instant::now());
             ensure!(!left.is_zero(), "no datagram arrives");
@@ -136,7 +136,7 @@ fn a_datagram_that_has_waited_has_its_age() -> Result<()> {
     let ([mut left, mut right], [_, to]) = ends()?;
     let sent = clock::now().monotonic;
     left.link.send(&batch(&[(1, 1, to)])?)?;
-    right.poller.wait(Some(PATIENCE))?;
+    right.poller.wait(Some(WAIT_LIMIT))?;
     let waited = Duration::from_millis(50);
     std::thread::sleep(waited);
     let mut batch = ReceiveBatch::of(1, 10);
@@ -235,7 +235,7 @@ fn datagrams_that_the_kernel_drops_are_counted() -> Result<()> {
     ensure!(room == 4_096, "{room}");
     let sent = batch(&vec![(100, 1, to); SENT])?;
     ensure!(left.link.send(&sent)? == SENT);
-    let give_up = Instant::now() + PATIENCE;
+    let give_up = Instant::now() + WAIT_LIMIT;
     let mut received = 0;
     loop {
         let mut batch = ReceiveBatch::of(SENT, 200);

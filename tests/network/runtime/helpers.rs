@@ -16,7 +16,7 @@ use ring_runtime::driver::{Link, ReceiveBatch, TransmitBatch, frames};
 use ring_runtime::net::{Interface, PacketSocket};
 use ring_runtime::wait::{Interest, Poller};
 use ring_segment::Node;
-pub(super) use ring_segment::PATIENCE;
+pub(super) use ring_segment::WAIT_LIMIT;
 
 /// First experimental EtherType of IEEE 802.
 pub(super) const ETHERTYPE: u16 = 0x88b5;
@@ -62,7 +62,7 @@ pub(super) fn find(node: &Node, name: &str) -> Result<Interface> {
 
 /// Waits until an interface has a carrier. Frames sent earlier would be lost.
 pub(super) fn wait_for_carrier(node: &Node, name: &str) -> Result<()> {
-    let give_up = Instant::now() + PATIENCE;
+    let give_up = Instant::now() + WAIT_LIMIT;
     while !find(node, name)?.carrier {
         ensure!(Instant::now() < give_up, "{name} has no carrier");
         thread::sleep(Duration::from_millis(5));
@@ -105,7 +105,7 @@ impl Station {
     }
 
     pub(super) fn wait(&mut self) -> Result<()> {
-        let give_up = Instant::now() + PATIENCE;
+        let give_up = Instant::now() + WAIT_LIMIT;
         loop {
             let left = give_up.saturating_duration_since(Instant::now());
             ensure!(!left.is_zero(), "the process was not woken");
@@ -207,6 +207,6 @@ impl Forger {
 pub(super) fn becomes_readable(fd: impl AsFd) -> Result<bool> {
     let mut poller = Poller::new()?;
     poller.add(fd, 0, Interest::Read)?;
-    poller.wait(Some(PATIENCE))?;
+    poller.wait(Some(WAIT_LIMIT))?;
     Ok(poller.ready().len() > 0)
 }

@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use ring_proto::{Closed, StreamId};
-use ring_runtime::driver::{Connections, Happened, RECEIVE_ROOM, Streams};
+use ring_runtime::driver::{Connections, IoEvent, RECEIVE_BUFFER_MAX, Streams};
 use ring_runtime::net::{TcpNetwork, TcpOptions};
 use ring_runtime::wait::{Interest, Poller};
 use ring_segment::{Node, Segment, Test, tests};
 
-use crate::runtime::helpers::PATIENCE;
+use crate::runtime::helpers::WAIT_LIMIT;
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
@@ -75,8 +75,8 @@ impl End {
         Ok(id)
     }
 
-    fn next(&mut self) -> Result<(StreamId, Happened<SocketAddr>)> {
-        let give_up = Instant::now() + PATIENCE;
+    fn next(&mut self) -> Result<(StreamId, IoEvent<SocketAddr>)> {
+        let give_up = Instant::now() + WAIT_LIMIT;
         loop {
             if let Some(happened) = self.streams.next() {
                 return Ok(happened);
@@ -87,7 +87,7 @@ impl End {
         }
     }
 
-    fn expect(&mut self, wanted: (StreamId, Happened<SocketAddr>)) -> Result<()> {
+    fn expect(&mut self, wanted: (StreamId, IoEvent<SocketAddr>)) -> Result<()> {
         let next = self.next()?;
         ensure!(next == wanted, "{next:?}, not {wanted:?}");
         Ok(())
@@ -96,12 +96,12 @@ impl End {
     fn read_to_end(&mut self, id: StreamId) -> Result<Vec<u8>> {
         let mut all = Vec::new();
         loop {
-            self.expect((id, Happened::Received))?;
+            self.expect((id, IoEvent::Received))?;
             let (bytes, end) = self
                 .streams
                 .received(id)
                 .context("the connection is closed")?;
-            ensure!(bytes.len() <= RECEIVE_ROOM);
+            ensure!(bytes.len() <= RECEIVE_BUFFER_MAX);
             all.extend_from_slice(bytes);
             let count = bytes.len();
             self.streams.consume(id, count);
@@ -136,9 +136,9 @@ fn connected_with(options: &TcpOptions) -> Result<([End; 2], [StreamId; 2])> {
     let mut right = End::with(&right, 2, options)?;
     let to = right.streams.vacant().context("a slot is free")?;
     let from = left.open(right.address)?;
-    left.expect((from, Happened::Connected))?;
+    left.expect((from, IoEvent::Connected))?;
     let (id, happened) = right.next()?;
-    let is_left = matches!(happened, Happened::Accepted(it) if it.ip() == left.address.ip());
+    let is_left = matches!(happened, IoEvent::Accepted(it) if it.ip() == left.address.ip());
     ensure!(id == to && is_left, "{happened:?}");
     Ok(([left, right], [from, to]))
 }
@@ -156,13 +156,13 @@ fn written_bytes_and_the_answer_arrive_complete() -> Result<()> {
         Ok((all, right))
     });
     while at < sent.len() {
-        left.expect((from, Happened::Writable))?;
+        left.expect((from, IoEvent::Writable))?;
         left.write(from, &sent, &mut at);
     }
     let answer = loop {
         match left.next()? {
-            (_, Happened::Writable) => left.write(from, &sent, &mut at),
-            (_, Happened::Received) => {
+            (_, IoEvent::Writable) => left.write(from, &sent, &mut at),
+            (_, IoEvent::Received) => {
                 if let Some((answer, true)) = left.streams.received(from) {
                     break answer.to_vec();
                 }
@@ -196,16 +196,16 @@ fn a_peer_that_never_reads_costs_no_more_than_a_buffer() -> Result<()> {
         .received(to)
         .context("the connection is closed")?;
     ensure!(
-        waiting.len() == RECEIVE_ROOM,
+        waiting.len() == RECEIVE_BUFFER_MAX,
         "{} bytes wait",
         waiting.len()
     );
     left.streams.abort(from);
     loop {
         match right.next()? {
-            (_, Happened::Received) => {}
+            (_, IoEvent::Received) => {}
             other => {
-                ensure!(other == (to, Happened::Closed(Closed::Reset)), "{other:?}");
+                ensure!(other == (to, IoEvent::Closed(Closed::Reset)), "{other:?}");
                 return Ok(());
             }
         }
@@ -216,10 +216,10 @@ fn a_peer_that_never_reads_costs_no_more_than_a_buffer() -> Result<()> {
 fn a_process_that_dies_leaves_no_end_behind() -> Result<()> {
     let ([mut left, mut right], [from, to]) = connected(true)?;
     left.write(from, b"the first half", &mut 0);
-    right.expect((to, Happened::Received))?;
+    right.expect((to, IoEvent::Received))?;
     // The kernel does this for a process that is killed.
     drop(left);
-    right.expect((to, Happened::Closed(Closed::Reset)))
+    right.expect((to, IoEvent::Closed(Closed::Reset)))
 }
 
 fn a_reset_after_the_end_is_reported() -> Result<()> {
@@ -227,13 +227,13 @@ fn a_reset_after_the_end_is_reported() -> Result<()> {
     left.write(from, b"all of it", &mut 0);
     left.streams.finish(from);
     loop {
-        right.expect((to, Happened::Received))?;
+        right.expect((to, IoEvent::Received))?;
         if matches!(right.streams.received(to), Some((b"all of it", true))) {
             break;
         }
     }
     left.streams.abort(from);
-    right.expect((to, Happened::Closed(Closed::Reset)))
+    right.expect((to, IoEvent::Closed(Closed::Reset)))
 }
 
 fn a_station_that_does_not_listen_refuses() -> Result<()> {
@@ -244,12 +244,9 @@ fn a_station_that_does_not_listen_refuses() -> Result<()> {
     loop {
         match left.next()? {
             // The established connection is closed too.
-            (other, Happened::Closed(Closed::Reset)) if other != id => {}
+            (other, IoEvent::Closed(Closed::Reset)) if other != id => {}
             other => {
-                ensure!(
-                    other == (id, Happened::Closed(Closed::Refused)),
-                    "{other:?}"
-                );
+                ensure!(other == (id, IoEvent::Closed(Closed::Refused)), "{other:?}");
                 return Ok(());
             }
         }
@@ -267,7 +264,7 @@ fn a_connection_comes_from_the_own_address_if_it_must() -> Result<()> {
         let mut left = End::with(&left, 11, &options)?;
         let mut right = End::new(&right, 2, false)?;
         left.open(right.address)?;
-        let (_, Happened::Accepted(from)) = right.next()? else {
+        let (_, IoEvent::Accepted(from)) = right.next()? else {
             anyhow::bail!("no station has connected");
         };
         // The kernel would choose the first address.
@@ -290,7 +287,7 @@ fn a_peer_that_falls_silent_is_given_up_in_time() -> Result<()> {
     // From now on the peer's machine drops its packets silently.
     right.node.ns().ip("address del 10.9.0.2/24 dev eth0")?;
     let begun = Instant::now();
-    left.expect((idle, Happened::Closed(Closed::TimedOut)))?;
+    left.expect((idle, IoEvent::Closed(Closed::TimedOut)))?;
     ensure!(
         begun.elapsed() + QUIET_TIME > liveness,
         "{:?}",

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use ring_segment::{Container, Daemon, PATIENCE, Segment, Test, Timing, ask, binaries, tests};
+use ring_segment::{Container, Daemon, Segment, Test, Timing, WAIT_LIMIT, ask, binaries, tests};
 use serde_json::{Value, json};
 
 const UNIT: &str = "ringd@eth0";
@@ -72,13 +72,13 @@ impl UnitScene {
                     .as_u64()
                     .is_some_and(|ns| ns < 1_000_000_000)
         };
-        self.other.wait_for_status(PATIENCE, |status| {
+        self.other.wait_for_status(WAIT_LIMIT, |status| {
             let members = status["members"].as_array();
             members.is_some_and(|all| all.len() == 2 && all.iter().any(is_fresh))
                 && (status["state"] == "OWNER" || status["state"] == "WAITER")
         })?;
         self.container
-            .wait_for(UNIT, "StatusText", PATIENCE, |text| {
+            .wait_for(UNIT, "StatusText", WAIT_LIMIT, |text| {
                 text == "in a ring, 2 members known"
             })?;
         Ok(())
@@ -105,10 +105,10 @@ impl UnitScene {
     /// Waits until the service runs again and has joined the ring. `why` says how it ended.
     fn wait_for_restart(&self, why: &str) -> Result<()> {
         self.container
-            .wait_for(UNIT, "NRestarts", PATIENCE, |count| count == "1")?;
+            .wait_for(UNIT, "NRestarts", WAIT_LIMIT, |count| count == "1")?;
         self.container
-            .wait_for(UNIT, "ActiveState", PATIENCE, |state| state == "active")?;
-        self.container.wait_for_line(PATIENCE, |line| {
+            .wait_for(UNIT, "ActiveState", WAIT_LIMIT, |state| state == "active")?;
+        self.container.wait_for_line(WAIT_LIMIT, |line| {
             line.contains(&format!("Failed with result '{why}'"))
         })?;
         self.wait_for_ring()
@@ -171,18 +171,18 @@ fn the_unit_joins_the_ring_and_hands_over_when_it_is_stopped() -> Result<()> {
     check_other_units_are_kept_out(&scene.container)?;
 
     let elections = |status: &Value| status["counters"]["state_change_reasons"]["elected"].clone();
-    let before = elections(&scene.other.wait_for_status(PATIENCE, |_| true)?);
+    let before = elections(&scene.other.wait_for_status(WAIT_LIMIT, |_| true)?);
     let lines = scene.container.journal().len();
     scene.container.run(&["systemctl", "stop", UNIT])?;
     ensure!(scene.show("Result")? == "success" && scene.show("ActiveState")? == "inactive");
     scene
         .container
-        .wait_for_line_from(lines, PATIENCE, |line| {
+        .wait_for_line_from(lines, WAIT_LIMIT, |line| {
             line.contains("ringd[") && line.contains("stopped")
         })?;
     let after = scene
         .other
-        .wait_for_status(PATIENCE, |status| status["state"] == "OWNER")?;
+        .wait_for_status(WAIT_LIMIT, |status| status["state"] == "OWNER")?;
     ensure!(
         elections(&after) == before,
         "the token was not handed over: {after:#}"
@@ -252,7 +252,7 @@ fn a_service_that_hangs_is_ended_by_its_watchdog_and_restarted() -> Result<()> {
     for _ in 0..4 {
         fed = scene
             .container
-            .wait_for(UNIT, "WatchdogTimestampMonotonic", PATIENCE, |at| {
+            .wait_for(UNIT, "WatchdogTimestampMonotonic", WAIT_LIMIT, |at| {
                 at != "0" && at != fed
             })?;
     }
@@ -274,7 +274,7 @@ fn a_copy_of_the_unit_runs_a_second_ring_on_the_interface() -> Result<()> {
     let other = "[Service]\nEnvironment=\"RINGD_OPTIONS=--ethertype 0x88b6\"\n";
     container.edit(&format!("{SECOND}.service"), other)?;
     container.run(&["systemctl", "start", SECOND])?;
-    container.wait_for(SECOND, "StatusText", PATIENCE, |text| {
+    container.wait_for(SECOND, "StatusText", WAIT_LIMIT, |text| {
         text == "in a ring of its own"
     })?;
     for ring in ["eth0", "eth0:0x88b6"] {
@@ -299,7 +299,7 @@ fn a_lost_link_is_a_warning_in_the_journal() -> Result<()> {
     };
     ensure!(!warnings()?.iter().any(says), "the link is up");
     container.run(&["ip", "link", "set", "eth0", "down"])?;
-    container.wait_for_line(PATIENCE, |line| {
+    container.wait_for_line(WAIT_LIMIT, |line| {
         line.contains("eth0 is down: waiting for its return")
     })?;
     // The complete message without a time, since systemd adds it.
@@ -315,7 +315,7 @@ fn the_journal_finds_a_lock_by_its_fields() -> Result<()> {
     let scene = UnitScene::new("")?;
     let container = &scene.container;
     container.run(&["ringctl", "run", "--label", "report", "--", "true"])?;
-    container.wait_for_line(PATIENCE, |line| line.contains("exit code 0"))?;
+    container.wait_for_line(WAIT_LIMIT, |line| line.contains("exit code 0"))?;
     let find = [
         "journalctl",
         "-u",
@@ -346,7 +346,7 @@ fn the_unit_waits_for_an_interface_that_is_missing() -> Result<()> {
     container.run(&["ip", "link", "set", "eth0", "down"])?;
     container.run(&["ip", "link", "set", "eth0", "name", "other0"])?;
     container.run(&["systemctl", "enable", "--now", "--quiet", UNIT])?;
-    container.wait_for(UNIT, "StatusText", PATIENCE, |text| {
+    container.wait_for(UNIT, "StatusText", WAIT_LIMIT, |text| {
         text.contains("waiting for the interface: there is no interface 'eth0'")
     })?;
     let waits_since = scene.show("ExecMainPID")?;
@@ -356,7 +356,7 @@ fn the_unit_waits_for_an_interface_that_is_missing() -> Result<()> {
     }
     let started: u64 = scene.show("ExecMainStartTimestampMonotonic")?.parse()?;
     let watchdog = Duration::from_secs(2).as_micros();
-    container.wait_for(UNIT, "WatchdogTimestampMonotonic", PATIENCE, |fed| {
+    container.wait_for(UNIT, "WatchdogTimestampMonotonic", WAIT_LIMIT, |fed| {
         let fed = fed.parse::<u64>();
         fed.is_ok_and(|fed| u128::from(fed.saturating_sub(started)) > 2 * watchdog)
     })?;
@@ -374,11 +374,11 @@ fn a_permanent_error_is_not_retried() -> Result<()> {
     ensure!(!started.status.success(), "the service has started");
     scene
         .container
-        .wait_for(UNIT, "ActiveState", PATIENCE, |state| state == "failed")?;
+        .wait_for(UNIT, "ActiveState", WAIT_LIMIT, |state| state == "failed")?;
     ensure!(scene.show("ExecMainStatus")? == "2" && scene.show("NRestarts")? == "0");
     scene
         .container
-        .wait_for_line(PATIENCE, |line| line.contains("waiter-intervals of 1"))?;
+        .wait_for_line(WAIT_LIMIT, |line| line.contains("waiter-intervals of 1"))?;
     Ok(())
 }
 
@@ -393,9 +393,9 @@ fn a_state_file_of_a_newer_version_is_not_tried_again() -> Result<()> {
     ensure!(!started.status.success(), "the service has started");
     scene
         .container
-        .wait_for(UNIT, "ActiveState", PATIENCE, |state| state == "failed")?;
+        .wait_for(UNIT, "ActiveState", WAIT_LIMIT, |state| state == "failed")?;
     ensure!(scene.show("ExecMainStatus")? == "9" && scene.show("NRestarts")? == "0");
-    scene.container.wait_for_line(PATIENCE, |line| {
+    scene.container.wait_for_line(WAIT_LIMIT, |line| {
         line.contains("was written by a newer ringd")
     })?;
     Ok(())

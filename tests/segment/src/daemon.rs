@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::failure_report;
-use crate::limit::PATIENCE;
+use crate::limit::WAIT_LIMIT;
 use crate::lines::Lines;
 use crate::node::Node;
 use crate::runner::cpu_starvation;
@@ -159,7 +159,7 @@ impl Ringd {
 /// Sends one request to a control socket (`docs/control.md`). Returns the answer of this kind.
 pub fn ask(control: &Path, request: &Value, kind: &str) -> Result<Value> {
     let mut stream = UnixStream::connect(control).context("no process listens")?;
-    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(WAIT_LIMIT))?;
     writeln!(stream, "{request}").context("cannot send the request")?;
     let mut line = String::new();
     BufReader::new(stream)

@@ -96,7 +96,7 @@ pub use container::Container;
 pub use daemon::{Binaries, Daemon, Ringd, ask};
 pub use disk::SmallDisk;
 pub use fastrand::Rng;
-pub use limit::{PATIENCE, WAIT};
+pub use limit::{WAIT, WAIT_LIMIT};
 pub use netns::NetNs;
 pub use node::Node;
 pub use peer::Peer;

@@ -8,7 +8,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 /// Longest wait for an expected event. No test judges this time: a machine and all its processes may stall for ten
 /// seconds.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const WAIT_LIMIT: Duration = Duration::from_secs(60);
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
 /// [`PATIENCE`] for `ringctl`'s `-w`.
 pub const WAIT: &str = "60";
@@ -33,10 +33,10 @@ pub fn is_readable(fd: impl AsFd, by: Instant) -> bool {
 ///
 /// # Panics
 /// It does not hold within [`PATIENCE`].
-pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let by = Instant::now() + PATIENCE;
+pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let by = Instant::now() + WAIT_LIMIT;
     while !is_so() {
-        assert!(Instant::now() < by, "{what}: not within {PATIENCE:?}");
+        assert!(Instant::now() < by, "{what}: not within {WAIT_LIMIT:?}");
         // Leaves the CPU to the process that makes it true.
         std::thread::sleep(POLL_INTERVAL);
     }
@@ -44,14 +44,14 @@ pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
 
 /// Text that arrives in parts.
 #[derive(Debug)]
-pub struct Text<R> {
+pub struct TextReader<R> {
     source: R,
     /// Text that arrived and was not taken yet.
     seen: String,
     has_ended: bool,
 }
 
-impl<R: Read + AsFd> Text<R> {
+impl<R: Read + AsFd> TextReader<R> {
     pub const fn new(source: R) -> Self {
         Self {
             source,
@@ -69,7 +69,7 @@ impl<R: Read + AsFd> Text<R> {
     /// # Panics
     /// Neither arrives within [`PATIENCE`].
     pub fn take_to(&mut self, mark: &str) -> String {
-        let by = Instant::now() + PATIENCE;
+        let by = Instant::now() + WAIT_LIMIT;
         loop {
             if let Some(at) = self.seen.find(mark) {
                 let rest = self.seen.split_off(at + mark.len());
@@ -88,7 +88,7 @@ impl<R: Read + AsFd> Text<R> {
     /// # Panics
     /// It does not end within [`PATIENCE`].
     pub fn take_rest(&mut self) -> String {
-        let by = Instant::now() + PATIENCE;
+        let by = Instant::now() + WAIT_LIMIT;
         while !self.has_ended {
             assert!(
                 self.fill(by),

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::clock;
 use crate::daemon::{Binaries, Daemon, Ringd};
 use crate::invariants;
-use crate::limit::PATIENCE;
+use crate::limit::WAIT_LIMIT;
 use crate::segment::Segment;
 use crate::timing::{SLACK, Timing};
 use crate::wire::{Digest, Member, Message, Seen, digest_of};
@@ -121,7 +121,7 @@ impl Ring {
 
     /// Waits until there was one owner for a WAITER_TIMEOUT. Returns the time since which there is one.
     pub fn wait_for_one_owner(&self, since: Duration) -> Result<Duration> {
-        self.one_owner_by(since, clock::now() + PATIENCE)
+        self.one_owner_by(since, clock::now() + WAIT_LIMIT)
     }
 
     /// Checks section 5, rule 2: one owner within its bound after `since`, when the segment lost its last frame.
@@ -157,7 +157,7 @@ impl Ring {
     /// Waits until all daemons have the same table with exactly the daemons' nodes. If the token rests, frames need
     /// not show it, so `ringctl` is asked too.
     pub fn wait_for_equal_tables(&self) -> Result<()> {
-        self.equal_tables_within(PATIENCE)
+        self.equal_tables_within(WAIT_LIMIT)
     }
 
     /// Waits for equal tables within four heartbeats: every member sends its digest once per rotation. Only for
@@ -192,7 +192,7 @@ impl Ring {
 
     /// Waits for the next heartbeat. Returns the place of the daemon that sent it.
     pub fn owner(&self) -> Result<usize> {
-        let heartbeat = self.segment.capture().wait_for(PATIENCE, |seen| {
+        let heartbeat = self.segment.capture().wait_for(WAIT_LIMIT, |seen| {
             seen.is_broadcast() && matches!(seen.message, Message::TokenIsHere { .. })
         })?;
         Ok(heartbeat.port)

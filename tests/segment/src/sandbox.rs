@@ -36,7 +36,7 @@ pub fn enter() -> Result<()> {
 
 /// Does the same as [`enter`] without waiting for others: for programs that measure no time.
 pub fn enter_beside_others() -> Result<()> {
-    enter_in(|| Turn::beside_others(usize::MAX))
+    enter_in(|| Turn::with_others(usize::MAX))
 }
 
 fn enter_in(turn: impl FnOnce() -> Turn) -> Result<()> {

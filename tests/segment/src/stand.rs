@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use pnet::util::MacAddr;
 
 use crate::daemon::{Binaries, Daemon, Ringd};
-use crate::limit::PATIENCE;
+use crate::limit::WAIT_LIMIT;
 use crate::peer::Peer;
 use crate::segment::Segment;
 use crate::timing::Timing;
@@ -89,7 +89,7 @@ impl Stand {
         answered: impl Fn(&Seen) -> bool,
     ) -> Result<Seen> {
         let mark = self.mark();
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + WAIT_LIMIT;
         loop {
             giver.send(self.mac(), offer)?;
             let left = deadline.saturating_duration_since(Instant::now());
@@ -105,7 +105,7 @@ impl Stand {
 
     pub fn wait_for_state(&self, state: &str) -> Result<()> {
         self.daemon
-            .wait_for_status(PATIENCE, |status| status["state"] == state)?;
+            .wait_for_status(WAIT_LIMIT, |status| status["state"] == state)?;
         Ok(())
     }
 
@@ -121,7 +121,7 @@ impl Stand {
     /// Waits for a frame of the daemon after a mark.
     pub fn wait_from(&self, mark: usize, wanted: impl Fn(&Seen) -> bool) -> Result<Seen> {
         let capture = self.segment.capture();
-        capture.wait_from(mark, PATIENCE, |seen| seen.port == DAEMON && wanted(seen))
+        capture.wait_from(mark, WAIT_LIMIT, |seen| seen.port == DAEMON && wanted(seen))
     }
 
     /// Returns the capture's mark for [`Stand::wait_from`].

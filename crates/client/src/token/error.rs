@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use ring_proto::ftn::client::{Loss, Refusal};
-use ring_runtime::wait::Failure;
+use ring_runtime::wait::SystemCallError;
 use ring_text::format_duration;
 use thiserror::Error;
 
@@ -14,7 +14,7 @@ use thiserror::Error;
 pub enum Error {
     /// A system call failed that every program needs.
     #[error(transparent)]
-    System(#[from] Failure),
+    System(#[from] SystemCallError),
     /// No socket can be created for the session.
     #[error("cannot create a socket for the token servers: {0}")]
     Socket(#[from] io::Error),

@@ -9,12 +9,12 @@ use ring_codec::ftn::Access;
 use ring_proto::ftn::client::{Client, Command, Event, Holding, Net, Options, Standing, Trouble};
 use ring_proto::ftn::{Configuration, LONGEST, MAX_INTRODUCTION, Servers};
 use ring_proto::time::Instant;
-use ring_runtime::Errand;
+use ring_runtime::MachineRunner;
 use ring_runtime::clock;
 use ring_runtime::driver::{Driver, NoStore, datagrams};
 use ring_runtime::net::{UdpLink, UdpOptions};
 use ring_runtime::wait::LINK;
-use ring_runtime::worker::Repeated;
+use ring_runtime::worker::PeriodicValue;
 use ring_text::first_bytes;
 
 use super::hosts::{Hosts, RESOLVED_EVERY, Resolution};
@@ -43,7 +43,7 @@ pub enum Wake {
 /// Dropping it sends LOGOUT once, without waiting; [`log_out`](Self::log_out) waits for the answer.
 #[derive(Debug)]
 pub struct Session {
-    machine_runner: Errand<Client, UdpLink, NoStore, SessionObserver>,
+    machine_runner: MachineRunner<Client, UdpLink, NoStore, SessionObserver>,
     watched: Option<OwnedFd>,
     /// The end of the lease that was reported last.
     reported_lease: Option<Instant>,
@@ -56,7 +56,7 @@ pub struct Session {
 enum Resolver {
     /// The resolution starts at this time. Most sessions end before, and need no thread.
     Starts(Instant, Hosts),
-    Running(Repeated<Resolution>),
+    Running(PeriodicValue<Resolution>),
 }
 
 impl Session {
@@ -82,7 +82,7 @@ impl Session {
             datagrams::transmit_batch(LONGEST),
         );
         let mut session = Self {
-            machine_runner: Errand::new(driver, NoStore, SessionObserver::default())?,
+            machine_runner: MachineRunner::new(driver, NoStore, SessionObserver::default())?,
             watched: None,
             reported_lease: None,
             resolver: None,
@@ -116,7 +116,7 @@ impl Session {
         self.resolver = match self.resolver.take() {
             Some(Resolver::Starts(at, hosts)) if at <= clock::now().monotonic => {
                 let resolve = move || hosts.resolve();
-                let run = Repeated::start("names", Duration::ZERO, RESOLVED_EVERY, resolve);
+                let run = PeriodicValue::start("names", Duration::ZERO, RESOLVED_EVERY, resolve);
                 // If no thread can be started, the addresses stay as they are.
                 run.ok().map(Resolver::Running)
             }
@@ -151,7 +151,7 @@ impl Session {
         let link = UdpLink::bind(any, &UdpOptions::default())?;
         let port = link.address()?.port();
         let register =
-            |link: &UdpLink, waiting: &ring_runtime::wait::Waiting| waiting.add(link, LINK);
+            |link: &UdpLink, waiting: &ring_runtime::wait::Reactor| waiting.add(link, LINK);
         self.machine_runner
             .set_link(link, Net::Up { port }, register)?;
         Ok(())

@@ -15,7 +15,7 @@ use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::unistd::Pid;
 use ring_process::{Tree, child};
 use ring_runtime::wait::{Interest, Poller};
-use ring_runtime::worker::Bell;
+use ring_runtime::worker::WakeUp;
 use rustix::process::{PidfdFlags, pidfd_open};
 
 mod output;
@@ -48,7 +48,7 @@ pub struct RunOptions<'a> {
     /// When the program is ended.
     pub until: Instant,
     /// The bell that tells whether it has to end earlier.
-    pub bell: &'a Bell,
+    pub bell: &'a WakeUp,
 }
 
 /// The result of a program.
@@ -283,7 +283,7 @@ impl<'a> Process<'a> {
     }
 
     /// Waits for an event, at most for `timeout`. Returns whether the program has ended.
-    fn wait(&mut self, timeout: Duration, bell: &Bell, say: &mut dyn FnMut(&str)) -> bool {
+    fn wait(&mut self, timeout: Duration, bell: &WakeUp, say: &mut dyn FnMut(&str)) -> bool {
         // Waiting does not fail on a healthy system. A failure counts as a wake-up.
         let _ = self.poller.wait(Some(timeout));
         let mut ended = false;
@@ -367,7 +367,7 @@ fn raise_oom_score(program: u32) {
 }
 
 /// Ends all processes that an ended program has left in its group. Returns whether there were any.
-fn end_process_group(tree: &Tree, bell: &Bell) -> bool {
+fn end_process_group(tree: &Tree, bell: &WakeUp) -> bool {
     if tree.is_empty() {
         return false;
     }
@@ -394,9 +394,9 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use super::{Captured, End, Outcome, RunOptions, run};
-    use ring_runtime::worker::Bell;
+    use ring_runtime::worker::WakeUp;
 
-    fn options<'a>(input: Option<&'a [u8]>, capture: usize, bell: &'a Bell) -> RunOptions<'a> {
+    fn options<'a>(input: Option<&'a [u8]>, capture: usize, bell: &'a WakeUp) -> RunOptions<'a> {
         RunOptions {
             input,
             capture: Some(capture),
@@ -406,7 +406,7 @@ mod tests {
     }
 
     /// Runs a shell command line. Returns its outcome and its standard error.
-    fn shell(line: &str, input: Option<&[u8]>, capture: usize, bell: &Bell) -> (Outcome, String) {
+    fn shell(line: &str, input: Option<&[u8]>, capture: usize, bell: &WakeUp) -> (Outcome, String) {
         let options = options(input, capture, bell);
         let mut stderr = String::new();
         let mut command = Command::new("/bin/sh");
@@ -415,8 +415,8 @@ mod tests {
         (outcome.expect("a shell"), stderr)
     }
 
-    fn bell() -> Bell {
-        Bell::new().expect("a bell")
+    fn bell() -> WakeUp {
+        WakeUp::new().expect("a bell")
     }
 
     #[test]

@@ -16,7 +16,7 @@ use nix::unistd::Pid;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use ring_segment::limit::PATIENCE;
+use ring_segment::limit::WAIT_LIMIT;
 
 /// A lease that outlasts every test.
 pub(crate) const LONG: Duration = Duration::from_secs(3600);
@@ -46,7 +46,7 @@ impl FakeDaemon {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("eth0.sock");
         let listener = UnixListener::bind(&path).expect("a socket");
-        let patience = TimeVal::seconds(PATIENCE.as_secs().cast_signed());
+        let patience = TimeVal::seconds(WAIT_LIMIT.as_secs().cast_signed());
         setsockopt(&listener, sockopt::ReceiveTimeout, &patience).expect("set");
         Self {
             _directory: directory,
@@ -129,7 +129,7 @@ impl Client {
         if let Some(first) = self.first.take() {
             return first;
         }
-        match self.requests.recv_timeout(PATIENCE) {
+        match self.requests.recv_timeout(WAIT_LIMIT) {
             Ok(request) => request,
             Err(RecvTimeoutError::Disconnected) => Value::Null,
             Err(RecvTimeoutError::Timeout) => panic!("the client sends no request"),

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use crate::fake::{FakeDaemon, LONG};
 use crate::program::{RINGCTL, Running};
-use ring_segment::limit::until;
+use ring_segment::limit::wait_until;
 
 tests! {
     an_older_token_is_refused_after_a_newer_one,
@@ -71,7 +71,7 @@ fn a_newer_token_waits_for_the_end_of_an_older_ones_processes() {
     let pid = second.pid().to_string();
     // A process that waits for a lock is listed after an arrow.
     let waits = |line: &str| line.contains("->") && line.split(' ').any(|word| word == pid);
-    until("it waits", || {
+    wait_until("it waits", || {
         let locks = fs::read_to_string("/proc/locks").unwrap();
         locks.lines().any(waits)
     });

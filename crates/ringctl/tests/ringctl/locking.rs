@@ -15,7 +15,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::fake::{Client, FakeDaemon, LONG};
 use crate::program::{RINGCTL, Running, ringctl};
-use ring_segment::limit::until;
+use ring_segment::limit::wait_until;
 
 tests! {
     a_lock_lasts_as_long_as_the_process_that_it_is_bound_to,
@@ -139,13 +139,13 @@ fn the_files_of_a_killed_keeper_are_replaced_and_removed() {
     let client = lock(&fake, &script, &[]);
     kill(client.pid(), Signal::SIGKILL).unwrap();
     let left = registration(&fake, &script).expect("it has one");
-    until("its keeper is gone", || UnixStream::connect(&left).is_err());
+    wait_until("its keeper is gone", || UnixStream::connect(&left).is_err());
     let mut client = lock(&fake, &script, &[]);
     let mut unlock = start(&fake, &["unlock", "--pid", &script.pid()]);
     client.wait_for_unlock();
     assert_eq!(unlock.code(), Some(0));
     assert_eq!(client.request(), Value::Null);
-    until("it leaves nothing behind", || {
+    wait_until("it leaves nothing behind", || {
         fs::read_dir(fake.path().parent().unwrap()).unwrap().count() == 1
     });
 }
@@ -183,7 +183,7 @@ fn with_kill_the_process_gets_sigterm_after_the_loss() {
     client.lose(Duration::from_secs(60));
     client.wait_for_unlock();
     let mut ended = None;
-    until("it ends", || {
+    wait_until("it ends", || {
         ended = script.0.try_wait().unwrap();
         ended.is_some()
     });

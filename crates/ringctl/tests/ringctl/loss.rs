@@ -6,7 +6,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
-use ring_segment::limit::PATIENCE;
+use ring_segment::limit::WAIT_LIMIT;
 use rustix::process::{PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 use serde_json::{Value, json};
 
@@ -217,7 +217,7 @@ fn the_death_of_the_keeper_is_a_loss_even_if_the_command_dies_first() {
     let keeper = pidfd_open(keeper, PidfdFlags::empty()).unwrap();
     let conversation = pidfd_getfd(keeper, 0, PidfdGetfdFlags::empty()).unwrap();
     let mut conversation = UnixStream::from(conversation);
-    conversation.set_read_timeout(Some(PATIENCE)).unwrap();
+    conversation.set_read_timeout(Some(WAIT_LIMIT)).unwrap();
     kill(client.pid(), Signal::SIGKILL).unwrap();
     let told = conversation.read(&mut [0; 64]).unwrap();
     assert_ne!(told, 0, "ringctl reports the end of the command");

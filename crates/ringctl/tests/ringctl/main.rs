@@ -66,7 +66,7 @@ impl Test {
             let _turn = if self.is_exclusive {
                 Turn::alone()
             } else {
-                Turn::beside_others(parallel_max)
+                Turn::with_others(parallel_max)
             };
             (self.run)();
             Ok(())

@@ -19,7 +19,7 @@ use nix::unistd::{Pid, mkfifo};
 use rustix::process::{PidfdFlags, pidfd_open};
 
 use crate::fake::{Client, FakeDaemon, LONG};
-use ring_segment::limit::{PATIENCE, Text, is_readable};
+use ring_segment::limit::{TextReader, WAIT_LIMIT, is_readable};
 
 pub(crate) const RINGCTL: &str = env!("CARGO_BIN_EXE_ringctl");
 
@@ -57,8 +57,8 @@ pub(crate) fn ringctl(fake: &FakeDaemon) -> Command {
 /// A running `ringctl`. The end of the test kills it, and so ends its processes.
 pub(crate) struct Running {
     child: Child,
-    output: Option<Text<ChildStdout>>,
-    errors: Text<ChildStderr>,
+    output: Option<TextReader<ChildStdout>>,
+    errors: TextReader<ChildStderr>,
 }
 
 impl Running {
@@ -70,8 +70,8 @@ impl Running {
         let errors = child.stderr.take().expect("it is piped");
         Self {
             child,
-            output: Some(Text::new(output)),
-            errors: Text::new(errors),
+            output: Some(TextReader::new(output)),
+            errors: TextReader::new(errors),
         }
     }
 
@@ -131,7 +131,7 @@ impl Running {
         self.output().take_rest()
     }
 
-    fn output(&mut self) -> &mut Text<ChildStdout> {
+    fn output(&mut self) -> &mut TextReader<ChildStdout> {
         self.output.as_mut().expect("it is open")
     }
 
@@ -160,7 +160,7 @@ impl Running {
 
     /// Waits for its end. Returns its status and the rest of its errors.
     pub(crate) fn end(&mut self) -> (ExitStatus, String) {
-        assert!(self.ends_by(Instant::now() + PATIENCE), "it does not end");
+        assert!(self.ends_by(Instant::now() + WAIT_LIMIT), "it does not end");
         // `wait` would close its input.
         let status = self.child.try_wait().expect("it is our child");
         let status = status.expect("it has ended");
@@ -182,7 +182,10 @@ impl Drop for Running {
         let _ = self.child.kill();
         let _ = self.child.wait();
         if std::thread::panicking() {
-            let (output, errors) = (self.output.as_mut().map(Text::so_far), self.errors.so_far());
+            let (output, errors) = (
+                self.output.as_mut().map(TextReader::so_far),
+                self.errors.so_far(),
+            );
             eprintln!("the test has not read: output {output:?}, errors {errors:?}");
         }
     }
@@ -226,7 +229,7 @@ impl Witness {
 
     /// Waits until all processes of the command, which have the pipe open, have ended.
     pub(crate) fn wait_for_end(&mut self) {
-        let ends = is_readable(&self.pipe, Instant::now() + PATIENCE);
+        let ends = is_readable(&self.pipe, Instant::now() + WAIT_LIMIT);
         assert!(ends, "a process of the command still runs");
         let read = self.pipe.read(&mut [0]).expect("it is open");
         assert_eq!(read, 0, "no process writes to the pipe");

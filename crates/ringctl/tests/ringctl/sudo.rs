@@ -289,7 +289,7 @@ fn a_signal_ends_the_wait_for_a_root_command_after_the_loss() {
         Value::Null,
         "the kill timer ends the keeper"
     );
-    ring_segment::limit::until("a signal ends it", || {
+    ring_segment::limit::wait_until("a signal ends it", || {
         run.signal(Signal::SIGINT);
         run.has_ended()
     });
@@ -326,5 +326,5 @@ fn a_control_group_ends_a_root_command() {
     let (status, stderr) = run.end();
     assert_eq!(status.code(), Some(75));
     assert!(stderr.contains("the work under it was ended"), "{stderr}");
-    ring_segment::limit::until("its control groups go", || fs::remove_dir(&own).is_ok());
+    ring_segment::limit::wait_until("its control groups go", || fs::remove_dir(&own).is_ok());
 }

@@ -9,7 +9,7 @@ use nix::pty::openpty;
 
 use crate::fake::{FakeDaemon, LONG};
 use crate::program::{RINGCTL, SLEEP, unignore_signals};
-use ring_segment::limit::{Text, until};
+use ring_segment::limit::{TextReader, wait_until};
 
 tests! {
     ctrl_c_ends_the_command_but_not_the_shell,
@@ -27,7 +27,7 @@ const CTRL_Z: &str = "\x1a";
 /// An interactive shell.
 struct Shell {
     child: Child,
-    screen: Text<File>,
+    screen: TextReader<File>,
 }
 
 impl Shell {
@@ -50,7 +50,7 @@ impl Shell {
             .expect("setsid and bash are there");
         let mut shell = Self {
             child,
-            screen: Text::new(File::from(pty.master)),
+            screen: TextReader::new(File::from(pty.master)),
         };
         let socket = fake.path().display();
         shell.write_input("stty -echo; bind 'set enable-bracketed-paste off'\n");
@@ -177,7 +177,7 @@ fn ctrl_z_stops_a_command_in_a_pipeline() {
     shell.write_input(CTRL_Z);
     // `ringctl` runs in a function here, so it is not a process that the shell waits for.
     shell.wait_for_stop();
-    until("it stops", || is_stopped(&pid));
+    wait_until("it stops", || is_stopped(&pid));
     shell.write_input("fg\n");
     shell.wait_for_text("on\r\n");
     shell.write_input(CTRL_C);
@@ -206,7 +206,7 @@ fn a_background_command_stops_when_it_reads() {
     shell.write_input(&format!("run -c '{READER}' &\n"));
     let mut client = fake.accept_and_grant(LONG);
     let pid = shell.read_word_after("pid:");
-    until("it stops", || is_stopped(&pid));
+    wait_until("it stops", || is_stopped(&pid));
     shell.write_input("\n");
     // The shell reports the stop before its next prompt, if it has noticed it.
     shell.write_input("while ! jobs | grep Stopped; do :; done\n");

@@ -8,11 +8,11 @@ use std::mem;
 
 use ring_proto::Closed;
 
-use super::Happened;
+use super::IoEvent;
 use super::connections::{Connection, reason};
 
 /// Maximum unconsumed bytes of a connection, and maximum bytes read from it in one loop iteration.
-pub const RECEIVE_ROOM: usize = 64 * 1024;
+pub const RECEIVE_BUFFER_MAX: usize = 64 * 1024;
 /// Maximum bytes of the first read call. Each later call reads at most as many bytes as the buffer already has, so a
 /// buffer grows with the data received.
 const FIRST_READ_MAX: usize = 4 * 1024;
@@ -20,7 +20,7 @@ const FIRST_READ_MAX: usize = 4 * 1024;
 const WRITE_CHUNK: usize = 16 * 1024;
 /// Zeros for extending a buffer. `Vec::resize` would write byte by byte in builds that are not optimized, and the
 /// simulator's tests would take fifteen times as long there.
-static ZEROS: [u8; RECEIVE_ROOM] = [0; RECEIVE_ROOM];
+static ZEROS: [u8; RECEIVE_BUFFER_MAX] = [0; RECEIVE_BUFFER_MAX];
 
 /// A connection in its slot.
 #[expect(clippy::struct_excessive_bools, reason = "independent facts")]
@@ -142,44 +142,44 @@ impl<C: Connection, P: Copy> Stream<C, P> {
         !self.is_connecting() && !self.has_more && self.unwritten_bytes.is_empty()
     }
 
-    pub(super) fn next_event(&mut self) -> Option<Happened<P>> {
+    pub(super) fn next_event(&mut self) -> Option<IoEvent<P>> {
         if let Some(why) = self.failed {
-            return Some(Happened::Closed(why));
+            return Some(IoEvent::Closed(why));
         }
         match self.phase {
             ConnectionPhase::Accepted(from) => {
                 self.phase = ConnectionPhase::Up;
-                return Some(Happened::Accepted(from));
+                return Some(IoEvent::Accepted(from));
             }
             ConnectionPhase::Connecting => {
                 return match self.connection.established() {
                     Ok(()) => {
                         self.phase = ConnectionPhase::Up;
-                        Some(Happened::Connected)
+                        Some(IoEvent::Connected)
                     }
                     Err(error) if error.kind() == ErrorKind::WouldBlock => None,
-                    Err(error) => Some(Happened::Closed(reason(&error))),
+                    Err(error) => Some(IoEvent::Closed(reason(&error))),
                 };
             }
             ConnectionPhase::Up => {}
         }
         if let Err(error) = self.read() {
-            return Some(Happened::Closed(reason(&error)));
+            return Some(IoEvent::Closed(reason(&error)));
         }
         if mem::take(&mut self.has_news) {
-            return Some(Happened::Received);
+            return Some(IoEvent::Received);
         }
         let is_wanted = !self.is_written() || self.close_state == CloseState::Finish;
-        (!self.is_blocked && is_wanted).then_some(Happened::Writable)
+        (!self.is_blocked && is_wanted).then_some(IoEvent::Writable)
     }
 
     /// Reads all available bytes that fit. The check for a reset comes last: bytes that a peer sent before it reset
     /// the connection must not count.
     fn read(&mut self) -> io::Result<()> {
         let mut has_read = false;
-        while self.readable && !self.end && self.received.len() < RECEIVE_ROOM {
+        while self.readable && !self.end && self.received.len() < RECEIVE_BUFFER_MAX {
             let len = self.received.len();
-            let room = FIRST_READ_MAX.max(len).min(RECEIVE_ROOM - len);
+            let room = FIRST_READ_MAX.max(len).min(RECEIVE_BUFFER_MAX - len);
             self.received.extend_from_slice(&ZEROS[..room]);
             let read = self.connection.read(&mut self.received[len..]);
             self.received.truncate(len + *read.as_ref().unwrap_or(&0));

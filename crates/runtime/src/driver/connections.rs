@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind};
 use ring_proto::{Closed, StreamId};
 
 use super::connection::{ConnectionPhase, Stream, WriteOutcome};
-use super::{Happened, Streams};
+use super::{IoEvent, Streams};
 
 /// Maximum failed `accept` calls in a row before the listener is left until its next change: more than can wait.
 const FAILED_ACCEPTS_MAX: usize = 4096;
@@ -239,7 +239,7 @@ impl<N: Network<P>, P: Copy> Connections<N, P> {
     }
 
     /// Returns the next event of a slot in `due`.
-    fn poll_slot(&mut self, slot: u16) -> Option<Happened<P>> {
+    fn poll_slot(&mut self, slot: u16) -> Option<IoEvent<P>> {
         let stream = self.slots[usize::from(slot)].stream.as_mut()?;
         if stream.is_closing() {
             self.write(self.id(slot), &mut |_| 0);
@@ -247,7 +247,7 @@ impl<N: Network<P>, P: Copy> Connections<N, P> {
         }
         let happened = stream.next_event();
         match happened {
-            Some(Happened::Closed(_)) => {
+            Some(IoEvent::Closed(_)) => {
                 if let Some(connection) = self.vacate(slot) {
                     connection.abort();
                 }
@@ -323,9 +323,9 @@ impl<N: Network<P>, P: Copy> Streams<P> for Connections<N, P> {
         }
     }
 
-    fn next(&mut self) -> Option<(StreamId, Happened<P>)> {
+    fn next(&mut self) -> Option<(StreamId, IoEvent<P>)> {
         if let Some((id, closed)) = self.failed.pop_front() {
-            return Some((id, Happened::Closed(closed)));
+            return Some((id, IoEvent::Closed(closed)));
         }
         if self.due.is_empty() {
             self.collect_changes();

@@ -12,12 +12,12 @@ mod pump;
 mod streams;
 
 pub use batch::{ReceiveBatch, TransmitBatch};
-pub use connection::RECEIVE_ROOM;
+pub use connection::RECEIVE_BUFFER_MAX;
 pub use connections::{Changed, Connection, Connections, Network};
 pub use joined::Joined;
 pub use link::{Link, Quota, Refused};
 pub use pump::{Driver, Environment, NoStore, Observe, Store};
-pub use streams::{Happened, Streams};
+pub use streams::{IoEvent, Streams};
 
 #[cfg(test)]
 mod lateness_tests;

@@ -6,7 +6,7 @@ use std::io;
 use ring_proto::time::{Instant, Now};
 use ring_proto::{JobOp, Machine, Sent, Stored, StreamEvent, StreamId, StreamOp, Ticket, Transmit};
 
-use super::{Happened, Link, ReceiveBatch, Refused, Streams, TransmitBatch, frames};
+use super::{IoEvent, Link, ReceiveBatch, Refused, Streams, TransmitBatch, frames};
 
 /// Maximum timeouts handled in one loop iteration: one timeout may lead to another at the same time.
 const TIMEOUTS_PER_TURN: usize = 4;
@@ -333,13 +333,13 @@ impl<M: Machine> Pump<M> {
         now: Now,
         streams: &mut dyn Streams<M::Peer>,
         id: StreamId,
-        event: Happened<M::Peer>,
+        event: IoEvent<M::Peer>,
     ) {
         let event = match event {
-            Happened::Accepted(from) => StreamEvent::Accepted(from),
-            Happened::Connected => StreamEvent::Connected,
-            Happened::Closed(why) => StreamEvent::Closed(why),
-            Happened::Received => {
+            IoEvent::Accepted(from) => StreamEvent::Accepted(from),
+            IoEvent::Connected => StreamEvent::Connected,
+            IoEvent::Closed(why) => StreamEvent::Closed(why),
+            IoEvent::Received => {
                 let Some((bytes, end)) = streams.received(id) else {
                     return;
                 };
@@ -347,7 +347,7 @@ impl<M: Machine> Pump<M> {
                 let done_with = self.machine.handle_stream(now, id, event);
                 return streams.consume(id, done_with);
             }
-            Happened::Writable => {
+            IoEvent::Writable => {
                 return streams.write(id, &mut |room| self.machine.poll_write(id, room));
             }
         };

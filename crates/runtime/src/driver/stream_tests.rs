@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use ring_proto::{Closed, StreamId};
 
 use super::memory::{Peer, Shared, Wire};
-use super::{Changed, Connections, Happened, RECEIVE_ROOM, Streams};
+use super::{Changed, Connections, IoEvent, RECEIVE_BUFFER_MAX, Streams};
 
 /// A network, and two slots for connections.
 struct Rig {
@@ -40,7 +40,7 @@ impl Rig {
     fn accepted(&mut self, takes: usize) -> (StreamId, Wire) {
         let wire = self.call(7, takes);
         let (id, what) = self.streams.next().expect("it is accepted");
-        assert_eq!(what, Happened::Accepted(7));
+        assert_eq!(what, IoEvent::Accepted(7));
         assert_eq!(self.streams.next(), None);
         (id, wire)
     }
@@ -57,7 +57,7 @@ impl Rig {
         self.change(wire, |peer| peer.sent.extend(bytes));
     }
 
-    fn collect_events(&mut self) -> Vec<(StreamId, Happened<u32>)> {
+    fn collect_events(&mut self) -> Vec<(StreamId, IoEvent<u32>)> {
         std::iter::from_fn(|| self.streams.next()).collect()
     }
 
@@ -77,17 +77,17 @@ fn received_bytes_come_with_all_that_were_not_consumed() {
     let mut rig = Rig::new();
     let (id, wire) = rig.accepted(0);
     rig.send_bytes(&wire, b"abc");
-    assert_eq!(rig.collect_events(), [(id, Happened::Received)]);
+    assert_eq!(rig.collect_events(), [(id, IoEvent::Received)]);
     assert_eq!(rig.streams.received(id), Some((&b"abc"[..], false)));
     rig.streams.consume(id, 2);
     assert_eq!(rig.collect_events(), [], "it waits for more");
     rig.streams.receive_again(id);
-    assert_eq!(rig.collect_events(), [(id, Happened::Received)]);
+    assert_eq!(rig.collect_events(), [(id, IoEvent::Received)]);
     rig.change(&wire, |peer| {
         peer.sent.extend(b"d");
         peer.has_closed = true;
     });
-    assert_eq!(rig.collect_events(), [(id, Happened::Received)]);
+    assert_eq!(rig.collect_events(), [(id, IoEvent::Received)]);
     assert_eq!(
         rig.streams.received(id),
         Some((&b"cd"[..], true)),
@@ -99,10 +99,10 @@ fn received_bytes_come_with_all_that_were_not_consumed() {
 fn a_peer_whose_bytes_are_not_consumed_has_to_wait() {
     let mut rig = Rig::new();
     let (id, wire) = rig.accepted(0);
-    rig.send_bytes(&wire, &vec![1; 3 * RECEIVE_ROOM]);
-    assert_eq!(rig.collect_events(), [(id, Happened::Received)]);
+    rig.send_bytes(&wire, &vec![1; 3 * RECEIVE_BUFFER_MAX]);
+    assert_eq!(rig.collect_events(), [(id, IoEvent::Received)]);
     let waits = |rig: &Rig| rig.streams.received(id).map(|(bytes, _)| bytes.len());
-    assert_eq!(waits(&rig), Some(RECEIVE_ROOM));
+    assert_eq!(waits(&rig), Some(RECEIVE_BUFFER_MAX));
     rig.send_bytes(&wire, b"more");
     assert_eq!(rig.collect_events(), [], "there is no room");
     let mut read = 0;
@@ -112,7 +112,7 @@ fn a_peer_whose_bytes_are_not_consumed_has_to_wait() {
         rig.streams.receive_again(id);
         rig.collect_events();
     }
-    assert_eq!(read, 3 * RECEIVE_ROOM + 4);
+    assert_eq!(read, 3 * RECEIVE_BUFFER_MAX + 4);
 }
 
 #[test]
@@ -123,21 +123,18 @@ fn a_reset_discards_bytes_that_were_sent_before_it() {
         peer.sent.extend(b"a token");
         (peer.has_closed, peer.has_reset) = (true, true);
     });
-    assert_eq!(
-        rig.collect_events(),
-        [(id, Happened::Closed(Closed::Reset))]
-    );
+    assert_eq!(rig.collect_events(), [(id, IoEvent::Closed(Closed::Reset))]);
     assert_eq!(rig.streams.received(id), None);
     let (id, wire) = rig.accepted(0);
     rig.change(&wire, |peer| {
         peer.sent.extend(b"a token");
         peer.has_closed = true;
     });
-    assert_eq!(rig.collect_events(), [(id, Happened::Received)]);
+    assert_eq!(rig.collect_events(), [(id, IoEvent::Received)]);
     rig.change(&wire, |peer| peer.has_reset = true);
     assert_eq!(
         rig.collect_events(),
-        [(id, Happened::Closed(Closed::Reset))],
+        [(id, IoEvent::Closed(Closed::Reset))],
         "after the end"
     );
 }
@@ -147,14 +144,11 @@ fn a_reset_is_noticed_when_bytes_are_received_again() {
     let mut rig = Rig::new();
     let (id, wire) = rig.accepted(0);
     rig.send_bytes(&wire, b"an offer");
-    assert_eq!(rig.collect_events(), [(id, Happened::Received)]);
+    assert_eq!(rig.collect_events(), [(id, IoEvent::Received)]);
     // The network has not announced the reset yet.
     wire.0.borrow_mut().has_reset = true;
     rig.streams.receive_again(id);
-    assert_eq!(
-        rig.collect_events(),
-        [(id, Happened::Closed(Closed::Reset))]
-    );
+    assert_eq!(rig.collect_events(), [(id, IoEvent::Closed(Closed::Reset))]);
 }
 
 #[test]
@@ -169,7 +163,7 @@ fn a_slow_peer_gets_all_bytes_and_then_the_end() {
     while !wire.0.borrow().end {
         assert_eq!(rig.collect_events(), [], "it takes nothing");
         rig.change(&wire, |peer| peer.takes = 3_000);
-        assert_eq!(rig.streams.next(), Some((id, Happened::Writable)));
+        assert_eq!(rig.streams.next(), Some((id, IoEvent::Writable)));
         rig.write(id, &mut rest);
         turns += 1;
     }
@@ -239,7 +233,7 @@ fn when_all_slots_are_taken_peers_wait_for_one() {
     rig.streams.abort(first);
     assert!(rig.streams.is_due());
     let vacant = rig.streams.vacant().expect("a slot");
-    assert_eq!(rig.collect_events(), [(vacant, Happened::Accepted(3))]);
+    assert_eq!(rig.collect_events(), [(vacant, IoEvent::Accepted(3))]);
 }
 
 #[test]
@@ -254,8 +248,8 @@ fn an_opened_connection_has_the_id_that_was_vacant() {
     rig.streams.finish(id);
     assert_eq!(rig.collect_events(), [], "nobody has answered");
     rig.change(&wire, |peer| peer.silent = false);
-    assert_eq!(rig.streams.next(), Some((id, Happened::Connected)));
-    assert_eq!(rig.streams.next(), Some((id, Happened::Writable)));
+    assert_eq!(rig.streams.next(), Some((id, IoEvent::Connected)));
+    assert_eq!(rig.streams.next(), Some((id, IoEvent::Writable)));
     rig.write(id, &mut b"hello".to_vec());
     let peer = wire.0.borrow();
     assert!(peer.end && peer.read == b"hello", "{peer:?}");
@@ -268,13 +262,13 @@ fn an_opened_connection_has_the_id_that_was_vacant() {
     rig.streams.open(9);
     assert_eq!(
         rig.collect_events(),
-        [(id, Happened::Closed(Closed::Refused))]
+        [(id, IoEvent::Closed(Closed::Refused))]
     );
     let id = rig.streams.vacant().expect("it is vacant again");
     rig.streams.open(9);
     assert_eq!(
         rig.collect_events(),
-        [(id, Happened::Closed(Closed::Failed))],
+        [(id, IoEvent::Closed(Closed::Failed))],
         "no way there"
     );
 }
@@ -305,7 +299,7 @@ fn a_peer_that_has_given_up_does_not_block_those_behind_it() {
     ]);
     rig.call(7, 0);
     let (_, what) = rig.streams.next().expect("it is accepted");
-    assert_eq!(what, Happened::Accepted(7));
+    assert_eq!(what, IoEvent::Accepted(7));
 }
 
 #[test]
@@ -322,7 +316,7 @@ fn without_a_descriptor_accepting_waits_for_a_change() {
         .into_iter()
         .map(|(_, what)| what)
         .collect();
-    assert_eq!(all, [Happened::Accepted(8)]);
+    assert_eq!(all, [IoEvent::Accepted(8)]);
 }
 
 #[test]

@@ -9,7 +9,7 @@ pub(super) const EVENTS_BEFORE_TIMEOUT_MAX: usize = 4096;
 
 /// An event of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Happened<P> {
+pub enum IoEvent<P> {
     /// A peer has connected.
     Accepted(P),
     /// The connection to a peer is established.
@@ -45,7 +45,7 @@ pub trait Streams<P> {
     fn abort(&mut self, id: StreamId);
 
     /// Returns the next event, without waiting.
-    fn next(&mut self) -> Option<(StreamId, Happened<P>)>;
+    fn next(&mut self) -> Option<(StreamId, IoEvent<P>)>;
 
     /// Whether there may be more events without a new announcement by the network.
     fn is_due(&self) -> bool;

@@ -6,4 +6,4 @@ mod waiting;
 
 pub use alarm::Alarm;
 pub use poller::{Interest, Poller, ReadyDescriptor};
-pub use waiting::{Failure, LINK, ReadyKeys, Waiting};
+pub use waiting::{LINK, Reactor, ReadyKeys, SystemCallError};

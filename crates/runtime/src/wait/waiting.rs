@@ -15,12 +15,12 @@ const ALARM_KEY: u64 = 63;
 /// An error of a system call that does not fail on a healthy system.
 #[derive(Debug, Error)]
 #[error("cannot {action}: {source}")]
-pub struct Failure {
+pub struct SystemCallError {
     action: &'static str,
     source: io::Error,
 }
 
-impl Failure {
+impl SystemCallError {
     /// Returns a function for `map_err`, which names the action that failed.
     pub fn to(action: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self { action, source }
@@ -40,20 +40,20 @@ impl ReadyKeys {
 
 /// Waits for any registered descriptor, or a deadline.
 #[derive(Debug)]
-pub struct Waiting {
+pub struct Reactor {
     poller: Poller,
     /// The timer that ends a wait at the deadline.
     alarm: Alarm,
 }
 
-impl Waiting {
+impl Reactor {
     /// Makes a reactor that waits for nothing.
     ///
     /// # Errors
     /// A system call failed.
-    pub fn new() -> Result<Self, Failure> {
-        let poller = Poller::new().map_err(Failure::to("make a poller"))?;
-        let alarm = Alarm::new().map_err(Failure::to("make a timer"))?;
+    pub fn new() -> Result<Self, SystemCallError> {
+        let poller = Poller::new().map_err(SystemCallError::to("make a poller"))?;
+        let alarm = Alarm::new().map_err(SystemCallError::to("make a timer"))?;
         let waiting = Self { poller, alarm };
         waiting.add(&waiting.alarm, ALARM_KEY)?;
         Ok(waiting)
@@ -63,29 +63,31 @@ impl Waiting {
     ///
     /// # Errors
     /// A system call failed.
-    pub fn add(&self, fd: impl AsFd, key: u64) -> Result<(), Failure> {
+    pub fn add(&self, fd: impl AsFd, key: u64) -> Result<(), SystemCallError> {
         debug_assert!(key <= ALARM_KEY, "no wait can report this key");
         let added = self.poller.add(fd, key, Interest::Read);
-        added.map_err(Failure::to("wait for a descriptor"))
+        added.map_err(SystemCallError::to("wait for a descriptor"))
     }
 
     /// Removes a descriptor.
     ///
     /// # Errors
     /// A system call failed.
-    pub fn remove(&self, fd: impl AsFd) -> Result<(), Failure> {
+    pub fn remove(&self, fd: impl AsFd) -> Result<(), SystemCallError> {
         let removed = self.poller.remove(fd);
-        removed.map_err(Failure::to("stop waiting for a descriptor"))
+        removed.map_err(SystemCallError::to("stop waiting for a descriptor"))
     }
 
     /// Waits until a descriptor is ready, or until `deadline`.
     ///
     /// # Errors
     /// A system call failed.
-    pub fn wait(&mut self, deadline: Option<Instant>) -> Result<ReadyKeys, Failure> {
+    pub fn wait(&mut self, deadline: Option<Instant>) -> Result<ReadyKeys, SystemCallError> {
         let set = self.alarm.by(deadline);
-        set.map_err(Failure::to("set the timer"))?;
-        self.poller.wait(None).map_err(Failure::to("wait"))?;
+        set.map_err(SystemCallError::to("set the timer"))?;
+        self.poller
+            .wait(None)
+            .map_err(SystemCallError::to("wait"))?;
         let mut ready = ReadyKeys::default();
         for found in self.poller.ready() {
             if found.key == ALARM_KEY {

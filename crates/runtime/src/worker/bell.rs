@@ -20,7 +20,7 @@ pub(super) enum StopRequest {
 
 /// Wakes a thread, and sets by when it has to stop.
 #[derive(Debug)]
-pub struct Bell {
+pub struct WakeUp {
     event: EventFd,
     stop_request: Mutex<StopRequest>,
     /// The number of the current work, if it has one.
@@ -29,7 +29,7 @@ pub struct Bell {
     cancelled_below: AtomicU64,
 }
 
-impl Bell {
+impl WakeUp {
     /// Makes a bell that does not ring, without a time to stop.
     ///
     /// # Errors
@@ -96,7 +96,7 @@ impl Bell {
     }
 }
 
-impl AsFd for Bell {
+impl AsFd for WakeUp {
     /// Readable while it rings.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.event.as_fd()

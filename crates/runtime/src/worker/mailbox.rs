@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::wait::Poller;
 
-use super::bell::{Bell, StopRequest};
+use super::bell::{StopRequest, WakeUp};
 use super::inbox::Inbox;
 
 /// Maximum time for the current item when the daemon ends, and for each item after it.
@@ -17,7 +17,7 @@ const CLOSING_TIMEOUT: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub struct Mailbox<Q> {
     shared: Mutex<Shared<Q>>,
-    bell: Bell,
+    bell: WakeUp,
     /// Whether the thread pauses because it cannot do any work at the moment.
     is_resting: AtomicBool,
 }
@@ -37,13 +37,13 @@ impl<Q: Inbox> Mailbox<Q> {
     pub fn new() -> io::Result<Self> {
         Ok(Self {
             shared: Mutex::default(),
-            bell: Bell::new()?,
+            bell: WakeUp::new()?,
             is_resting: AtomicBool::new(false),
         })
     }
 
     /// Returns the bell, for work that also waits for other descriptors.
-    pub const fn bell(&self) -> &Bell {
+    pub const fn bell(&self) -> &WakeUp {
         &self.bell
     }
 

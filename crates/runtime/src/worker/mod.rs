@@ -19,10 +19,10 @@ use crate::nice;
 use crate::wait::{Interest, Poller};
 use ring_proto::time::Instant;
 
-pub use bell::Bell;
+pub use bell::WakeUp;
 pub use inbox::Inbox;
 pub use mailbox::Mailbox;
-pub use repeated::Repeated;
+pub use repeated::PeriodicValue;
 
 /// Delay before the loop tries a locked mailbox again.
 const RETRY_INTERVAL: Duration = Duration::from_millis(1);
@@ -96,7 +96,7 @@ impl<Q: Inbox> Worker<Q> {
     }
 
     /// Returns the thread's bell.
-    pub fn bell(&self) -> &Bell {
+    pub fn bell(&self) -> &WakeUp {
         self.mailbox.bell()
     }
 

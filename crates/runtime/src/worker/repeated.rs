@@ -31,12 +31,12 @@ impl Inbox for NoItems {
 
 /// The latest value of a thread that determines it repeatedly.
 #[derive(Debug)]
-pub struct Repeated<T> {
+pub struct PeriodicValue<T> {
     latest: Arc<Mutex<Option<T>>>,
     worker: Worker<NoItems>,
 }
 
-impl<T: Send + 'static> Repeated<T> {
+impl<T: Send + 'static> PeriodicValue<T> {
     /// Starts a thread that calls `find` after the pause `first`, and then after each `pause`, until this value is
     /// dropped.
     ///
@@ -71,7 +71,7 @@ impl<T: Send + 'static> Repeated<T> {
     }
 }
 
-impl<T> Drop for Repeated<T> {
+impl<T> Drop for PeriodicValue<T> {
     fn drop(&mut self) {
         self.worker.cancel();
     }
@@ -82,14 +82,14 @@ mod tests {
     use std::sync::mpsc;
     use std::time::Duration;
 
-    use super::Repeated;
+    use super::PeriodicValue;
 
     #[test]
     fn a_value_is_determined_after_each_pause_until_it_is_dropped() {
         let (tell, told) = mpsc::channel();
         let mut count = 0;
         let pause = Duration::from_millis(1);
-        let values = Repeated::start("count", Duration::ZERO, pause, move || {
+        let values = PeriodicValue::start("count", Duration::ZERO, pause, move || {
             count += 1;
             let _ = tell.send(count);
             count

@@ -117,7 +117,7 @@ fn run_in_turn(
         WORKER.take();
         Turn::alone()
     } else {
-        Turn::beside_others(sandboxes)
+        Turn::with_others(sandboxes)
     };
     let began = Instant::now();
     let mut report = run_once(test, stalls);

@@ -19,7 +19,7 @@ impl Turn {
     }
 
     /// Waits until fewer than `most` other tests run.
-    pub fn beside_others(most: usize) -> Self {
+    pub fn with_others(most: usize) -> Self {
         let among_others = enter(FlockArg::LockShared);
         let slot = among_others.as_ref().and_then(|_| take_slot(most));
         Self(among_others.into_iter().chain(slot).collect())
