@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, Criterion};
-use ring_codec::lab2::{self, MAX_DATA_LEN, MAX_MEMBERS_PER_FRAME, Member, Message, NO_IP};
+use ring_codec::lab2::{self, DATA_LEN_MAX, MEMBERS_PER_FRAME_MAX, Member, Message, NO_IP};
 use ring_codec::stream::{StreamState, Streamed};
 use ring_codec::{DecodeError, andrews, ftn, jitterbug};
 
@@ -34,7 +34,7 @@ fn examples(format: &str) -> Vec<(String, Vec<u8>)> {
 }
 
 fn buffer() -> Vec<u8> {
-    vec![0; lab2::MAX_FRAME_LEN]
+    vec![0; lab2::FRAME_LEN_MAX]
 }
 
 /// Makes the compiler build the whole decoded value in place. Returning it would also measure its copy.
@@ -119,9 +119,9 @@ fn longest() -> [(&'static str, Vec<u8>); 2] {
     let take_token = Message::TakeToken {
         token,
         digest,
-        data: &[0x5a; MAX_DATA_LEN],
+        data: &[0x5a; DATA_LEN_MAX],
     };
-    let members = &[member; MAX_MEMBERS_PER_FRAME];
+    let members = &[member; MEMBERS_PER_FRAME_MAX];
     let ring_members = Message::RingMembers { digest, members };
     [
         ("take_token, 1024 bytes", encode(take_token)),

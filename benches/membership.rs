@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use criterion::{BatchSize, BenchmarkId, Criterion};
 use ring_codec::MacAddr;
-use ring_codec::lab2::{Digest, MAX_MEMBERS_PER_FRAME, Member, Message, NO_IP};
+use ring_codec::lab2::{Digest, MEMBERS_PER_FRAME_MAX, Member, Message, NO_IP};
 use ring_proto::lab2::Constants;
 
 use support::{Node, OWN_MAC, encode};
@@ -42,7 +42,7 @@ fn node(members: usize) -> Node {
         })
         .collect();
     let digest = Digest { size: 0, hash: 0 };
-    for part in all.chunks(MAX_MEMBERS_PER_FRAME) {
+    for part in all.chunks(MEMBERS_PER_FRAME_MAX) {
         let members = part;
         node.frame(&encode(
             mac(1),

@@ -134,7 +134,7 @@ fn batches(
         sent.next_buffer().context("the batch has space")?.fill(1);
         sent.push(DATAGRAM_LEN, to);
     }
-    Ok((sent, ReceiveBatch::of(size, DATAGRAM_LEN)))
+    Ok((sent, ReceiveBatch::new(size, DATAGRAM_LEN)))
 }
 
 /// Two stations in one thread, so no hop waits for a wake-up.

@@ -6,12 +6,12 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use ring_host::observe::goes_to_journal;
-use ring_process::stand_in_as_process_1;
+use ring_process::run_as_process_1;
 use ringd::cli::Invocation;
 use ringd::system::{ftn, jitterbug, lab2};
 
 fn main() -> ExitCode {
-    if let Some(code) = stand_in_as_process_1() {
+    if let Some(code) = run_as_process_1() {
         return ExitCode::from(code);
     }
     let ended = match Invocation::parse() {

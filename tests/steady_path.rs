@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Frame, Kind};
-use ring_proto::lab2::{Constants, Durable, Lab2};
+use ring_proto::lab2::{Constants, Lab2, StoredState};
 use ring_proto::time::{Instant, Now};
-use ring_proto::{LinkState, Stored};
+use ring_proto::{LinkState, StoreOutcome};
 use ring_runtime::clock;
 use ring_runtime::driver::frames::MAX_FRAME;
 use ring_runtime::driver::{
@@ -132,12 +132,12 @@ impl Link for Port<'_> {
 }
 
 /// Store that keeps the last written state.
-struct LastState(Option<Durable>);
+struct LastState(Option<StoredState>);
 
-impl Store<Durable> for LastState {
-    fn store(&mut self, durable: &Durable) -> Stored {
+impl Store<StoredState> for LastState {
+    fn store(&mut self, durable: &StoredState) -> StoreOutcome {
         self.0 = Some(*durable);
-        Stored::Done
+        StoreOutcome::Done
     }
 }
 
@@ -193,7 +193,7 @@ impl<'a> Ring<'a> {
             monotonic: Instant::from_nanos(1_000_000_000),
             wall: 1_700_000_000_000_000_000,
         };
-        let blank = Durable {
+        let blank = StoredState {
             my_token_number: 0,
             known: None,
             stamp: None,

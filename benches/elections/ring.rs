@@ -9,18 +9,19 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use ring_codec::andrews::{Kind, Method};
-use ring_proto::JobOp;
+use ring_proto::JobRequest;
 use ring_proto::andrews::{
-    Andrews, Command, Event, Listening, NodeList, Options, Outcome, Rows, Seat, Work, Write,
+    Andrews, Command, CoordinatorRow, Event, NodeList, Options, Outcome, Rows, SocketsBound, Work,
+    Write,
 };
 use ring_runtime::driver::{Connections, Driver};
 use ring_sim::kernel::network::Network;
 use ring_sim::kernel::node::Node;
 use ring_sim::kernel::queue;
 use ring_sim::kernel::rng::{Rng, Stream};
-use ring_sim::kernel::streams::{Fabric, Tcp};
+use ring_sim::kernel::simulation::Simulation;
+use ring_sim::kernel::streams::{ConnectionTable, Tcp};
 use ring_sim::kernel::system::{Moment, Route, System};
-use ring_sim::kernel::world;
 
 use super::quiet::{ip_of, no_faults, node_of};
 
@@ -37,7 +38,7 @@ const REST_TIME: Duration = Duration::from_secs(4);
 /// A timeout for missing tokens that never ends: these rings have no token.
 const UNREACHED_TIMEOUT: Duration = Duration::from_secs(1 << 20);
 
-type World = world::World<Segment>;
+type BenchSimulation = Simulation<Segment>;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cost {
@@ -48,7 +49,7 @@ pub(crate) struct Cost {
 }
 
 /// Nodes at rest.
-pub(crate) struct Ring(World);
+pub(crate) struct Ring(BenchSimulation);
 
 impl Ring {
     /// Makes a ring of nodes with these ids, each the predecessor of the next.
@@ -59,7 +60,8 @@ impl Ring {
         let list = NodeList::new(places().map(|(at, &id)| (id, address(at))))?;
         let hop = u64::try_from(HOP_TIME.as_nanos())?;
         let chance = Rng::new(1, Stream::World);
-        let mut world = World::assemble(nodes, Network::new((hop, 0)), chance, Segment::new(ids));
+        let mut simulation =
+            BenchSimulation::assemble(nodes, Network::new((hop, 0)), chance, Segment::new(ids));
         for (at, &id) in places() {
             let options = Options {
                 election: method,
@@ -68,14 +70,14 @@ impl Ring {
                 ..Options::new(id)
             };
             let machine = Andrews::new(options, list.clone(), 1 + u64::from(id))?;
-            world.launch(at, machine);
+            simulation.start_process(at, machine);
         }
         for at in 0..ids.len() {
-            world.input(at, |driver, now, surroundings| {
-                driver.link_changed(now, Listening, surroundings);
+            simulation.input(at, |driver, now, surroundings| {
+                driver.link_changed(now, SocketsBound, surroundings);
             });
         }
-        let mut ring = Self(world);
+        let mut ring = Self(simulation);
         // The largest node finds its old row, which names it coordinator. It claims the role and elects.
         ring.0.run(ELECTION_LIMIT);
         ring.check_coordinator()?;
@@ -86,7 +88,7 @@ impl Ring {
     pub(crate) fn start_at(&mut self, place: usize) -> Result<Cost> {
         let segment = &mut self.0.system;
         let id = segment.ids[place];
-        segment.rows.seat = Seat {
+        segment.rows.seat = CoordinatorRow {
             id: Some(id),
             term: segment.rows.seat.term + 1,
         };
@@ -159,7 +161,7 @@ impl Segment {
     fn new(ids: &[u32]) -> Self {
         let nexts = ids.iter().cycle().skip(1);
         let largest = ids.iter().copied().max().unwrap_or_default();
-        let seat = Seat {
+        let seat = CoordinatorRow {
             id: Some(largest),
             term: 1,
         };
@@ -187,7 +189,7 @@ impl Segment {
             return Outcome::Refused;
         }
         let term = seen.term + 1;
-        self.rows.seat = Seat {
+        self.rows.seat = CoordinatorRow {
             id: Some(own),
             term,
         };
@@ -199,15 +201,15 @@ impl Segment {
     fn rows_with_acting(&self, id: u32) -> Rows {
         let term = self.rows.seat.term;
         Rows {
-            seat: Seat { id: Some(id), term },
+            seat: CoordinatorRow { id: Some(id), term },
             acting: true,
             ..self.rows.clone()
         }
     }
 }
 
-fn answer(world: &mut World, node: usize, job: u64, outcome: Outcome) {
-    world.input(node, |driver, now, surroundings| {
+fn answer(simulation: &mut BenchSimulation, node: usize, job: u64, outcome: Outcome) {
+    simulation.input(node, |driver, now, surroundings| {
         driver.command(now, Command::Done { job, outcome }, surroundings);
     });
 }
@@ -223,15 +225,15 @@ impl System for Segment {
     type Fault = Infallible;
 
     const HEADER_LEN: usize = 0;
-    const LONGEST: usize = LONGEST;
-    const FLOODED: bool = false;
+    const MESSAGE_LEN_MAX: usize = LONGEST;
+    const FLOODS_DUPLICATES: bool = false;
 
     fn address(_: usize, own: &SocketAddr) -> SocketAddr {
         *own
     }
 
     fn listen(
-        fabric: &Rc<RefCell<Fabric<SocketAddr>>>,
+        fabric: &Rc<RefCell<ConnectionTable<SocketAddr>>>,
         node: usize,
         own: &SocketAddr,
     ) -> Self::Streams {
@@ -242,11 +244,11 @@ impl System for Segment {
         false
     }
 
-    fn route(world: &World, to: SocketAddr) -> Route {
-        Route::One(node_of(to).filter(|&node| node < world.len()))
+    fn route(simulation: &BenchSimulation, to: SocketAddr) -> Route {
+        Route::One(node_of(to).filter(|&node| node < simulation.len()))
     }
 
-    fn sent(
+    fn on_sent(
         &mut self,
         _: Moment,
         _: &mut SocketAddr,
@@ -256,44 +258,50 @@ impl System for Segment {
         Some((to, ()))
     }
 
-    fn look_at(world: &mut World, node: usize) {
-        while let Some(wanted) = world.nodes[node].driver.as_mut().and_then(Driver::next_job) {
-            if let JobOp::Start(job) = wanted {
+    fn check_node(simulation: &mut BenchSimulation, node: usize) {
+        while let Some(wanted) = simulation.nodes[node]
+            .driver
+            .as_mut()
+            .and_then(Driver::next_job)
+        {
+            if let JobRequest::Start(job) = wanted {
                 let (id, work) = (job.id, job.work);
                 let due = Transaction { node, id, work };
-                let at = u64::try_from(world.now().as_nanos()).unwrap_or(u64::MAX);
-                world
+                let at = u64::try_from(simulation.now().as_nanos()).unwrap_or(u64::MAX);
+                simulation
                     .queue
-                    .push(at + TRANSACTION_NANOS, queue::Event::Own(due));
+                    .push(at + TRANSACTION_NANOS, queue::Event::System(due));
             }
         }
     }
 
-    fn happen(world: &mut World, event: Transaction) {
+    fn on_system_event(simulation: &mut BenchSimulation, event: Transaction) {
         let Transaction { node, id, work } = event;
-        let segment = &mut world.system;
+        let segment = &mut simulation.system;
         let outcome = match (work, &mut segment.gathered) {
-            (Work::Look, Some(gathered)) => {
+            (Work::ReadRing, Some(gathered)) => {
                 gathered.push((node, id));
                 if gathered.len() == segment.ids.len() {
                     for (node, id) in segment.gathered.take().unwrap_or_default() {
-                        let rows = world.system.rows_with_acting(world.system.ids[node]);
-                        answer(world, node, id, Outcome::Rows(rows));
+                        let rows = simulation
+                            .system
+                            .rows_with_acting(simulation.system.ids[node]);
+                        answer(simulation, node, id, Outcome::Rows(rows));
                     }
                     // The winner overwrites its row, so this row ends the election.
-                    let segment = &mut world.system;
+                    let segment = &mut simulation.system;
                     segment.rows = segment.rows_with_acting(segment.largest);
                 }
                 return;
             }
-            (Work::Look, None) => Outcome::Rows(segment.rows.clone()),
+            (Work::ReadRing, None) => Outcome::Rows(segment.rows.clone()),
             (Work::Write(write), _) => segment.write(segment.ids[node], write),
             (Work::Prepare { .. } | Work::Serve { .. }, _) => Outcome::Done,
         };
-        answer(world, node, id, outcome);
+        answer(simulation, node, id, outcome);
     }
 
-    fn observed(&mut self, moment: Moment, _: &mut SocketAddr, event: &Event) {
+    fn on_event(&mut self, moment: Moment, _: &mut SocketAddr, event: &Event) {
         match event {
             Event::ElectionStarted { .. } => {
                 self.started.get_or_insert(moment.time());

@@ -8,14 +8,14 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::rc::Rc;
 use std::time::Duration;
 
-use ring_proto::jitterbug::{Event, Jitterbug, Net, Network as Place, Options, State};
+use ring_proto::jitterbug::{Event, Jitterbug, Network as Place, NetworkState, Options, State};
 use ring_runtime::driver::Connections;
 use ring_sim::kernel::network::Network;
 use ring_sim::kernel::node::Node;
 use ring_sim::kernel::rng::{Rng, Stream};
-use ring_sim::kernel::streams::{Fabric, Tcp};
+use ring_sim::kernel::simulation::Simulation;
+use ring_sim::kernel::streams::{ConnectionTable, Tcp};
 use ring_sim::kernel::system::{Listens, Moment, Route, System};
-use ring_sim::kernel::world::World;
 
 use super::quiet::{ip_of, no_faults, node_of};
 
@@ -39,30 +39,31 @@ pub(crate) struct Count {
 }
 
 /// Nodes that start at the same time.
-pub(crate) struct Ring(World<Segment>);
+pub(crate) struct Ring(Simulation<Segment>);
 
 impl Ring {
     pub(crate) fn new(count: usize, options: Options) -> Self {
         let node = |at| Node::new(ip_of(at), LONGEST, 1_000_000_000);
         let nodes = (0..count).map(node).collect();
         let rng = Rng::new(1, Stream::World);
-        let mut world = World::assemble(nodes, Network::new(LATENCY), rng, Segment::default());
+        let mut simulation =
+            Simulation::assemble(nodes, Network::new(LATENCY), rng, Segment::default());
         for at in 0..count {
             let machine = Jitterbug::new(options, 1 + at as u64).expect("valid options");
-            world.launch(at, machine);
+            simulation.start_process(at, machine);
         }
         for at in 0..count {
-            let net = Net::Up(Place {
+            let net = NetworkState::Up(Place {
                 address: ip_of(at),
                 prefix: PREFIX,
                 scope: 1,
                 tcp_port: TCP_PORT,
             });
-            world.input(at, |driver, now, surroundings| {
+            simulation.input(at, |driver, now, surroundings| {
                 driver.link_changed(now, net, surroundings);
             });
         }
-        Self(world)
+        Self(simulation)
     }
 
     pub(crate) fn now(&self) -> Duration {
@@ -89,7 +90,7 @@ impl Ring {
 
     pub(crate) fn has_state(&self, state: State) -> usize {
         let all = self.machines();
-        all.filter(|machine| machine.standing().state == state)
+        all.filter(|machine| machine.summary().state == state)
             .count()
     }
 
@@ -100,13 +101,13 @@ impl Ring {
     /// Waits for a leader that may use its token.
     pub(crate) fn leader(&mut self, limit: Duration) -> Option<usize> {
         self.0
-            .run_until(limit, |world| !world.system.leaders.is_empty())?;
+            .run_until(limit, |simulation| !simulation.system.leaders.is_empty())?;
         self.0.system.leaders.first().copied()
     }
 
     /// Ends a process; the kernel resets its connections.
     pub(crate) fn kill(&mut self, at: usize) {
-        self.0.end(at);
+        self.0.end_process(at);
         self.0.system.leaders.remove(&at);
     }
 }
@@ -130,14 +131,14 @@ impl System for Segment {
     type Fault = Infallible;
 
     const HEADER_LEN: usize = 0;
-    const LONGEST: usize = LONGEST;
-    const FLOODED: bool = false;
+    const MESSAGE_LEN_MAX: usize = LONGEST;
+    const FLOODS_DUPLICATES: bool = false;
 
     fn address(_: usize, own: &IpAddr) -> SocketAddr {
         SocketAddr::new(*own, UDP_PORT)
     }
 
-    fn listens(_: &IpAddr, to: SocketAddr) -> Listens {
+    fn answer_to_connect(_: &IpAddr, to: SocketAddr) -> Listens {
         if to.port() == TCP_PORT {
             Listens::Yes
         } else {
@@ -146,7 +147,7 @@ impl System for Segment {
     }
 
     fn listen(
-        fabric: &Rc<RefCell<Fabric<SocketAddr>>>,
+        fabric: &Rc<RefCell<ConnectionTable<SocketAddr>>>,
         node: usize,
         own: &IpAddr,
     ) -> Self::Streams {
@@ -158,14 +159,14 @@ impl System for Segment {
         to.ip() == ALL
     }
 
-    fn route(world: &World<Self>, to: SocketAddr) -> Route {
+    fn route(simulation: &Simulation<Self>, to: SocketAddr) -> Route {
         if Self::is_broadcast(&[], to) {
             return Route::All;
         }
-        Route::One(node_of(to).filter(|&node| node < world.len()))
+        Route::One(node_of(to).filter(|&node| node < simulation.len()))
     }
 
-    fn sent(
+    fn on_sent(
         &mut self,
         _: Moment,
         _: &mut IpAddr,
@@ -176,19 +177,19 @@ impl System for Segment {
         Some((to, ()))
     }
 
-    fn look_at(world: &mut World<Self>, at: usize) {
-        if world.machine(at).is_some_and(Jitterbug::may_use_token) {
-            world.system.leaders.insert(at);
+    fn check_node(simulation: &mut Simulation<Self>, at: usize) {
+        if simulation.machine(at).is_some_and(Jitterbug::may_use_token) {
+            simulation.system.leaders.insert(at);
         } else {
-            world.system.leaders.remove(&at);
+            simulation.system.leaders.remove(&at);
         }
     }
 
-    fn happen(_: &mut World<Self>, event: Infallible) {
+    fn on_system_event(_: &mut Simulation<Self>, event: Infallible) {
         match event {}
     }
 
-    fn observed(&mut self, _: Moment, _: &mut IpAddr, _: &Event) {}
+    fn on_event(&mut self, _: Moment, _: &mut IpAddr, _: &Event) {}
 
     no_faults!();
 }

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::{ETHERTYPE, Frame, MAX_FRAME_LEN, Message, NO_IP};
-use ring_proto::lab2::{Constants, Durable, Lab2};
+use ring_codec::lab2::{ETHERTYPE, FRAME_LEN_MAX, Frame, Message, NO_IP};
+use ring_proto::lab2::{Constants, Lab2, StoredState};
 use ring_proto::time::{Instant, Now};
-use ring_proto::{LinkState, Machine, Sent, Stored, Transmit};
+use ring_proto::{LinkState, Machine, SendOutcome, StoreOutcome, Transmit};
 
 pub(crate) const OWN_MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
 
@@ -18,7 +18,7 @@ pub(crate) fn encode(author: MacAddr, destination: MacAddr, message: Message<'_>
         profile: None,
         card: None,
     };
-    let mut buf = [0; MAX_FRAME_LEN];
+    let mut buf = [0; FRAME_LEN_MAX];
     let len = frame.encode(ETHERTYPE, &mut buf).expect("a legal message");
     buf[..len].to_vec()
 }
@@ -27,13 +27,13 @@ pub(crate) fn encode(author: MacAddr, destination: MacAddr, message: Message<'_>
 pub(crate) struct Node {
     pub machine: Lab2,
     pub now: Now,
-    buf: Box<[u8; MAX_FRAME_LEN]>,
+    buf: Box<[u8; FRAME_LEN_MAX]>,
 }
 
 impl Node {
     /// Makes a node whose link has just come up.
     pub(crate) fn new(constants: Constants) -> Self {
-        let fresh = Durable {
+        let fresh = StoredState {
             my_token_number: 0,
             known: None,
             stamp: None,
@@ -45,7 +45,7 @@ impl Node {
         let mut node = Self {
             machine: Lab2::new(constants, fresh),
             now,
-            buf: Box::new([0; MAX_FRAME_LEN]),
+            buf: Box::new([0; FRAME_LEN_MAX]),
         };
         let up = LinkState::Up {
             mac: OWN_MAC,
@@ -69,14 +69,15 @@ impl Node {
         let mut sent = 0;
         loop {
             if std::hint::black_box(self.machine.poll_durable()).is_some() {
-                self.machine.handle_stored(self.now, Stored::Done);
+                self.machine.handle_stored(self.now, StoreOutcome::Done);
             }
             let Some(Transmit { len, ticket, .. }) = self.machine.poll_transmit(&mut self.buf[..])
             else {
                 break;
             };
             sent += len;
-            self.machine.handle_sent(self.now, ticket, Sent::Accepted);
+            self.machine
+                .handle_sent(self.now, ticket, SendOutcome::Accepted);
         }
         while let Some(event) = self.machine.poll_event() {
             std::hint::black_box(event);

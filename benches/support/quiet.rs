@@ -20,31 +20,34 @@ pub(crate) fn node_of(address: SocketAddr) -> Option<usize> {
 /// Implements the methods of a `System` that has no faults, storage or counters.
 macro_rules! no_faults {
     () => {
-        fn storm(&mut self, _: u64, sent: u64) {
+        fn on_storm(&mut self, _: u64, sent: u64) {
             panic!("{sent} datagrams in less than a second");
         }
 
-        fn stored(_: &mut Self::Node, durable: &std::convert::Infallible) {
+        fn store(_: &mut Self::Node, durable: &std::convert::Infallible) {
             match *durable {}
         }
 
-        fn act(_: &mut ring_sim::kernel::world::World<Self>, fault: &Self::Fault) {
+        fn apply_action(
+            _: &mut ring_sim::kernel::simulation::Simulation<Self>,
+            fault: &Self::Fault,
+        ) {
             match *fault {}
         }
 
-        fn is_enough(&self) -> bool {
+        fn can_end(&self) -> bool {
             false
         }
 
-        fn carried(&mut self, _: u64, _: Option<usize>, _: &[u8], _: SocketAddr, (): ()) {}
+        fn on_carried(&mut self, _: u64, _: Option<usize>, _: &[u8], _: SocketAddr, (): ()) {}
 
-        fn heard(&mut self, _: Moment, _: &[u8], _: Duration) {}
+        fn on_read(&mut self, _: Moment, _: &[u8], _: Duration) {}
 
-        fn corrupted(&mut self, _: u64, _: &[u8], _: &[u8]) {}
+        fn on_corrupted(&mut self, _: u64, _: &[u8], _: &[u8]) {}
 
         fn count(&mut self, _: ring_sim::kernel::stats::Count) {}
 
-        fn resumed(_: &mut ring_sim::kernel::world::World<Self>, _: usize, (): ()) {}
+        fn on_resumed(_: &mut ring_sim::kernel::simulation::Simulation<Self>, _: usize, (): ()) {}
 
         fn after_event(&mut self) {}
     };

@@ -13,7 +13,7 @@ use nix::net::if_::if_nametoindex;
 use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockType, recv, send, socket};
 use pnet::datalink::{self, ChannelType, NetworkInterface};
 use ring_codec::MacAddr;
-use ring_codec::lab2::{Digest, ETHERTYPE, Frame, MAX_FRAME_LEN, Message, Token};
+use ring_codec::lab2::{Digest, ETHERTYPE, FRAME_LEN_MAX, Frame, Message, Token};
 use ring_host::observe::Latency;
 use ring_runtime::wait::{Interest, Poller};
 use serde::{Deserialize, Serialize};
@@ -147,7 +147,7 @@ impl Station {
             profile: None,
             card: None,
         };
-        let mut buf = [0; MAX_FRAME_LEN];
+        let mut buf = [0; FRAME_LEN_MAX];
         let len = frame.encode(ethertype, &mut buf)?;
         Ok(buf[..len].to_vec())
     }
@@ -205,7 +205,7 @@ fn pass(poller: &mut Poller, socket: &OwnedFd, frame: &[u8]) -> Result<()> {
 
 #[inline]
 fn await_frame(poller: &mut Poller, socket: &OwnedFd) -> Result<()> {
-    let mut buf = [0; MAX_FRAME_LEN];
+    let mut buf = [0; FRAME_LEN_MAX];
     loop {
         poller.wait(None)?;
         match recv(socket.as_raw_fd(), &mut buf, MsgFlags::MSG_DONTWAIT) {

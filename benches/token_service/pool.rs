@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use ring_codec::ftn::Access;
-use ring_proto::ftn::client::{Client, Command, Event, Net, Options};
+use ring_proto::ftn::client::{Client, Command, Event, Options, SocketState};
 use ring_proto::ftn::{Configuration, Servers};
-use ring_proto::{Machine, Sent};
+use ring_proto::{Machine, SendOutcome};
 use ring_runtime::clock;
 
 use super::server::ServerProcesses;
@@ -50,7 +50,7 @@ impl Pool {
                 client_timeout,
                 introduction: String::new(),
             });
-            client.handle_link(clock::now(), Net::Up { port });
+            client.handle_link(clock::now(), SocketState::Up { port });
             members.push(Member { socket, client });
         }
         Ok(Self {
@@ -103,8 +103,8 @@ impl Pool {
             }
             while let Some(transmit) = client.poll_transmit(&mut self.buf) {
                 let sent = match socket.send_to(&self.buf[..transmit.len], transmit.to) {
-                    Ok(_) => Sent::Accepted,
-                    Err(_) => Sent::Failed,
+                    Ok(_) => SendOutcome::Accepted,
+                    Err(_) => SendOutcome::Failed,
                 };
                 client.handle_sent(now, transmit.ticket, sent);
             }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use ring_codec::ftn::{Access, Datagram, Flags, Header, Message, Token};
-use ring_proto::ftn::client::Standing;
+use ring_proto::ftn::client::ClientState;
 use ring_proto::ftn::{Configuration, Servers};
 use ring_runtime::clock;
 use ring_runtime::driver::{Link, ReceiveBatch, TransmitBatch, datagrams};
@@ -40,7 +40,7 @@ impl Session {
         let mut pool = Pool::new(running, 1, Duration::from_secs(600))?;
         pool.drive_until("the client is live", |pool| pool.live == 1)?;
         let (socket, client) = pool.into_first().context("there is a session")?;
-        let Standing::Live { session: id } = client.standing() else {
+        let ClientState::Live { session: id } = client.state() else {
             bail!("the session was lost");
         };
         let address = socket.local_addr()?;

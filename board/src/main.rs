@@ -8,10 +8,10 @@ use std::process::ExitCode;
 use clap::Parser;
 use ring_board::options::Options;
 use ring_host::observe::goes_to_journal;
-use ring_process::stand_in_as_process_1;
+use ring_process::run_as_process_1;
 
 fn main() -> ExitCode {
-    if let Some(code) = stand_in_as_process_1() {
+    if let Some(code) = run_as_process_1() {
         return ExitCode::from(code);
     }
     let Err(error) = ring_board::run(&Options::parse()) else {

@@ -229,7 +229,9 @@ impl Options {
     pub fn control_path(&self) -> PathBuf {
         match &self.control {
             Some(path) => path.clone(),
-            None => NodeName::of(SYSTEM, &self.id.to_string()).socket(&control_dir(SYSTEM)),
+            None => {
+                NodeName::of_system(SYSTEM, &self.id.to_string()).socket_path(&control_dir(SYSTEM))
+            }
         }
     }
 }

@@ -86,7 +86,7 @@ pub enum Problem {
         extra: usize,
     },
     /// The address is not that of a single machine: it is all zero, a group address or the broadcast address.
-    NotAStation,
+    NotUnicast,
     /// The message's author is not the sender of the frame.
     NotTheSource,
 }
@@ -108,7 +108,7 @@ impl fmt::Display for DecodeError {
                 write!(f, "{value} does not travel over this transport")
             }
             Problem::Trailing { extra } => write!(f, "{extra} bytes after the message"),
-            Problem::NotAStation => f.write_str("not the address of a single station"),
+            Problem::NotUnicast => f.write_str("not the address of a single station"),
             Problem::NotTheSource => f.write_str("not the frame's source address"),
         }
     }

@@ -27,7 +27,7 @@ impl MacAddr {
 
     /// Whether this is the address of a single machine: neither all zero nor a group address, which includes broadcast.
     #[inline]
-    pub const fn is_station(self) -> bool {
+    pub const fn is_unicast(self) -> bool {
         // The lowest bit of the first byte marks a group.
         self.number() != 0 && self.0[0] & 1 == 0
     }
@@ -78,12 +78,12 @@ mod tests {
 
     #[test]
     fn a_station_is_neither_nobody_nor_a_group() {
-        assert!(MacAddr([2, 0, 0, 0, 0, 1]).is_station());
-        assert!(MacAddr([0, 0, 0, 0, 0, 1]).is_station());
-        assert!(MacAddr([0xfe, 0xff, 0xff, 0xff, 0xff, 0xff]).is_station());
-        assert!(!MacAddr([0; 6]).is_station());
-        assert!(!MacAddr::BROADCAST.is_station());
-        assert!(!MacAddr([1, 0, 0x5e, 0, 0, 1]).is_station());
+        assert!(MacAddr([2, 0, 0, 0, 0, 1]).is_unicast());
+        assert!(MacAddr([0, 0, 0, 0, 0, 1]).is_unicast());
+        assert!(MacAddr([0xfe, 0xff, 0xff, 0xff, 0xff, 0xff]).is_unicast());
+        assert!(!MacAddr([0; 6]).is_unicast());
+        assert!(!MacAddr::BROADCAST.is_unicast());
+        assert!(!MacAddr([1, 0, 0x5e, 0, 0, 1]).is_unicast());
     }
 
     #[test]

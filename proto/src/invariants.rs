@@ -27,13 +27,13 @@ fn broken<M>(machine: &M, invariants: &[Invariant<M>]) -> Option<&'static str> {
 
 /// For one invariant: a function that makes a sound machine, and one that breaks only this invariant.
 #[cfg(test)]
-pub(crate) type Spoilt<S, M> = (fn() -> S, fn(&mut M));
+pub(crate) type BrokenCase<S, M> = (fn() -> S, fn(&mut M));
 
 /// Asserts that each invariant is reported when it is broken. `machine` takes the machine out of the made value.
 #[cfg(test)]
 pub(crate) fn assert_each_breaks<S, M>(
     invariants: &[Invariant<M>],
-    spoilt: &[Spoilt<S, M>],
+    spoilt: &[BrokenCase<S, M>],
     machine: fn(S) -> M,
 ) {
     assert_eq!(spoilt.len(), invariants.len());

@@ -44,23 +44,23 @@
 pub mod andrews;
 mod backoff;
 mod buffer;
-mod counted;
-pub mod draw;
+mod counter_macros;
 pub mod ftn;
 mod invariants;
 pub mod jitterbug;
 pub mod lab2;
 mod machine;
 pub mod penalty;
+pub mod random;
 mod stream;
 pub mod throttle;
 pub mod time;
 pub mod timers;
 
 pub use backoff::Backoff;
-pub use machine::{JobOp, Machine, Sent, Stored, Ticket, Transmit};
+pub use machine::{JobRequest, Machine, SendOutcome, StoreOutcome, Ticket, Transmit};
 use ring_codec::MacAddr;
-pub use stream::{Closed, StreamEvent, StreamId, StreamOp};
+pub use stream::{CloseReason, StreamEvent, StreamId, StreamOp};
 
 /// State of the network interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

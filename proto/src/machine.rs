@@ -37,7 +37,7 @@ impl Ticket {
 
 /// Outcome of sending a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sent {
+pub enum SendOutcome {
     /// The link has taken the message.
     Accepted,
     /// The link has refused the message, for example because its queue is full or the link is down.
@@ -48,7 +48,7 @@ pub enum Sent {
 
 /// Outcome of storing a durable value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stored {
+pub enum StoreOutcome {
     /// The value is stored.
     Done,
     /// The value is not stored, for example because the disk is full.
@@ -57,7 +57,7 @@ pub enum Stored {
 
 /// A machine's request about its jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum JobOp<J> {
+pub enum JobRequest<J> {
     /// Runs this job after the jobs that were started before it. Its outcome is a command.
     Start(J),
     /// Cancels the running job and all waiting jobs. Each job still has an outcome: its result if it has finished,
@@ -83,7 +83,7 @@ pub trait Machine {
 
     /// Whether the machine needs to know that its process was stalled. If so, the caller calls
     /// [`handle_lateness`](Self::handle_lateness).
-    fn heeds_lateness(&self) -> bool {
+    fn has_lateness_handler(&self) -> bool {
         false
     }
 
@@ -93,7 +93,7 @@ pub trait Machine {
 
     /// Whether the caller may poll after several messages instead of after each one. Then one call to the kernel sends
     /// all output, and [`handle_sent`](Self::handle_sent) follows the last message.
-    fn gathers(&self) -> bool {
+    fn can_batch_output(&self) -> bool {
         false
     }
 
@@ -106,16 +106,16 @@ pub trait Machine {
     /// Handles the timeout that [`poll_timeout`](Self::poll_timeout) returned.
     fn handle_timeout(&mut self, now: Now);
     /// Takes the outcome of sending the message of `ticket`.
-    fn handle_sent(&mut self, now: Now, ticket: Ticket, sent: Sent);
+    fn handle_sent(&mut self, now: Now, ticket: Ticket, sent: SendOutcome);
 
     /// Whether the machine needs to know when its last messages left the process. If so, the caller reads the clock
     /// after sending and calls [`handle_left`](Self::handle_left).
-    fn asks_when_left(&self) -> bool {
+    fn wants_flush_report(&self) -> bool {
         false
     }
     /// Takes a time by which all accepted messages had left. It is later than expected if the kernel preempted the
     /// process between reading and answering.
-    fn handle_left(&mut self, _by: Now) {}
+    fn handle_flushed(&mut self, _by: Now) {}
 
     /// Handles an event of a connection. Returns how many of the received bytes the machine has consumed. The caller
     /// passes the others again with later bytes, or after [`StreamOp::Read`].
@@ -129,7 +129,7 @@ pub trait Machine {
     }
 
     /// Takes the outcome of storing the value that [`poll_durable`](Self::poll_durable) returned.
-    fn handle_stored(&mut self, now: Now, stored: Stored);
+    fn handle_stored(&mut self, now: Now, stored: StoreOutcome);
 
     /// Returns the value to store before the next message leaves.
     fn poll_durable(&mut self) -> Option<Self::Durable>;
@@ -146,7 +146,7 @@ pub trait Machine {
         0
     }
     /// Returns the next job to start or cancel.
-    fn poll_job(&mut self) -> Option<JobOp<Self::Job>> {
+    fn poll_job(&mut self) -> Option<JobRequest<Self::Job>> {
         None
     }
     /// Returns the next event for observers.

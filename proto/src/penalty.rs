@@ -13,46 +13,46 @@ pub struct Penalty {
 
 impl Penalty {
     /// Records a failed handover. After the k-th failure in a row the member is skipped 2^k − 1 times.
-    pub fn fail(&mut self) {
-        self.fail_up_to(u16::MAX);
+    pub fn on_failure(&mut self) {
+        self.on_failure_up_to(u16::MAX);
     }
 
     /// Records a failed handover, but counts no more than `most` failures in a row.
-    pub fn fail_up_to(&mut self, most: u16) {
+    pub fn on_failure_up_to(&mut self, most: u16) {
         self.failures = self.failures.saturating_add(1).min(most);
         self.turns = skips_after(self.failures);
     }
 
     /// Records a handover that succeeded: forgets one failure and skips the member as often as the others cost.
-    pub fn recover(&mut self) {
+    pub fn forget_one_failure(&mut self) {
         self.failures = self.failures.saturating_sub(1);
         self.turns = skips_after(self.failures);
     }
 
     /// Records a handover that succeeded: forgets all failures.
-    pub fn succeed(&mut self) {
+    pub fn forget_failures(&mut self) {
         *self = Self::default();
     }
 
     /// Records a sign of life: the member is eligible at once, but its failures still count.
-    pub fn heard(&mut self) {
+    pub fn on_heard(&mut self) {
         self.turns = 0;
     }
 
     /// Records that the member announced its departure: skips it as often as possible.
-    pub fn leave(&mut self) {
+    pub fn on_departure(&mut self) {
         self.turns = SKIPS_MAX;
     }
 
     /// Returns whether to skip the member this time, and counts that.
-    pub fn pass_over(&mut self) -> bool {
+    pub fn take_skip(&mut self) -> bool {
         let over = self.turns > 0;
         self.turns = self.turns.saturating_sub(1);
         over
     }
 
     /// Returns how many more times the member is skipped.
-    pub const fn turns(&self) -> u32 {
+    pub const fn skips(&self) -> u32 {
         self.turns as u32
     }
 
@@ -78,8 +78,8 @@ mod tests {
         let mut penalty = Penalty::default();
         let turns: Vec<u32> = (0..40)
             .map(|_| {
-                penalty.fail();
-                penalty.turns()
+                penalty.on_failure();
+                penalty.skips()
             })
             .collect();
         assert_eq!(turns[..10], [1, 3, 7, 15, 31, 63, 127, 255, 511, 1023]);
@@ -89,36 +89,36 @@ mod tests {
     #[test]
     fn each_skip_is_counted() {
         let mut penalty = Penalty::default();
-        penalty.fail();
-        penalty.fail();
-        let over: Vec<bool> = (0..5).map(|_| penalty.pass_over()).collect();
+        penalty.on_failure();
+        penalty.on_failure();
+        let over: Vec<bool> = (0..5).map(|_| penalty.take_skip()).collect();
         assert_eq!(over, [true, true, true, false, false]);
     }
 
     #[test]
     fn a_sign_of_life_ends_the_skips_but_only_success_forgets_failures() {
         let mut penalty = Penalty::default();
-        penalty.fail();
-        penalty.heard();
-        assert!(!penalty.pass_over());
-        penalty.fail();
-        assert_eq!(penalty.turns(), 3);
-        penalty.succeed();
-        penalty.fail();
-        assert_eq!(penalty.turns(), 1);
+        penalty.on_failure();
+        penalty.on_heard();
+        assert!(!penalty.take_skip());
+        penalty.on_failure();
+        assert_eq!(penalty.skips(), 3);
+        penalty.forget_failures();
+        penalty.on_failure();
+        assert_eq!(penalty.skips(), 1);
     }
 
     #[test]
     fn failures_are_limited_and_each_success_forgets_one() {
         let mut penalty = Penalty::default();
         for _ in 0..5 {
-            penalty.fail_up_to(3);
+            penalty.on_failure_up_to(3);
         }
-        assert_eq!((penalty.failures(), penalty.turns()), (3, 7));
+        assert_eq!((penalty.failures(), penalty.skips()), (3, 7));
         let after: Vec<_> = (0..4)
             .map(|_| {
-                penalty.recover();
-                (penalty.failures(), penalty.turns())
+                penalty.forget_one_failure();
+                (penalty.failures(), penalty.skips())
             })
             .collect();
         assert_eq!(after, [(2, 3), (1, 1), (0, 0), (0, 0)]);

@@ -28,12 +28,12 @@ pub enum StreamEvent<'a, P> {
         end: bool,
     },
     /// The connection is closed, and its id is no longer valid.
-    Closed(Closed),
+    Closed(CloseReason),
 }
 
 /// Reason why a connection that the machine did not close is closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Closed {
+pub enum CloseReason {
     /// No process listens at the peer's address.
     Refused,
     /// The peer has reset the connection.

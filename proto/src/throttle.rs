@@ -13,21 +13,21 @@ pub struct Throttle {
 impl Throttle {
     /// Returns whether a `period` has passed since the last execution. If so, the action counts as executed.
     #[must_use = "what is allowed counts as done"]
-    pub fn allow(&mut self, now: Instant, period: Duration) -> bool {
-        let is_open = self.is_open(now, period);
+    pub fn try_take(&mut self, now: Instant, period: Duration) -> bool {
+        let is_open = self.is_allowed(now, period);
         if is_open {
-            self.note(now);
+            self.record(now);
         }
         is_open
     }
 
     /// Whether a `period` has passed since the last execution.
-    pub fn is_open(&self, now: Instant, period: Duration) -> bool {
+    pub fn is_allowed(&self, now: Instant, period: Duration) -> bool {
         self.last.is_none_or(|last| now.since(last) >= period)
     }
 
     /// Records an execution, whether it was allowed or not.
-    pub fn note(&mut self, now: Instant) {
+    pub fn record(&mut self, now: Instant) {
         self.last = Some(now);
     }
 
@@ -52,7 +52,7 @@ mod tests {
     fn the_action_is_allowed_at_first_and_then_once_per_period() {
         let mut throttle = Throttle::default();
         let allowed: Vec<u64> = (0..40)
-            .filter(|&at| throttle.allow(Instant::from_nanos(at), PERIOD))
+            .filter(|&at| throttle.try_take(Instant::from_nanos(at), PERIOD))
             .collect();
         assert_eq!(allowed, [0, 10, 20, 30]);
     }
@@ -60,9 +60,9 @@ mod tests {
     #[test]
     fn a_recorded_execution_counts_until_the_reset() {
         let mut throttle = Throttle::default();
-        throttle.note(Instant::from_nanos(5));
-        assert!(!throttle.is_open(Instant::from_nanos(14), PERIOD));
+        throttle.record(Instant::from_nanos(5));
+        assert!(!throttle.is_allowed(Instant::from_nanos(14), PERIOD));
         throttle.reset();
-        assert!(throttle.is_open(Instant::from_nanos(14), PERIOD));
+        assert!(throttle.is_allowed(Instant::from_nanos(14), PERIOD));
     }
 }

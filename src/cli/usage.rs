@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use clap::error::{ContextKind, ErrorKind};
 use clap::{Command, Error};
 use ring_text::parse_duration;
-use ring_text::usage::{Understood, texts};
+use ring_text::usage::{PartialParse, context_texts};
 
 /// The id of the interface's argument.
 const INTERFACE: &str = "interface";
@@ -20,11 +20,11 @@ pub(super) fn explain(mut error: Error, command: Command, given: &[OsString]) ->
     };
     // clap proposes two hyphens before the word, which would make it an interface.
     error.remove(ContextKind::Suggested);
-    let Some(word) = texts(&error, surplus).first().cloned() else {
+    let Some(word) = context_texts(&error, surplus).first().cloned() else {
         return error;
     };
-    let understood = Understood::of(command, given);
-    let takes_interface = |it: &Understood| it.read.try_contains_id(INTERFACE).is_ok();
+    let understood = PartialParse::of(command, given);
+    let takes_interface = |it: &PartialParse| it.read.try_contains_id(INTERFACE).is_ok();
     let Some(understood) = understood.filter(takes_interface) else {
         return error;
     };

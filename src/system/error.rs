@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use ring_host::SystemError;
-use ring_process::{LockError, owned};
+use ring_process::{LockError, private_files};
 use ring_runtime::net::OpenError;
 use thiserror::Error;
 
@@ -74,7 +74,7 @@ impl SystemError for Error {
             Self::Open(OpenError::NotEthernet { .. }) => 4,
             Self::Open(OpenError::Permission { .. }) => 5,
             Self::Lock(LockError::Held { .. }) => 6,
-            Self::State { source, .. } if owned::is_refused(source) => 9,
+            Self::State { source, .. } if private_files::is_refused(source) => 9,
             Self::StateNewer { .. } | Self::StateForeign { .. } => 9,
             Self::State { .. } | Self::StateLocked { .. } => 7,
         }

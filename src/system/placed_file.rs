@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use ring_process::owned;
+use ring_process::private_files;
 use rustix::fs::{FlockOperation, flock};
 use tracing::{info, warn};
 
@@ -35,7 +35,7 @@ impl PlacedFile {
     /// # Errors
     /// It cannot be opened, or belongs to another user.
     pub(super) fn open(path: PathBuf) -> io::Result<(Self, bool)> {
-        let (file, is_new) = owned::open_or_make(&path)?;
+        let (file, is_new) = private_files::open_or_make(&path)?;
         let placed = Self {
             file,
             path,
@@ -75,7 +75,7 @@ impl PlacedFile {
         &mut self,
         restore: impl FnOnce(&File) -> io::Result<T>,
     ) -> Option<T> {
-        if matches!(owned::is_at(&self.file, &self.path), Ok(true)) {
+        if matches!(private_files::is_at(&self.file, &self.path), Ok(true)) {
             if self.missing.take().is_some() {
                 info!(
                     event = "state_restored",
@@ -85,7 +85,7 @@ impl PlacedFile {
             }
             return None;
         }
-        let replaced = owned::open(&self.path).and_then(|file| {
+        let replaced = private_files::open(&self.path).and_then(|file| {
             let restored = restore(&file)?;
             Ok((file, restored))
         });

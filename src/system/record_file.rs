@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use ring_host::{Contents, TwoSlots};
 use ring_process::runtime_directory;
-use ring_proto::Stored;
+use ring_proto::StoreOutcome;
 use rustix::fs::{FlockOperation, flock};
 use tracing::warn;
 
@@ -230,13 +230,13 @@ pub(super) struct WriteFailures {
 
 impl WriteFailures {
     /// Counts a write if it has failed, and returns the outcome.
-    pub(super) fn note(failed: &mut Option<Self>, written: io::Result<()>) -> Stored {
+    pub(super) fn note(failed: &mut Option<Self>, written: io::Result<()>) -> StoreOutcome {
         let Err(last) = written else {
-            return Stored::Done;
+            return StoreOutcome::Done;
         };
         let count = failed.as_ref().map_or(0, |failed| failed.count) + 1;
         *failed = Some(Self { count, last });
-        Stored::Failed
+        StoreOutcome::Failed
     }
 }
 

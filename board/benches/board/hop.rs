@@ -71,7 +71,7 @@ fn echo() -> Result<Duration> {
     let to = listener.local_addr()?;
     // The threads get the priority of nodes. Otherwise a busy machine would slow down only the echo.
     let answers = thread::spawn(move || -> std::io::Result<()> {
-        nice::at_most(nice::URGENT)?;
+        nice::raise_priority(nice::URGENT_NICE)?;
         let (mut stream, _) = listener.accept()?;
         stream.set_nodelay(true)?;
         let mut frame = vec![0; length];
@@ -84,7 +84,7 @@ fn echo() -> Result<Duration> {
     let mut stream = fabric.places[0].ns().run(|| TcpStream::connect(to))??;
     stream.set_nodelay(true)?;
     let asks = thread::spawn(move || -> Result<Duration> {
-        nice::at_most(nice::URGENT)?;
+        nice::raise_priority(nice::URGENT_NICE)?;
         let mut frame = vec![0; length];
         let start = Instant::now();
         for _ in 0..ECHOES {

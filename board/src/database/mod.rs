@@ -57,7 +57,7 @@ pub fn run(
 ) -> Result<Outcome, Fault> {
     match work {
         Work::Prepare { drop } => schema::prepare(session, nodes, *drop).map(|()| Outcome::Done),
-        Work::Look => topology::read_rows(session).map(Outcome::Rows),
+        Work::ReadRing => topology::read_rows(session).map(Outcome::Rows),
         Work::Write(write) => topology::write(session, nodes.own, *write),
         Work::Serve {
             sequence,

@@ -1,6 +1,6 @@
 //! The transactions on the topology: the look, and each write with its guard.
 
-use ring_proto::andrews::{Change, Outcome, Rows, Seat, Write};
+use ring_proto::andrews::{Change, CoordinatorRow, Outcome, Rows, Write};
 
 use super::value::large_number;
 use super::{Fault, Session, TransactionKind, transaction};
@@ -28,7 +28,7 @@ pub(super) fn read_rows(session: &mut dyn Session) -> Result<Rows, Fault> {
         Ok(Some(Rows {
             nodes,
             members,
-            seat: Seat {
+            seat: CoordinatorRow {
                 id: seat.id_if_any(0)?,
                 term: seat.count(1)?,
             },
@@ -62,13 +62,13 @@ pub(super) fn write(session: &mut dyn Session, own: u32, write: Write) -> Result
             apply_change(session, what)
         }
         Write::Beat { term } => increment_beat(session, own, term),
-        Write::Try => rewrite_own_row(session, own),
+        Write::Test => rewrite_own_row(session, own),
         Write::Token { term, new } => write_token(session, own, term, new),
     })?;
     Ok(done.map_or(Outcome::Refused, |()| Outcome::Done))
 }
 
-fn next_term(seen: Seat) -> Result<u64, Fault> {
+fn next_term(seen: CoordinatorRow) -> Result<u64, Fault> {
     let next = seen.term.checked_add(1);
     next.ok_or_else(|| Fault::Failed("the term has reached its limit".to_owned()))
 }
@@ -81,7 +81,7 @@ const fn require_one_row(rows: u64) -> GuardResult {
 fn replace_coordinator(
     session: &mut dyn Session,
     own: u32,
-    seen: Seat,
+    seen: CoordinatorRow,
     term: u64,
     acting: bool,
 ) -> Result<GuardResult, Fault> {
@@ -101,7 +101,7 @@ fn replace_coordinator(
 fn write_founding(
     session: &mut dyn Session,
     own: u32,
-    seen: Seat,
+    seen: CoordinatorRow,
     term: u64,
     acting: bool,
 ) -> Result<GuardResult, Fault> {
@@ -136,7 +136,7 @@ fn begin_term(session: &mut dyn Session, own: u32, term: u64) -> Result<GuardRes
 fn write_claim(
     session: &mut dyn Session,
     own: u32,
-    seen: Seat,
+    seen: CoordinatorRow,
     what: Option<Change>,
 ) -> Result<GuardResult, Fault> {
     if replace_coordinator(session, own, seen, next_term(seen)?, true)?.is_none() {

@@ -117,8 +117,8 @@ impl Task for Worker {
     type Job = Job;
     type Answer = Command;
 
-    fn carry_out(&mut self, job: Job, _: &WakeUp) -> Command {
-        let is_of_write = !matches!(job.work, Work::Look);
+    fn run_job(&mut self, job: Job, _: &WakeUp) -> Command {
+        let is_of_write = !matches!(job.work, Work::ReadRing);
         let outcome = match self.run_checked(&job.work) {
             Ok(outcome) => {
                 let has_done = outcome != Outcome::Refused;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 
-use ring_proto::andrews::{Answer, Request};
+use ring_proto::andrews::{Request, RequestAnswer};
 use ring_runtime::worker::WakeUp;
 use tokio::sync::oneshot;
 
@@ -15,13 +15,13 @@ use crate::posts::{BoardRequest, PendingRequests, RequestResult};
 #[derive(Debug)]
 pub(crate) enum LoopCall {
     /// Hands a request to the state machine.
-    Request(Request, oneshot::Sender<Answer>),
+    Request(Request, oneshot::Sender<RequestAnswer>),
     /// Asks for the node's status, as JSON.
     Status(oneshot::Sender<String>),
 }
 
 /// The requests that the state machine has, by id, each with the channel for its answer.
-pub(crate) type ReplySenders = HashMap<u64, oneshot::Sender<Answer>>;
+pub(crate) type ReplySenders = HashMap<u64, oneshot::Sender<RequestAnswer>>;
 
 /// A handle of the loop for the server's threads. A call never blocks a thread.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ impl LoopHandle {
     pub(crate) async fn run_request(
         &self,
         request: BoardRequest,
-    ) -> Option<Result<RequestResult, Answer>> {
+    ) -> Option<Result<RequestResult, RequestAnswer>> {
         let id = 1 + self.last_id.fetch_add(1, Ordering::Relaxed);
         let is_post = matches!(request, BoardRequest::Post(_));
         self.pending.add(id, request);
@@ -71,7 +71,7 @@ impl LoopHandle {
         self.send(LoopCall::Request(Request { id, is_post }, reply));
         let answer = answer.await.ok()?;
         Some(match answer {
-            Answer::Done { .. } => entry.pending.take(id).ok_or(Answer::Unknown),
+            RequestAnswer::Done { .. } => entry.pending.take(id).ok_or(RequestAnswer::Unknown),
             other => Err(other),
         })
     }

@@ -12,7 +12,7 @@ use hyper::header::{
     RETRY_AFTER, X_CONTENT_TYPE_OPTIONS,
 };
 use hyper::{Response, StatusCode};
-use ring_proto::andrews::Answer;
+use ring_proto::andrews::RequestAnswer;
 use serde::Serialize;
 
 use super::clients::ReservedBytes;
@@ -123,14 +123,14 @@ impl Refusal {
     }
 
     /// Creates the refusal for an answer of the state machine.
-    pub(super) fn of_answer(answer: Answer) -> Self {
+    pub(super) fn of_answer(answer: RequestAnswer) -> Self {
         let text = match answer {
-            Answer::Token => "the token did not come in time: nothing was written",
-            Answer::Database => "the database does not answer: nothing was written",
-            Answer::Unknown | Answer::Done { .. } => {
+            RequestAnswer::Token => "the token did not come in time: nothing was written",
+            RequestAnswer::Database => "the database does not answer: nothing was written",
+            RequestAnswer::Unknown | RequestAnswer::Done { .. } => {
                 "the database did not confirm the commit in time: the post may have been written; try again with the same key"
             }
-            Answer::Crowded => "too many requests wait: nothing was written",
+            RequestAnswer::Crowded => "too many requests wait: nothing was written",
         };
         let word = answer.error().unwrap_or("unknown");
         Self {

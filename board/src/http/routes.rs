@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use hyper::{Method, Request, Response, StatusCode};
-use ring_proto::andrews::Answer;
+use ring_proto::andrews::RequestAnswer;
 use tokio::time::timeout;
 
 use super::clients::ClientConnection;
@@ -66,7 +66,7 @@ pub(super) async fn respond(
 
 /// Returns the refusal for a node that has ended. Nothing was written.
 fn node_ended() -> Refusal {
-    Refusal::of_answer(Answer::Token)
+    Refusal::of_answer(RequestAnswer::Token)
 }
 
 async fn run_request(
@@ -111,7 +111,7 @@ async fn answer_post(
             sequence,
             is_old,
         } => Ok(written_response(id, sequence, is_old)),
-        RequestResult::Posts(_) => Err(Refusal::of_answer(Answer::Unknown)),
+        RequestResult::Posts(_) => Err(Refusal::of_answer(RequestAnswer::Unknown)),
     }
 }
 
@@ -137,10 +137,10 @@ async fn answer_read(
     let reserved = reserved
         .ok()
         .flatten()
-        .ok_or_else(|| Refusal::of_answer(Answer::Crowded))?;
+        .ok_or_else(|| Refusal::of_answer(RequestAnswer::Crowded))?;
     match run_request(loop_handle, BoardRequest::Read { after, limit }).await? {
         RequestResult::Posts(found) => Ok(posts_response(&found, after, reserved)),
-        RequestResult::Written { .. } => Err(Refusal::of_answer(Answer::Unknown)),
+        RequestResult::Written { .. } => Err(Refusal::of_answer(RequestAnswer::Unknown)),
     }
 }
 
@@ -157,7 +157,7 @@ async fn answer_events(
     let after = input::parse_start(request.headers(), request.uri().query())?;
     let view_permit = client.reserve_view().ok_or_else(Refusal::too_many_views)?;
     let subscription = loop_handle.listeners.subscribe(after);
-    let subscription = subscription.ok_or_else(|| Refusal::of_answer(Answer::Crowded))?;
+    let subscription = subscription.ok_or_else(|| Refusal::of_answer(RequestAnswer::Crowded))?;
     loop_handle.wake_loop();
     let status = loop_handle.status().await.ok_or_else(node_ended)?;
     let body = view::body(Arc::clone(loop_handle), subscription, view_permit, status);

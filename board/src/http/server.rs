@@ -61,7 +61,7 @@ pub(crate) fn start(listener: TcpListener, loop_handle: LoopHandle) -> io::Resul
         .name("http".to_owned())
         .spawn(move || {
             // Without the permission for it, the thread is as urgent as the loop.
-            let _ = nice::at_least(NICE);
+            let _ = nice::lower_priority(NICE);
             runtime.block_on(serve(listener, Arc::new(loop_handle)))
         })?;
     Ok(())

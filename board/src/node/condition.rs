@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use ring_proto::andrews::{Standing, State};
+use ring_proto::andrews::{NodeSummary, State};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Condition {
@@ -14,7 +14,7 @@ pub(super) struct Condition {
 
 impl Condition {
     /// Returns the condition. It does not show whether the token is here, which changes too often.
-    pub(super) const fn of(standing: Standing, has_address: bool) -> Self {
+    pub(super) const fn of(standing: NodeSummary, has_address: bool) -> Self {
         Self {
             state: standing.state,
             coordinator: standing.coordinator,
@@ -41,14 +41,14 @@ impl fmt::Display for Condition {
 
 #[cfg(test)]
 mod tests {
-    use ring_proto::andrews::{Standing, State};
+    use ring_proto::andrews::{NodeSummary, State};
 
     use super::Condition;
 
     #[test]
     fn it_shows_the_coordinator_and_not_the_token() {
         let of = |coordinator, is_coordinator, may_use| {
-            let standing = Standing {
+            let standing = NodeSummary {
                 state: State::Member,
                 coordinator,
                 is_coordinator,

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use ring_host::UdpSlot;
-use ring_runtime::driver::{Connections, Joined};
+use ring_runtime::driver::{Connections, JoinedLink};
 use ring_runtime::net::{TcpNetwork, TcpOptions, UdpOptions};
 
 /// The state machine needs 22: 16 without a hello, the two of the ring and their replacements, and four that look for
@@ -15,7 +15,7 @@ const CONNECTIONS_MAX: u16 = 64;
 const RECEIVE_BUFFER_BYTES: usize = 1 << 20;
 
 /// Sockets for datagrams, which may be unusable for a while, and for connections, which continue meanwhile.
-pub(super) type Sockets = Joined<UdpSlot, Connections<TcpNetwork, SocketAddr>>;
+pub(super) type Sockets = JoinedLink<UdpSlot, Connections<TcpNetwork, SocketAddr>>;
 
 /// Binds an address for datagrams and connections. A peer that is silent for `liveness` is given up.
 ///
@@ -37,7 +37,7 @@ pub(super) fn bind(
         ..TcpOptions::default()
     };
     let network = TcpNetwork::listen(address, tcp).map_err(|error| ("TCP", error))?;
-    Ok(Joined {
+    Ok(JoinedLink {
         datagrams,
         streams: Connections::new(network, CONNECTIONS_MAX),
     })

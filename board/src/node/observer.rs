@@ -39,6 +39,6 @@ impl Observe<Event> for EventObserver {
             print(&line, hidden);
         }
         self.history
-            .remember(now, (line.event, line.text), line.keys, priority);
+            .add(now, (line.event, line.text), line.keys, priority);
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ring_host::{History, Host, NodeHealth, Onlookers, Program};
-use ring_process::{rights, runtime_directory};
+use ring_process::{capabilities, runtime_directory};
 use ring_proto::andrews::{Andrews, OptionsError};
 use ring_runtime::driver::{Driver, NoStore, datagrams};
 use ring_runtime::random;
@@ -75,7 +75,7 @@ pub fn run(options: &Options) -> Result<(), ring_host::Error> {
     check_database_file(options)?;
     let seed = random().map_err(ring_host::Error::system("draw a random number"))?;
     let machine = Andrews::new(own, list.nodes().clone(), seed).map_err(usage_error)?;
-    rights::keep(rights::PORTS | rights::FILES)
+    capabilities::keep_only(capabilities::PORTS | capabilities::FILES)
         .map_err(ring_host::Error::system("give up capabilities"))?;
     let host = Host::start(
         PROGRAM,

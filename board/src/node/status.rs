@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ring_codec::andrews::Kind;
 use ring_control::{Finding, Health, NodeStatus, Verdict};
-use ring_host::Drops;
+use ring_host::DatagramDrops;
 use ring_proto::andrews::{Andrews, Counters, Reason};
 use serde::Serialize;
 
@@ -63,7 +63,7 @@ impl Status {
     /// Creates the status of a node and its surroundings.
     pub fn of(
         machine: &Andrews,
-        drops: Drops,
+        drops: DatagramDrops,
         late_wake_ups: u64,
         surroundings: Vec<String>,
         current_fault: Option<String>,
@@ -71,7 +71,7 @@ impl Status {
         let it = machine.snapshot();
         let mut findings: Vec<_> = surroundings.into_iter().map(Finding::degraded).collect();
         findings.extend(troubles::of(&it, current_fault));
-        let Verdict { health, troubles } = Verdict::of(findings);
+        let Verdict { health, troubles } = Verdict::from_findings(findings);
         let mut counters = counted(machine.counters());
         let surroundings = [
             ("kernel_drops", drops.kernel),

@@ -8,7 +8,7 @@ use std::time::Duration;
 use ring_control::{NoRequest, NodeStatus, Reply, Request};
 use ring_host::{Answer, Error, LateLimits, NodeHealth, Onlookers, Server, ShutDown, System};
 use ring_process::Client;
-use ring_proto::andrews::{Andrews, Command, Listening};
+use ring_proto::andrews::{Andrews, Command, SocketsBound};
 use ring_proto::time::{Instant, Now};
 use ring_runtime::driver::{Environment, NoStore};
 use ring_runtime::wait::{LINK, Reactor};
@@ -51,7 +51,7 @@ impl StatusSources {
                  "cannot use {address}: no datagrams are sent or received; check that the machine has this address"
             ));
         }
-        troubles.extend(self.health.clock_trouble());
+        troubles.extend(self.health.clock_problem());
         let (drops, late) = (datagrams.drops(), self.late_wake_ups);
         Status::of(machine, drops, late, troubles, self.current_fault.text())
     }
@@ -84,11 +84,11 @@ impl System for Node {
         self.page.start(waiting)
     }
 
-    fn network_readable(&mut self) -> Result<(), Error> {
+    fn on_network_readable(&mut self) -> Result<(), Error> {
         Ok(())
     }
 
-    fn own_readable(&mut self, _: Now) -> Result<(), Error> {
+    fn on_system_readable(&mut self, _: Now) -> Result<(), Error> {
         self.page.drain();
         Ok(())
     }
@@ -97,17 +97,17 @@ impl System for Node {
         &mut self,
         now: Instant,
         waiting: &Reactor,
-    ) -> Result<Option<Listening>, Error> {
-        let Some(datagrams) = self.sources.link.datagrams.look(now) else {
+    ) -> Result<Option<SocketsBound>, Error> {
+        let Some(datagrams) = self.sources.link.datagrams.poll_socket(now) else {
             return Ok(None);
         };
         waiting.add(datagrams, LINK)?;
-        Ok(Some(Listening))
+        Ok(Some(SocketsBound))
     }
 
-    fn link_failed(&mut self, now: Instant, error: &io::Error) -> Listening {
+    fn on_link_failed(&mut self, now: Instant, error: &io::Error) -> SocketsBound {
         self.sources.link.datagrams.fail(now, error);
-        Listening
+        SocketsBound
     }
 
     fn deadline(&self) -> Option<Instant> {
@@ -145,18 +145,18 @@ impl System for Node {
         })
     }
 
-    fn after_turn(&mut self, _: Now, machine: &Andrews) {
+    fn on_iteration_end(&mut self, _: Now, machine: &Andrews) {
         if std::mem::take(&mut self.observer.has_status_changed) {
             self.page
                 .publish_status(|| self.sources.status(machine).json());
         }
     }
 
-    fn every_second(&mut self, now: Now) {
+    fn on_second(&mut self, now: Now) {
         let StatusSources { link, health, .. } = &mut self.sources;
-        health.look_at_drops(link.datagrams.drops().kernel);
+        health.update_drops(link.datagrams.drops().kernel);
         let history = &mut self.observer.history;
-        health.look_at_clock(|event, text| history.trouble(now, event, text));
+        health.check_clock(|event, text| history.add_problem(now, event, text));
     }
 
     fn count_late_wake_up(&mut self) {
@@ -166,20 +166,20 @@ impl System for Node {
     fn late_limits(machine: &Andrews) -> LateLimits {
         let ack_timeout = machine.options().ack_timeout;
         LateLimits {
-            noticed: ack_timeout / 2,
-            harmful: ack_timeout,
+            log_after: ack_timeout / 2,
+            fail_after: ack_timeout,
         }
     }
 
     fn condition(&self, machine: &Andrews) -> Condition {
-        Condition::of(machine.standing(), self.sources.link.datagrams.is_up())
+        Condition::of(machine.summary(), self.sources.link.datagrams.is_up())
     }
 
     fn report(&mut self, _: Now, machine: &Andrews) {
         report::log(&self.sources.status(machine));
     }
 
-    fn leave(&mut self) -> &'static str {
+    fn begin_shutdown(&mut self) -> &'static str {
         info!(
             event = "stopping",
             "shutting down: a token that this node holds is passed on first"
@@ -196,8 +196,8 @@ impl System for Node {
         ShutDown {
             command: Command::ShutDown,
             // The state machine gives up sooner by itself.
-            patience: options.ack_timeout + options.database_timeout + Duration::from_secs(1),
-            last_word: Command::ShutDown,
+            timeout: options.ack_timeout + options.database_timeout + Duration::from_secs(1),
+            last_command: Command::ShutDown,
         }
     }
 

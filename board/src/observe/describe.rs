@@ -136,7 +136,7 @@ pub(crate) fn describe(event: &Event) -> Option<Line> {
             format!("dropped a frame from {from}: {}", reason.text()),
         ),
         Event::ShutDown => Line::new("shut_down", L::INFO, "left the ring"),
-        Event::Answered { .. } | Event::Fed => return None,
+        Event::Answered { .. } | Event::PostsRead => return None,
     })
 }
 
@@ -263,7 +263,7 @@ fn database_changed(state: DatabaseState) -> Line {
 
 #[cfg(test)]
 mod tests {
-    use ring_proto::andrews::{Event, Loss};
+    use ring_proto::andrews::{Event, SuccessorLoss};
 
     use super::describe;
 
@@ -271,7 +271,7 @@ mod tests {
     fn an_event_has_its_sentence_and_keys() {
         let lost = Event::SuccessorLost {
             id: 4,
-            why: Loss::Ended,
+            why: SuccessorLoss::Ended,
         };
         let line = describe(&lost).unwrap();
         assert_eq!(
@@ -282,6 +282,6 @@ mod tests {
         let held = Event::TokenHeld { sequence: 1 << 60 };
         let keys = serde_json::to_string(&describe(&held).unwrap().keys).unwrap();
         assert_eq!(keys, r#"{"sequence":"1152921504606846976"}"#);
-        assert!(describe(&Event::Fed).is_none());
+        assert!(describe(&Event::PostsRead).is_none());
     }
 }

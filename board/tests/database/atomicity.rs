@@ -9,7 +9,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::getpid;
 use ring_board::database::{Fault, Row, Session, TransactionKind, Url, Value};
 use ring_board::posts::{BoardRequest, NewPost, PendingRequests};
-use ring_proto::andrews::{Change, Outcome, Request, Rows, Seat, Work, Write};
+use ring_proto::andrews::{Change, CoordinatorRow, Outcome, Request, Rows, Work, Write};
 
 use crate::test_database::{TIMEOUT, TestDatabase, cycle, look, query, run_with_requests, seat};
 use crate::{Test, test_list};
@@ -199,7 +199,7 @@ fn reset(database: &TestDatabase, ring: &[u32]) -> Result<()> {
     drop(session);
     let rows = look(database.with_ring(ring)?.as_mut())?;
     ensure!(
-        rows.seat == Seat { ..seat() } && cycle(&rows)?.len() == ring.len(),
+        rows.seat == CoordinatorRow { ..seat() } && cycle(&rows)?.len() == ring.len(),
         "{rows:?}"
     );
     Ok(())

@@ -5,8 +5,8 @@ use std::thread;
 use anyhow::{Result, ensure};
 use ring_board::database::{Session, TransactionKind};
 use ring_board::posts::{BoardRequest, NewPost, PendingRequests};
-use ring_proto::andrews::{Change, Outcome, Request, Seat, Work, Write};
-use ring_proto::draw::Draw;
+use ring_proto::andrews::{Change, CoordinatorRow, Outcome, Request, Work, Write};
+use ring_proto::random::RandomNumbers;
 
 use crate::test_database::{TestDatabase, cycle, look, query, run_with_requests, seat, write};
 use crate::{Test, test_list};
@@ -53,7 +53,7 @@ fn one_of_many_founders_wins(database: &TestDatabase) -> Result<()> {
     database.open_prepared()?;
     let outcomes = run_on_all_nodes(database, |session, own| {
         let found = Write::Found {
-            seen: Seat::default(),
+            seen: CoordinatorRow::default(),
             term: 1,
             acting: false,
         };
@@ -80,14 +80,14 @@ fn one_of_many_claimers_wins(database: &TestDatabase) -> Result<()> {
 fn whoever_writes_at_once_leaves_one_cycle_behind(database: &TestDatabase) -> Result<()> {
     database.with_ring(&[1, 2, 3, 4, 5])?;
     let done = run_on_all_nodes(database, |session, own| {
-        let mut draw = Draw::new(own.into());
+        let mut draw = RandomNumbers::new(own.into());
         let mut done = 0;
         for _ in 0..WRITES {
             let rows = look(session)?;
             let order = cycle(&rows)?;
-            let (node, seen) = (1 + draw.below(5), rows.seat);
+            let (node, seen) = (1 + draw.next_below(5), rows.seat);
             let count = u32::try_from(order.len())?;
-            let after = order[draw.below(count) as usize];
+            let after = order[draw.next_below(count) as usize];
             let next = |of| {
                 rows.members
                     .iter()
@@ -105,7 +105,7 @@ fn whoever_writes_at_once_leaves_one_cycle_behind(database: &TestDatabase) -> Re
                     before,
                 }
             };
-            let what = match draw.below(4) {
+            let what = match draw.next_below(4) {
                 0 => Write::Elected { seen },
                 1 => Write::Claim {
                     seen,

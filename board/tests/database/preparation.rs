@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 use ring_board::database::{ListedNodes, VERSION, run};
 use ring_board::posts::PendingRequests;
-use ring_proto::andrews::{Outcome, Rows, Seat, Work};
+use ring_proto::andrews::{CoordinatorRow, Outcome, Rows, Work};
 
 use crate::test_database::{NoListeners, TestDatabase, lines, look, query, work};
 use crate::{Test, test_list};
@@ -49,7 +49,10 @@ fn tables_of_another_program_of_the_page_are_taken_as_they_are(
     session.define("DROP TABLE board_schema; UPDATE coordinator SET term = 3")?;
     ensure!(work(session.as_mut(), 1, &PREPARE)? == Outcome::Done);
     let rows = look(session.as_mut())?;
-    ensure!(rows.seat == Seat { id: None, term: 3 }, "{rows:?}");
+    ensure!(
+        rows.seat == CoordinatorRow { id: None, term: 3 },
+        "{rows:?}"
+    );
     Ok(())
 }
 
@@ -96,7 +99,7 @@ fn a_drop_empties_the_topology_and_keeps_the_token_and_posts(
     ensure!(work(session.as_mut(), 2, &Work::Prepare { drop: true })? == Outcome::Done);
     let expected = Rows {
         nodes: (1..=5).collect(),
-        seat: Seat { id: None, term: 8 },
+        seat: CoordinatorRow { id: None, term: 8 },
         sequence: 99,
         ..Rows::default()
     };

@@ -70,7 +70,7 @@ impl TestWorker {
             id: self.jobs,
             work,
         };
-        let Command::Done { outcome, .. } = self.worker.carry_out(job, &WakeUp::new()?) else {
+        let Command::Done { outcome, .. } = self.worker.run_job(job, &WakeUp::new()?) else {
             anyhow::bail!("no outcome");
         };
         Ok(outcome)
@@ -92,7 +92,7 @@ impl TestWorker {
 }
 
 const PREPARE: Work = Work::Prepare { drop: false };
-const TRY: Work = Work::Write(Write::Try);
+const TRY: Work = Work::Write(Write::Test);
 
 fn serve(sequence: u64) -> Work {
     let post = Request {
@@ -116,7 +116,7 @@ fn a_file_that_is_moved_or_replaced_is_refused_until_it_is_back(
     ensure!(worker.run(serve(1))? == Outcome::Done);
     let away = path.with_extension("away");
     fs::rename(path, &away)?;
-    for work in [serve(2), TRY, Work::Look] {
+    for work in [serve(2), TRY, Work::ReadRing] {
         ensure!(worker.run(work)? == Outcome::Failed);
     }
     worker.expect_fault("moved or removed")?;
@@ -153,7 +153,7 @@ fn a_server_that_hangs_is_given_up(database: &TestDatabase) -> Result<()> {
     let process = backend(database)?.context("the worker has a session")?;
     kill(process, Signal::SIGSTOP)?;
     let start = Instant::now();
-    let outcome = worker.run(Work::Look);
+    let outcome = worker.run(Work::ReadRing);
     let took = start.elapsed();
     kill(process, Signal::SIGCONT)?;
     ensure!(
@@ -162,7 +162,7 @@ fn a_server_that_hangs_is_given_up(database: &TestDatabase) -> Result<()> {
     );
     worker.expect_fault("gave up the session")?;
     let give_up = Instant::now() + TIMEOUT;
-    while !matches!(worker.run(Work::Look)?, Outcome::Rows(_)) {
+    while !matches!(worker.run(Work::ReadRing)?, Outcome::Rows(_)) {
         ensure!(
             Instant::now() < give_up,
             "{:?}",
@@ -188,9 +188,9 @@ fn a_database_that_can_only_be_read_fails_what_writes(database: &TestDatabase) -
     };
     read_only("on")?;
     let mut worker = TestWorker::new(database.url.clone(), TIMEOUT);
-    ensure!(matches!(worker.run(Work::Look)?, Outcome::Rows(_)));
+    ensure!(matches!(worker.run(Work::ReadRing)?, Outcome::Rows(_)));
     ensure!(worker.run(TRY)? == Outcome::Failed);
-    ensure!(matches!(worker.run(Work::Look)?, Outcome::Rows(_)));
+    ensure!(matches!(worker.run(Work::ReadRing)?, Outcome::Rows(_)));
     worker.expect_fault("read-only")?;
     read_only("off")?;
     // A session keeps the setting that it started with.
@@ -210,7 +210,7 @@ fn a_lock_of_another_process_fails_what_writes(database: &TestDatabase) -> Resul
     other.define(lock)?;
     let mut worker = TestWorker::new(database.url.clone(), Duration::from_millis(100));
     ensure!(worker.run(TRY)? == Outcome::Failed);
-    ensure!(matches!(worker.run(Work::Look)?, Outcome::Rows(_)));
+    ensure!(matches!(worker.run(Work::ReadRing)?, Outcome::Rows(_)));
     ensure!(
         worker.current_fault.text().is_some(),
         "reading has ended what a write has met"
@@ -231,7 +231,7 @@ fn a_pooler_may_give_each_transaction_another_session(database: &TestDatabase) -
     for sequence in 1..=5 {
         ensure!(worker.run(serve(sequence))? == Outcome::Done);
         ensure!(worker.run(TRY)? == Outcome::Done);
-        ensure!(matches!(worker.run(Work::Look)?, Outcome::Rows(_)));
+        ensure!(matches!(worker.run(Work::ReadRing)?, Outcome::Rows(_)));
     }
     ensure!(pooler.changes() > 10, "{} changes", pooler.changes());
     // Settings of one client must not reach another.

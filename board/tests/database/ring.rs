@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 use ring_board::database::Session;
-use ring_proto::andrews::{Change, Outcome, Seat, Write};
+use ring_proto::andrews::{Change, CoordinatorRow, Outcome, Write};
 
 use crate::test_database::{TestDatabase, cycle, look, seat, token, write};
 use crate::{Test, test_list};
@@ -37,11 +37,11 @@ fn done(session: &mut dyn Session, own: u32, what: Write) -> Result<()> {
 }
 
 /// Returns rows that differ from the one of `with_ring`.
-fn other_seats() -> [Seat; 3] {
-    let Seat { id, term } = seat();
-    let newer = Seat { id, term: term + 1 };
-    let other = Seat { id: Some(2), term };
-    [newer, other, Seat { id: None, term }]
+fn other_seats() -> [CoordinatorRow; 3] {
+    let CoordinatorRow { id, term } = seat();
+    let newer = CoordinatorRow { id, term: term + 1 };
+    let other = CoordinatorRow { id: Some(2), term };
+    [newer, other, CoordinatorRow { id: None, term }]
 }
 
 fn who_founds_is_coordinator_its_own_successor_and_has_the_token(
@@ -50,13 +50,13 @@ fn who_founds_is_coordinator_its_own_successor_and_has_the_token(
     let mut session = database.open_prepared()?;
     let session = session.as_mut();
     let found = |term, acting| Write::Found {
-        seen: Seat::default(),
+        seen: CoordinatorRow::default(),
         term,
         acting,
     };
     done(session, 4, found(3, true))?;
     let rows = look(session)?;
-    let seat = Seat {
+    let seat = CoordinatorRow {
         id: Some(4),
         term: 3,
     };
@@ -97,7 +97,7 @@ fn a_claim_takes_the_row_with_its_change_or_not_at_all(database: &TestDatabase) 
     refused(session, 3, claim(removal(4, 3)))?;
     done(session, 3, claim(removal(1, 3)))?;
     let rows = look(session)?;
-    let taken = Seat {
+    let taken = CoordinatorRow {
         id: Some(3),
         term: 8,
     };
@@ -141,7 +141,7 @@ fn who_is_elected_is_not_acting(database: &TestDatabase) -> Result<()> {
     let seen = look(session)?.seat;
     done(session, 2, Write::Elected { seen })?;
     let rows = look(session)?;
-    let elected = Seat {
+    let elected = CoordinatorRow {
         id: Some(2),
         term: 9,
     };

@@ -10,7 +10,7 @@ use ring_board::database::{
 };
 use ring_board::list::Line;
 use ring_board::posts::{PendingRequests, Post, PostFeed};
-use ring_proto::andrews::{Outcome, Rows, Seat, Work, Write};
+use ring_proto::andrews::{CoordinatorRow, Outcome, Rows, Work, Write};
 use ring_segment::PostgreSql;
 use tempfile::TempDir;
 
@@ -149,15 +149,15 @@ pub(crate) fn write(session: &mut dyn Session, own: u32, what: Write) -> Result<
 }
 
 pub(crate) fn look(session: &mut dyn Session) -> Result<Rows> {
-    match work(session, 1, &Work::Look)? {
+    match work(session, 1, &Work::ReadRing)? {
         Outcome::Rows(rows) => Ok(rows),
         other => anyhow::bail!("{other:?}"),
     }
 }
 
 /// Returns the coordinator's row that `with_ring` writes.
-pub(crate) fn seat() -> Seat {
-    Seat {
+pub(crate) fn seat() -> CoordinatorRow {
+    CoordinatorRow {
         id: Some(1),
         term: 7,
     }

@@ -33,7 +33,7 @@ fn worker(url: Url, timeout: Duration) -> Worker {
 }
 
 fn run_job(worker: &mut Worker, id: u64, work: Work) -> Result<Outcome> {
-    let Command::Done { job, outcome } = worker.carry_out(Job { id, work }, &WakeUp::new()?) else {
+    let Command::Done { job, outcome } = worker.run_job(Job { id, work }, &WakeUp::new()?) else {
         anyhow::bail!("no outcome");
     };
     ensure!(job == id, "the outcome of {job}, not of {id}");
@@ -45,21 +45,21 @@ fn a_worker_gives_each_job_its_outcome_and_goes_on_after_a_fault(
 ) -> Result<()> {
     let mut worker = worker(database.url.clone(), TIMEOUT);
     // There are no tables yet.
-    ensure!(run_job(&mut worker, 1, Work::Look)? == Outcome::Failed);
+    ensure!(run_job(&mut worker, 1, Work::ReadRing)? == Outcome::Failed);
     ensure!(run_job(&mut worker, 2, Work::Prepare { drop: false })? == Outcome::Done);
     ensure!(matches!(
-        run_job(&mut worker, 3, Work::Look)?,
+        run_job(&mut worker, 3, Work::ReadRing)?,
         Outcome::Rows(_)
     ));
     // Another program deletes a row.
     database.open()?.define("DELETE FROM coordinator")?;
-    ensure!(run_job(&mut worker, 4, Work::Look)? == Outcome::Failed);
+    ensure!(run_job(&mut worker, 4, Work::ReadRing)? == Outcome::Failed);
     ensure!(run_job(&mut worker, 5, Work::Prepare { drop: false })? == Outcome::Done);
     database
         .open()?
         .define("INSERT INTO coordinator VALUES (TRUE, NULL, 5, FALSE, 0)")?;
     ensure!(matches!(
-        run_job(&mut worker, 6, Work::Look)?,
+        run_job(&mut worker, 6, Work::ReadRing)?,
         Outcome::Rows(_)
     ));
     Ok(())

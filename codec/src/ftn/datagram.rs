@@ -40,7 +40,7 @@ impl<'a> Datagram<'a> {
     /// Adds the sender's options as a trailer, if messages of this type have one.
     pub const fn with_terms(self, terms: Terms) -> Self {
         Self {
-            terms: terms.behind(self.message.kind()),
+            terms: terms.for_kind(self.message.kind()),
             ..self
         }
     }

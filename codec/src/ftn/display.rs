@@ -117,7 +117,7 @@ impl fmt::Display for Bytes<'_> {
 mod tests {
     use std::string::ToString;
 
-    use super::super::{Client, Header, ServerState};
+    use super::super::{Header, ListedSession, ServerState};
     use super::*;
 
     fn shown(message: Message<'_>) -> std::string::String {
@@ -135,7 +135,7 @@ mod tests {
             seq: 3 << 32 | 5,
             leader: 1,
             sstates: (&[ServerState::Ready, ServerState::Down]).into(),
-            clients: (&[Client {
+            clients: (&[ListedSession {
                 id: 9,
                 address: b"10.0.0.1:1",
             }])

@@ -1,8 +1,8 @@
 //! The seventeen messages.
 
 use super::{
-    Access, Assignment, Client, Flags, ServerState, Token, catalog, config, confirm, elect, grant,
-    heartbeat, login, part, parted, request, return_, revoke, state, transfer, transferred,
+    Access, Assignment, Flags, ListedSession, ServerState, Token, catalog, config, confirm, elect,
+    grant, heartbeat, login, part, parted, request, return_, revoke, state, transfer, transferred,
 };
 use crate::list::List;
 use crate::messages::messages;
@@ -88,7 +88,7 @@ messages! {
         /// State of every server.
         sstates: List<'a, ServerState>,
         /// All sessions.
-        clients: List<'a, Client<'a>>,
+        clients: List<'a, ListedSession<'a>>,
     } in state;
 
     /// From a server to the leader: a sign of life (not in the document).
@@ -144,6 +144,6 @@ messages! {
         /// Number of the message.
         content: i64,
         /// One bit per arrived part; the first part's is the lowest of the first byte. Empty if all have arrived.
-        came: &'a [u8],
+        arrived: &'a [u8],
     } in parted;
 }

@@ -92,5 +92,5 @@ pub mod transferred;
 pub use datagram::{Datagram, Header};
 pub use hash::{hash, rehash, server_sequence, server_signature};
 pub use message::{Kind, Message};
-pub use terms::{Pace, Terms};
-pub use value::{Access, Assignment, Client, Flags, Holders, ServerState, Token};
+pub use terms::{ServerTerms, Terms};
+pub use value::{Access, Assignment, Flags, Holders, ListedSession, ServerState, Token};

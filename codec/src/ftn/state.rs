@@ -39,7 +39,7 @@
 //! ```
 
 use super::value::{array, put_array};
-use super::{Client, ServerState, wire};
+use super::{ListedSession, ServerState, wire};
 use crate::list::List;
 use crate::reader::Reader;
 use crate::writer::Writer;
@@ -47,7 +47,15 @@ use crate::{DecodeError, Field};
 
 pub(super) fn read<'a>(
     reader: &mut Reader<'a>,
-) -> Result<(i128, i64, List<'a, ServerState>, List<'a, Client<'a>>), DecodeError> {
+) -> Result<
+    (
+        i128,
+        i64,
+        List<'a, ServerState>,
+        List<'a, ListedSession<'a>>,
+    ),
+    DecodeError,
+> {
     Ok((
         wire::seq(reader)?,
         wire::long(reader, Field::Leader)?,
@@ -61,7 +69,7 @@ pub(super) fn write(
     seq: i128,
     leader: i64,
     sstates: List<'_, ServerState>,
-    clients: List<'_, Client<'_>>,
+    clients: List<'_, ListedSession<'_>>,
 ) {
     wire::put_seq(writer, seq);
     wire::put(writer, leader);

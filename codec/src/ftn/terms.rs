@@ -46,12 +46,12 @@ pub struct Terms {
     /// Servers that must acknowledge it to give it authority as the leader.
     pub quorum: i32,
     /// Options that only servers receive.
-    pub pace: Option<Pace>,
+    pub pace: Option<ServerTerms>,
 }
 
 /// Options that only servers receive. Times are in microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Pace {
+pub struct ServerTerms {
     /// Period of the leader's STATE.
     pub heartbeat: i64,
     /// Silence after which a server is DOWN.
@@ -71,7 +71,7 @@ const fn has_pace(kind: Kind) -> Option<bool> {
 
 impl Terms {
     /// Returns the options that belong to a message of this type, or `None` if it has no trailer.
-    pub const fn behind(self, kind: Kind) -> Option<Self> {
+    pub const fn for_kind(self, kind: Kind) -> Option<Self> {
         match has_pace(kind) {
             None => None,
             Some(true) => Some(self),
@@ -86,7 +86,7 @@ impl Terms {
         let client_timeout = wire::long(reader, Field::ClientTimeout)?;
         let quorum = wire::int(reader, Field::Quorum)?;
         let pace = if has_pace {
-            Some(Pace {
+            Some(ServerTerms {
                 heartbeat: wire::long(reader, Field::Heartbeat)?,
                 server_timeout: wire::long(reader, Field::ServerTimeout)?,
                 grace: wire::long(reader, Field::Grace)?,

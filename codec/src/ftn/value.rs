@@ -84,7 +84,7 @@ pub struct Token<'a> {
 
 /// A session as the leader announces it (not in the document).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Client<'a> {
+pub struct ListedSession<'a> {
     /// Id of the session.
     pub id: i32,
     /// Address of its client, as `address:port`.
@@ -151,7 +151,7 @@ impl<'a> Item<'a> for Token<'a> {
     }
 }
 
-impl<'a> Item<'a> for Client<'a> {
+impl<'a> Item<'a> for ListedSession<'a> {
     const MIN_LEN: usize = 2;
 
     fn read(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {

@@ -36,7 +36,7 @@
 
 use zerocopy::byteorder::network_endian::U16;
 
-use super::MAX_FORGOTTEN_PER_FRAME;
+use super::FORGOTTEN_PER_FRAME_MAX;
 use crate::layout::layout;
 use crate::reader::Reader;
 use crate::writer::Writer;
@@ -54,8 +54,8 @@ pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<&'a [MacAddr], DecodeE
     let head: &ForgetLayout = reader.view()?;
     let first = reader.offset();
     let count = usize::from(head.count.get());
-    if count > MAX_FORGOTTEN_PER_FRAME {
-        let (value, max) = (count as u64, MAX_FORGOTTEN_PER_FRAME as u64);
+    if count > FORGOTTEN_PER_FRAME_MAX {
+        let (value, max) = (count as u64, FORGOTTEN_PER_FRAME_MAX as u64);
         let problem = Problem::TooLarge { value, max };
         return Err(DecodeError::new(
             Field::Count,
@@ -64,17 +64,17 @@ pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<&'a [MacAddr], DecodeE
         ));
     }
     let members: &[MacAddr] = reader.views(Field::Members, count)?;
-    if let Some(bad) = members.iter().position(|mac| !mac.is_station()) {
+    if let Some(bad) = members.iter().position(|mac| !mac.is_unicast()) {
         let offset = first + bad * size_of::<MacAddr>();
-        return Err(DecodeError::new(Field::Mac, offset, Problem::NotAStation));
+        return Err(DecodeError::new(Field::Mac, offset, Problem::NotUnicast));
     }
     Ok(members)
 }
 
 #[inline]
 pub(super) fn write(writer: &mut Writer<'_>, members: &[MacAddr]) {
-    writer.require_len(Field::Members, members.len(), MAX_FORGOTTEN_PER_FRAME);
-    writer.require(members.iter().all(|mac| mac.is_station()), Field::Mac);
+    writer.require_len(Field::Members, members.len(), FORGOTTEN_PER_FRAME_MAX);
+    writer.require(members.iter().all(|mac| mac.is_unicast()), Field::Mac);
     writer.layout(&ForgetLayout {
         count: u16::try_from(members.len()).unwrap_or(u16::MAX).into(),
     });

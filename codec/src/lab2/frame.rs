@@ -40,8 +40,8 @@ impl PreludeLayout {
             let value = reserved.into();
             return wrong(Field::Reserved, 1, Problem::Reserved { value });
         }
-        if !author.is_station() {
-            return wrong(Field::MessageAuthorMAC, 2, Problem::NotAStation);
+        if !author.is_unicast() {
+            return wrong(Field::MessageAuthorMAC, 2, Problem::NotUnicast);
         }
         if author != self.ethernet.source {
             return wrong(Field::MessageAuthorMAC, 2, Problem::NotTheSource);
@@ -88,7 +88,7 @@ impl<'a> Frame<'a> {
 
     #[inline]
     fn write(&self, ethertype: u16, writer: &mut Writer<'_>) {
-        writer.require(self.author.is_station(), Field::MessageAuthorMAC);
+        writer.require(self.author.is_unicast(), Field::MessageAuthorMAC);
         writer.layout(&PreludeLayout {
             ethernet: EthernetHeader {
                 destination: self.destination,

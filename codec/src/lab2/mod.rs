@@ -61,15 +61,15 @@ pub const ETHERTYPE: u16 = 0x88b5;
 /// Length of an Ethernet II header (destination, source, EtherType) in bytes.
 pub const ETHERNET_HEADER_LEN: usize = 14;
 /// The longest data that a token carries, in bytes.
-pub const MAX_DATA_LEN: usize = 1024;
+pub const DATA_LEN_MAX: usize = 1024;
 /// The most members of one RING_MEMBERS frame, so that it fits an MTU of 1500.
-pub const MAX_MEMBERS_PER_FRAME: usize = 66;
+pub const MEMBERS_PER_FRAME_MAX: usize = 66;
 /// The most stamps of one STAMPS frame, so that it fits an MTU of 1500.
-pub const MAX_STAMPS_PER_FRAME: usize = 19;
+pub const STAMPS_PER_FRAME_MAX: usize = 19;
 /// The most members of one FORGET frame.
-pub const MAX_FORGOTTEN_PER_FRAME: usize = 64;
+pub const FORGOTTEN_PER_FRAME_MAX: usize = 64;
 /// The largest legal progress. Larger values are refused.
-pub const MAX_PROGRESS: u64 = (1 << 63) - 1;
+pub const PROGRESS_MAX: u64 = (1 << 63) - 1;
 /// Length of the payload of the longest heartbeat without its data, in bytes. Trailer and profile are included.
 pub const HEARTBEAT_LEN: usize = token_is_here::LEN_BESIDE_DATA + Profile::LEN;
 /// Length of the payload of a PING without trailer and profile, in bytes.
@@ -77,6 +77,6 @@ pub const PING_LEN: usize = ping::LEN;
 /// Length of the payload of a PING with a trailer and without a profile, in bytes.
 pub const PROMISE_LEN: usize = ping::LEN_WITH_TRAILER;
 /// Length of the longest frame of this protocol with its Ethernet header, in bytes.
-pub const MAX_FRAME_LEN: usize = ETHERNET_HEADER_LEN + 8 + 12 + 2 + 22 * MAX_MEMBERS_PER_FRAME;
+pub const FRAME_LEN_MAX: usize = ETHERNET_HEADER_LEN + 8 + 12 + 2 + 22 * MEMBERS_PER_FRAME_MAX;
 /// The IP address of a member that has none: `::`.
 pub const NO_IP: [u8; 16] = [0; 16];

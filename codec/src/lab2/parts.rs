@@ -2,7 +2,7 @@
 
 use zerocopy::byteorder::network_endian::{U16, U32, U64};
 
-use super::{Digest, MAX_PROGRESS, Token};
+use super::{Digest, PROGRESS_MAX, Token};
 use crate::layout::layout;
 use crate::writer::Writer;
 use crate::{DecodeError, Field, MacAddr, Problem};
@@ -53,10 +53,10 @@ impl TokenLayout {
     #[inline]
     pub(super) fn validate(&self, offset: usize) -> Result<Token, DecodeError> {
         let progress = self.progress.get();
-        if progress > MAX_PROGRESS {
+        if progress > PROGRESS_MAX {
             let problem = Problem::TooLarge {
                 value: progress,
-                max: MAX_PROGRESS,
+                max: PROGRESS_MAX,
             };
             return Err(DecodeError::new(Field::Progress, offset, problem));
         }
@@ -70,7 +70,7 @@ impl TokenLayout {
     /// Returns the layout of `token`. An illegal token makes `writer` refuse the message.
     #[inline]
     pub(super) fn checked(token: Token, writer: &mut Writer<'_>) -> Self {
-        writer.require(token.progress <= MAX_PROGRESS, Field::Progress);
+        writer.require(token.progress <= PROGRESS_MAX, Field::Progress);
         Self {
             progress: token.progress.into(),
             author: token.author,

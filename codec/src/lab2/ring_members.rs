@@ -48,7 +48,7 @@
 use zerocopy::byteorder::network_endian::U16;
 
 use super::parts::DigestLayout;
-use super::{Digest, MAX_MEMBERS_PER_FRAME};
+use super::{Digest, MEMBERS_PER_FRAME_MAX};
 use crate::layout::layout;
 use crate::reader::Reader;
 use crate::writer::Writer;
@@ -77,8 +77,8 @@ pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<(Digest, &'a [Member])
     let head: &MembersLayout = reader.view()?;
     let first = reader.offset();
     let count = usize::from(head.count.get());
-    if count > MAX_MEMBERS_PER_FRAME {
-        let (value, max) = (count as u64, MAX_MEMBERS_PER_FRAME as u64);
+    if count > MEMBERS_PER_FRAME_MAX {
+        let (value, max) = (count as u64, MEMBERS_PER_FRAME_MAX as u64);
         let problem = Problem::TooLarge { value, max };
         return Err(DecodeError::new(
             Field::Count,
@@ -87,17 +87,17 @@ pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<(Digest, &'a [Member])
         ));
     }
     let members: &[Member] = reader.views(Field::Members, count)?;
-    if let Some(bad) = members.iter().position(|m| !m.mac.is_station()) {
+    if let Some(bad) = members.iter().position(|m| !m.mac.is_unicast()) {
         let offset = first + bad * size_of::<Member>();
-        return Err(DecodeError::new(Field::Mac, offset, Problem::NotAStation));
+        return Err(DecodeError::new(Field::Mac, offset, Problem::NotUnicast));
     }
     Ok((head.digest.into(), members))
 }
 
 #[inline]
 pub(super) fn write(writer: &mut Writer<'_>, digest: Digest, members: &[Member]) {
-    writer.require_len(Field::Members, members.len(), MAX_MEMBERS_PER_FRAME);
-    writer.require(members.iter().all(|m| m.mac.is_station()), Field::Mac);
+    writer.require_len(Field::Members, members.len(), MEMBERS_PER_FRAME_MAX);
+    writer.require(members.iter().all(|m| m.mac.is_unicast()), Field::Mac);
     writer.layout(&MembersLayout {
         digest: digest.into(),
         count: u16::try_from(members.len()).unwrap_or(u16::MAX).into(),

@@ -69,7 +69,7 @@
 use zerocopy::byteorder::network_endian::{U16, U32, U64};
 
 use super::parts::TokenLayout;
-use super::{MAX_PROGRESS, MAX_STAMPS_PER_FRAME, Token};
+use super::{PROGRESS_MAX, STAMPS_PER_FRAME_MAX, Token};
 use crate::layout::layout;
 use crate::reader::Reader;
 use crate::writer::Writer;
@@ -182,12 +182,12 @@ impl Stamp {
             return Some((Field::Name, 0, Problem::Illegal { value }));
         }
         let value = self.progress.get();
-        if value > MAX_PROGRESS {
-            let max = MAX_PROGRESS;
+        if value > PROGRESS_MAX {
+            let max = PROGRESS_MAX;
             return Some((Field::Progress, 32, Problem::TooLarge { value, max }));
         }
-        if !self.runner.is_station() {
-            return Some((Field::RunnerMAC, 44, Problem::NotAStation));
+        if !self.runner.is_unicast() {
+            return Some((Field::RunnerMAC, 44, Problem::NotUnicast));
         }
         if self.outcome().is_none() {
             let value = self.outcome.into();
@@ -222,8 +222,8 @@ pub(super) fn read<'a>(
         ));
     };
     let count = usize::from(head.count.get());
-    if count > MAX_STAMPS_PER_FRAME {
-        let (value, max) = (count as u64, MAX_STAMPS_PER_FRAME as u64);
+    if count > STAMPS_PER_FRAME_MAX {
+        let (value, max) = (count as u64, STAMPS_PER_FRAME_MAX as u64);
         let problem = Problem::TooLarge { value, max };
         let at = first - size_of::<U16>();
         return Err(DecodeError::new(Field::StampCount, at, problem));
@@ -247,7 +247,7 @@ pub(super) fn write(
     digest: u64,
     stamps: &[Stamp],
 ) {
-    writer.require_len(Field::Stamps, stamps.len(), MAX_STAMPS_PER_FRAME);
+    writer.require_len(Field::Stamps, stamps.len(), STAMPS_PER_FRAME_MAX);
     for (field, ..) in stamps.iter().filter_map(Stamp::find_problem) {
         writer.require(false, field);
     }

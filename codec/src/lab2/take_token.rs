@@ -48,7 +48,7 @@
 use zerocopy::byteorder::network_endian::U16;
 
 use super::parts::{DigestLayout, TokenLayout};
-use super::{Digest, MAX_DATA_LEN, Token};
+use super::{DATA_LEN_MAX, Digest, Token};
 use crate::layout::layout;
 use crate::reader::Reader;
 use crate::writer::Writer;
@@ -73,9 +73,9 @@ pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<(Token, Digest, &'a [u
     let head: &TokenBodyLayout = reader.view()?;
     let token = head.token.validate(offset)?;
     let len = usize::from(head.data_len.get());
-    if len > MAX_DATA_LEN {
+    if len > DATA_LEN_MAX {
         let offset = reader.offset() - size_of::<U16>();
-        let (value, max) = (len as u64, MAX_DATA_LEN as u64);
+        let (value, max) = (len as u64, DATA_LEN_MAX as u64);
         let problem = Problem::TooLarge { value, max };
         return Err(DecodeError::new(Field::DataLen, offset, problem));
     }
@@ -85,7 +85,7 @@ pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<(Token, Digest, &'a [u
 
 #[inline]
 pub(super) fn write(writer: &mut Writer<'_>, token: Token, digest: Digest, data: &[u8]) {
-    writer.require_len(Field::Data, data.len(), MAX_DATA_LEN);
+    writer.require_len(Field::Data, data.len(), DATA_LEN_MAX);
     let token = TokenLayout::checked(token, writer);
     writer.layout(&TokenBodyLayout {
         token,

@@ -77,7 +77,7 @@ fn lab2_reports_the_first_reason_of_several() {
     assert_eq!(field(&bytes), Field::Reserved);
     bytes[15] = 0;
     let problem = lab2::Frame::decode(&bytes).unwrap_err().problem;
-    assert_eq!(problem, Problem::NotAStation);
+    assert_eq!(problem, Problem::NotUnicast);
     bytes[16] = 2;
     let problem = lab2::Frame::decode(&bytes).unwrap_err().problem;
     assert_eq!(problem, Problem::NotTheSource);
@@ -106,8 +106,8 @@ fn lab2_accepts_the_limits() {
     let mut full = changed("lab2", "ring_members", 34, &[0, 66]);
     full.resize(36 + 66 * 22, 2);
     assert!(lab2::Frame::decode(&full).is_ok());
-    assert_eq!(full.len(), lab2::MAX_FRAME_LEN);
-    assert_eq!(lab2::MAX_FRAME_LEN, lab2::ETHERNET_HEADER_LEN + 1474);
+    assert_eq!(full.len(), lab2::FRAME_LEN_MAX);
+    assert_eq!(lab2::FRAME_LEN_MAX, lab2::ETHERNET_HEADER_LEN + 1474);
 }
 
 #[test]
@@ -409,7 +409,7 @@ fn lab2_reads_a_profile_with_and_without_a_trailer_before_it() {
             profile: Some(PROFILE),
             ..plain
         };
-        let mut buf = [0xa5; lab2::MAX_FRAME_LEN];
+        let mut buf = [0xa5; lab2::FRAME_LEN_MAX];
         let len = frame.encode(lab2::ETHERTYPE, &mut buf).unwrap();
         assert_eq!(
             buf[..bytes.len()],

@@ -7,7 +7,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-use ring_control::{BootClock, Grant, Loss, NoRequest, OwnJson, Refusal, Reply, Request};
+use ring_control::{BootClock, Grant, Loss, NoRequest, RawJson, Refusal, Reply, Request};
 use ring_proto::time::Instant;
 use ring_runtime::clock;
 use serde::Serialize;
@@ -175,7 +175,7 @@ impl HeldLock {
     ///
     /// # Errors
     /// Fails only if a system call fails that every program needs.
-    pub fn release(&mut self, report: Option<&OwnJson>, exit: Option<u8>) -> io::Result<()> {
+    pub fn release(&mut self, report: Option<&RawJson>, exit: Option<u8>) -> io::Result<()> {
         if let Some(report) = report {
             // If the granter has ended, the next request fails too.
             let _ = self.lines.send(report);
@@ -204,7 +204,7 @@ fn compare_clocks(theirs: Option<BootClock>) -> Result<Option<(BootClock, BootCl
              time namespace of ringd"
         )
     };
-    let own = clock::of_boot().map_err(|error| unknown(&error.to_string()))?;
+    let own = clock::boot_clock_offset().map_err(|error| unknown(&error.to_string()))?;
     let own = BootClock {
         boot: own.0,
         offset_ns: own.1,
@@ -220,7 +220,7 @@ fn compare_clocks(theirs: Option<BootClock>) -> Result<Option<(BootClock, BootCl
 }
 
 fn to_own_clock(clocks: Option<&(BootClock, BootClock)>, ns: u64) -> u64 {
-    clocks.map_or(ns, |(theirs, own)| own.when(theirs, ns))
+    clocks.map_or(ns, |(theirs, own)| own.convert_from(theirs, ns))
 }
 
 impl AsFd for HeldLock {
@@ -240,7 +240,7 @@ mod tests {
     use super::{HeldLock, LockMessage};
     use crate::lease::{Margin, Margins};
     use crate::lines::Lines;
-    use ring_control::{BootClock, Grant, Loss, OwnJson, Refusal, Renewal, Reply, to_line};
+    use ring_control::{BootClock, Grant, Loss, RawJson, Refusal, Renewal, Reply, to_line};
     use ring_runtime::clock;
 
     const MARGINS: Margins = Margins {
@@ -251,7 +251,7 @@ mod tests {
     /// Returns a requested lock and the granter's end of its connection.
     fn requested_lock(answer_deadline: Option<Instant>) -> (HeldLock, UnixStream) {
         let (ours, theirs) = UnixStream::pair().expect("a pair of sockets");
-        let request = OwnJson::of(&"a lock");
+        let request = RawJson::encode(&"a lock");
         let lock = HeldLock::request(Lines::new(ours), &request, answer_deadline, MARGINS);
         (lock, theirs)
     }
@@ -311,7 +311,7 @@ mod tests {
 
     /// Returns a grant by a clock that is `ahead_ns` ahead of this process's.
     fn grant_by_another_clock(until: Instant, ahead_ns: i64, boot: Option<&str>) -> Reply {
-        let (own, offset_ns) = clock::of_boot().expect("it is known");
+        let (own, offset_ns) = clock::boot_clock_offset().expect("it is known");
         let Reply::Granted(grant) = grant(until) else {
             unreachable!("it is a grant")
         };

@@ -94,8 +94,8 @@ impl Lease {
             .before(self.margins.warning.before_end(self.length))
     }
 
-    /// Returns when to kill work that was terminated_at to end at `terminated_at`. That is after `grace`, but early enough that no
-    /// process is left at the end.
+    /// Returns when to kill work that got SIGTERM at `terminated_at`. That is after `grace`, but early enough that no
+    /// process is left at the end of the lease.
     pub fn kill_at(&self, terminated_at: Instant, grace: Duration) -> Instant {
         let margin = self.margins.kill.before_end(self.length);
         (terminated_at + grace).min(self.until.before(margin))

@@ -87,7 +87,7 @@ pub struct Lock {
 
 /// Returns the path of the control socket of the ring on an interface.
 pub fn socket_path(interface: &str) -> PathBuf {
-    NodeName::new(interface).socket(Path::new(CONTROL_DIR))
+    NodeName::new(interface).socket_path(Path::new(CONTROL_DIR))
 }
 
 impl Lock {

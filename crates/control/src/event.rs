@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{NodeStatus, OwnJson};
+use super::{NodeStatus, RawJson};
 
 /// The whole state after an event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,7 +30,7 @@ pub struct EventHead {
 /// An event: a JSON object with the keys of [`EventHead`] and the system's keys, unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct EventMessage(OwnJson);
+pub struct EventMessage(RawJson);
 
 impl EventMessage {
     /// Creates an event. `own` is an object without the head's keys.
@@ -42,11 +42,11 @@ impl EventMessage {
             #[serde(flatten)]
             own: &'a T,
         }
-        Self(OwnJson::of(&Combined { head, own }))
+        Self(RawJson::encode(&Combined { head, own }))
     }
 
     /// Returns the JSON.
-    pub const fn json(&self) -> &OwnJson {
+    pub const fn json(&self) -> &RawJson {
         &self.0
     }
 
@@ -55,7 +55,7 @@ impl EventMessage {
     /// # Errors
     /// Fails if one of the keys is missing.
     pub fn head(&self) -> serde_json::Result<EventHead> {
-        self.0.read()
+        self.0.decode()
     }
 }
 

@@ -5,13 +5,13 @@ use serde::de::DeserializeOwned;
 use thiserror::Error;
 
 /// Maximum length of a request in bytes, including its newline.
-pub const MAX_REQUEST: usize = 4096;
+pub const REQUEST_LEN_MAX: usize = 4096;
 
 /// The reason why a line is not a message.
 #[derive(Debug, Error)]
 pub enum FramingError {
     /// The line is longer than a request may be.
-    #[error("a request must end with a newline within {MAX_REQUEST} bytes")]
+    #[error("a request must end with a newline within {REQUEST_LEN_MAX} bytes")]
     TooLong,
     /// The line is not JSON, or not a known message.
     #[error("unknown message: {0}")]
@@ -20,7 +20,7 @@ pub enum FramingError {
 
 /// A buffer that collects bytes and returns lines. It holds at most `MAX` bytes, so a line cannot be longer.
 #[derive(Debug)]
-pub struct LineBuffer<const MAX: usize = MAX_REQUEST> {
+pub struct LineBuffer<const MAX: usize = REQUEST_LEN_MAX> {
     bytes: Box<[u8; MAX]>,
     filled: usize,
 }
@@ -41,7 +41,7 @@ impl<const MAX: usize> LineBuffer<MAX> {
     }
 
     /// Marks the first `len` bytes of [`space`](Self::space) as filled.
-    pub fn fill(&mut self, len: usize) {
+    pub fn mark_filled(&mut self, len: usize) {
         self.filled = (self.filled + len).min(MAX);
     }
 
@@ -84,14 +84,14 @@ pub fn to_line<T: Serialize>(message: &T) -> Result<Vec<u8>, FramingError> {
 
 #[cfg(test)]
 mod tests {
-    use super::{FramingError, LineBuffer, MAX_REQUEST, to_line};
+    use super::{FramingError, LineBuffer, REQUEST_LEN_MAX, to_line};
     use crate::{NoRequest, Reply};
 
     type Request = crate::Request<NoRequest>;
 
     fn put(buffer: &mut LineBuffer, bytes: &[u8]) {
         buffer.space()[..bytes.len()].copy_from_slice(bytes);
-        buffer.fill(bytes.len());
+        buffer.mark_filled(bytes.len());
     }
 
     #[test]
@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn a_line_without_end_is_refused_when_the_buffer_is_full() {
         let mut buffer = LineBuffer::new();
-        put(&mut buffer, &[b'x'; MAX_REQUEST - 1]);
+        put(&mut buffer, &[b'x'; REQUEST_LEN_MAX - 1]);
         assert!(buffer.next_line::<Request>().is_none());
         put(&mut buffer, b"x");
         let error = buffer.next_line::<Request>().unwrap().unwrap_err();

@@ -75,7 +75,7 @@ pub struct Verdict {
 
 impl Verdict {
     /// Creates the verdict from a node's findings.
-    pub fn of(mut findings: Vec<Finding>) -> Self {
+    pub fn from_findings(mut findings: Vec<Finding>) -> Self {
         findings.sort_by_key(|finding| std::cmp::Reverse(finding.health));
         Self {
             health: findings
@@ -100,10 +100,10 @@ mod tests {
 
     #[test]
     fn the_worst_finding_decides_and_is_first() {
-        assert_eq!(Verdict::of(Vec::new()).health, Health::Healthy);
+        assert_eq!(Verdict::from_findings(Vec::new()).health, Health::Healthy);
         let findings = ["a", "b"].map(Finding::degraded);
         let [a, b] = findings;
-        let verdict = Verdict::of(vec![a, b, Finding::critical("c")]);
+        let verdict = Verdict::from_findings(vec![a, b, Finding::critical("c")]);
         assert_eq!(verdict.health, Health::Critical);
         assert_eq!(verdict.troubles, ["c", "a", "b"]);
     }

@@ -19,21 +19,23 @@ pub mod lab2;
 mod lock;
 mod message;
 mod name;
-mod own;
+mod raw_json;
 mod status;
 mod text;
 
 use std::path::PathBuf;
 
 pub use event::{EventHead, EventMessage, Snapshot};
-pub use framing::{FramingError, LineBuffer, MAX_REQUEST, to_line};
+pub use framing::{FramingError, LineBuffer, REQUEST_LEN_MAX, to_line};
 pub use health::{Finding, Health, Verdict};
-pub use lock::{BootClock, Grant, LockRequest, Loss, MAX_LABEL, Refusal, Renewal};
-pub use message::{NoRequest, OwnRequest, PROTOCOL, Pending, Reply, Request, TokenData, Version};
+pub use lock::{BootClock, Grant, LABEL_LEN_MAX, LockRequest, Loss, Refusal, Renewal};
+pub use message::{
+    NoRequest, PROTOCOL_VERSION, Pending, Reply, Request, SystemRequest, TokenData, Version,
+};
 pub use name::NodeName;
-pub use own::OwnJson;
+pub use raw_json::RawJson;
 pub use status::{NodeStatus, Percentiles};
-pub use text::harmless;
+pub use text::escape_control_characters;
 
 /// The directory of the control sockets of Lab2's nodes. The user of the service has the same name.
 pub const CONTROL_DIR: &str = "/run/ringd";

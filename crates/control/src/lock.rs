@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::OwnJson;
+use super::RawJson;
 
 /// Maximum length of a label in bytes, which is that of a file's name.
-pub const MAX_LABEL: usize = 255;
+pub const LABEL_LEN_MAX: usize = 255;
 
 /// A request for a lock. `R` is the type of the requirement.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,7 +48,7 @@ impl<R> Default for LockRequest<R> {
 pub struct Grant {
     /// The token as the system shows it; absent if it is only a fencing token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub token: Option<OwnJson>,
+    pub token: Option<RawJson>,
     /// The fencing token.
     pub fencing: String,
     /// The lock's grade, in the system's word; absent if the system has no grades.
@@ -82,7 +82,7 @@ impl BootClock {
     }
 
     /// Returns the time of this clock at the moment when the `other` one, of the same kernel, shows `ns`.
-    pub fn when(&self, other: &Self, ns: u64) -> u64 {
+    pub fn convert_from(&self, other: &Self, ns: u64) -> u64 {
         let shown = i128::from(ns) - i128::from(other.offset_ns) + i128::from(self.offset_ns);
         // A time before this clock's start has passed in any case.
         u64::try_from(shown.max(0)).unwrap_or(u64::MAX)
@@ -131,11 +131,11 @@ mod tests {
     #[test]
     fn a_time_is_converted_between_time_namespaces() {
         let (early, late) = (clock("a", -7), clock("a", 50));
-        assert_eq!(early.when(&early, 100), 100);
-        assert_eq!(early.when(&late, 100), 43);
-        assert_eq!(late.when(&early, 100), 157);
-        assert_eq!(early.when(&late, 50), 0, "before its start");
-        assert_eq!(late.when(&early, u64::MAX), u64::MAX);
+        assert_eq!(early.convert_from(&early, 100), 100);
+        assert_eq!(early.convert_from(&late, 100), 43);
+        assert_eq!(late.convert_from(&early, 100), 157);
+        assert_eq!(early.convert_from(&late, 50), 0, "before its start");
+        assert_eq!(late.convert_from(&early, u64::MAX), u64::MAX);
     }
 
     #[test]

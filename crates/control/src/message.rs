@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 use super::{
-    EventMessage, Grant, LockRequest, Loss, NodeStatus, OwnJson, Refusal, Renewal, Snapshot,
+    EventMessage, Grant, LockRequest, Loss, NodeStatus, RawJson, Refusal, Renewal, Snapshot,
 };
 
 /// The version of this protocol.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL_VERSION: u32 = 1;
 
 /// The requests that are specific to one system: an enum without the names of [`Request`].
-pub trait OwnRequest: Debug + Serialize + DeserializeOwned {
+pub trait SystemRequest: Debug + Serialize + DeserializeOwned {
     /// The requirement of a lock ([`LockRequest::require`]).
     type Require: Debug + Clone + PartialEq + Serialize + DeserializeOwned;
 
@@ -31,7 +31,7 @@ pub struct NoRequest {
     request: String,
 }
 
-impl OwnRequest for NoRequest {
+impl SystemRequest for NoRequest {
     type Require = Self;
 
     fn needs_its_client(&self) -> bool {
@@ -45,9 +45,9 @@ impl OwnRequest for NoRequest {
     remote = "Self",
     tag = "request",
     rename_all = "snake_case",
-    bound = "O: OwnRequest"
+    bound = "O: SystemRequest"
 )]
-pub enum Request<O: OwnRequest> {
+pub enum Request<O: SystemRequest> {
     /// Asks for the protocol's version.
     Version,
     /// Asks for the status of the node.
@@ -84,7 +84,7 @@ pub enum Request<O: OwnRequest> {
     },
     /// A request that is specific to this system.
     #[serde(skip)]
-    Own(O),
+    System(O),
 }
 
 /// The names of the requests that all systems share.
@@ -92,7 +92,7 @@ const COMMON: [&str; 8] = [
     "version", "status", "lock", "bind", "unlock", "data_get", "data_set", "watch",
 ];
 
-impl<O: OwnRequest> Request<O> {
+impl<O: SystemRequest> Request<O> {
     /// Whether the request is executed only while its client waits for the answer. A client that has given up reports
     /// that the request had no effect.
     pub fn needs_its_client(&self) -> bool {
@@ -104,27 +104,27 @@ impl<O: OwnRequest> Request<O> {
             | Self::Unlock { .. }
             | Self::DataGet
             | Self::Watch { .. } => false,
-            Self::Own(own) => own.needs_its_client(),
+            Self::System(own) => own.needs_its_client(),
         }
     }
 }
 
-impl<O: OwnRequest> Serialize for Request<O> {
+impl<O: SystemRequest> Serialize for Request<O> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         match self {
-            Self::Own(own) => own.serialize(to),
+            Self::System(own) => own.serialize(to),
             common => Self::serialize(common, to),
         }
     }
 }
 
-impl<'de, O: OwnRequest> Deserialize<'de> for Request<O> {
+impl<'de, O: SystemRequest> Deserialize<'de> for Request<O> {
     /// Selects the type by the name first, so that the error describes the right type.
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let request = Value::deserialize(from)?;
         let name = request.get("request").and_then(Value::as_str);
         let read = match name {
-            Some(name) if !COMMON.contains(&name) => O::deserialize(request).map(Self::Own),
+            Some(name) if !COMMON.contains(&name) => O::deserialize(request).map(Self::System),
             _ => Self::deserialize(request),
         };
         read.map_err(D::Error::custom)
@@ -199,14 +199,14 @@ pub struct TokenData {
     /// The data in hexadecimal digits.
     pub hex: String,
     /// The token that the data belong to, as the system shows it.
-    pub token: Option<OwnJson>,
+    pub token: Option<RawJson>,
 }
 
 #[cfg(test)]
 mod tests {
     use serde::{Deserialize, Serialize};
 
-    use super::{COMMON, NoRequest, OwnRequest, Request};
+    use super::{COMMON, NoRequest, Request, SystemRequest};
     use crate::LockRequest;
 
     #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -215,7 +215,7 @@ mod tests {
         Dance { steps: u32 },
     }
 
-    impl OwnRequest for ExampleRequest {
+    impl SystemRequest for ExampleRequest {
         type Require = u8;
 
         fn needs_its_client(&self) -> bool {
@@ -223,7 +223,7 @@ mod tests {
         }
     }
 
-    fn read<O: OwnRequest>(line: &str) -> Result<Request<O>, String> {
+    fn read<O: SystemRequest>(line: &str) -> Result<Request<O>, String> {
         serde_json::from_str(line).map_err(|error| error.to_string())
     }
 
@@ -258,13 +258,13 @@ mod tests {
 
     #[test]
     fn only_its_system_knows_a_specific_request() {
-        let own = Request::Own(ExampleRequest::Dance { steps: 2 });
+        let own = Request::System(ExampleRequest::Dance { steps: 2 });
         let line = r#"{"request":"dance","steps":2}"#;
         assert_eq!(serde_json::to_string(&own).expect("it is JSON"), line);
         assert!(own.needs_its_client());
         assert_eq!(read(line), Ok(own));
         let refused = read::<NoRequest>(line).expect("it is a request");
-        assert!(matches!(refused, Request::Own(_)), "{refused:?}");
+        assert!(matches!(refused, Request::System(_)), "{refused:?}");
     }
 
     #[test]

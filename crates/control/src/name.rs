@@ -16,23 +16,23 @@ impl NodeName {
 
     /// Returns the name of a system's node, as in `note-7`. The place distinguishes it from the system's other nodes
     /// on this machine: an interface or a number.
-    pub fn of(system: &str, place: &str) -> Self {
+    pub fn of_system(system: &str, place: &str) -> Self {
         Self(format!("{system}-{place}"))
     }
 
     /// Returns the path of the control socket in `directory`.
-    pub fn socket(&self, directory: &Path) -> PathBuf {
+    pub fn socket_path(&self, directory: &Path) -> PathBuf {
         directory.join(format!("{}.sock", self.0))
     }
 
     /// Returns the name of the node of a control socket; `None` if the path is no control socket.
-    pub fn of_socket(path: &Path) -> Option<Self> {
+    pub fn from_socket_path(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_str()?.strip_suffix(".sock")?;
         Some(Self(name.to_owned()))
     }
 
     /// Returns the path of the state file in `directory`.
-    pub fn state(&self, directory: &Path) -> PathBuf {
+    pub fn state_path(&self, directory: &Path) -> PathBuf {
         directory.join(format!("{}.state", self.0))
     }
 }
@@ -51,16 +51,16 @@ mod tests {
 
     #[test]
     fn the_name_of_a_node_begins_with_its_system() {
-        let (name, directory) = (NodeName::of("note", "7"), Path::new("/run/ringd"));
-        let socket = name.socket(directory);
+        let (name, directory) = (NodeName::of_system("note", "7"), Path::new("/run/ringd"));
+        let socket = name.socket_path(directory);
         assert_eq!(socket, Path::new("/run/ringd/note-7.sock"));
-        assert_eq!(NodeName::of_socket(&socket), Some(name));
+        assert_eq!(NodeName::from_socket_path(&socket), Some(name));
     }
 
     #[test]
     fn other_files_have_no_node() {
         for other in ["/run/ringd/eth0.lock", "/run/ringd", "/"] {
-            assert_eq!(NodeName::of_socket(Path::new(other)), None);
+            assert_eq!(NodeName::from_socket_path(Path::new(other)), None);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Health, OwnJson, Verdict};
+use super::{Health, RawJson, Verdict};
 
 /// A node's status: a JSON object with the system's keys, unchanged.
 ///
@@ -11,7 +11,7 @@ use super::{Health, OwnJson, Verdict};
 /// `protocol` instead.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct NodeStatus(OwnJson);
+pub struct NodeStatus(RawJson);
 
 /// The keys that the status of every system may have.
 #[derive(Deserialize)]
@@ -35,28 +35,28 @@ impl NodeStatus {
             #[serde(flatten)]
             own: &'a T,
         }
-        Self(OwnJson::of(&Combined { system, own }))
+        Self(RawJson::encode(&Combined { system, own }))
     }
 
     /// Creates a status with only the system's keys.
     pub(super) fn of_keys(own: &impl Serialize) -> Self {
-        Self(OwnJson::of(own))
+        Self(RawJson::encode(own))
     }
 
     /// Returns the JSON.
-    pub const fn json(&self) -> &OwnJson {
+    pub const fn json(&self) -> &RawJson {
         &self.0
     }
 
     /// Returns the system's name; `None` if neither `system` nor `protocol` contains one.
     pub fn system(&self) -> Option<String> {
-        let keys = self.0.read::<CommonKeys>().ok()?;
+        let keys = self.0.decode::<CommonKeys>().ok()?;
         keys.system.or(keys.protocol)
     }
 
     /// Returns the health that the node reports. Without one, the verdict is degraded.
     pub fn verdict(&self) -> Verdict {
-        let keys = self.0.read::<CommonKeys>().ok();
+        let keys = self.0.decode::<CommonKeys>().ok();
         let (health, troubles) = keys.map_or((None, Vec::new()), |it| (it.health, it.troubles));
         match health {
             Some(health) => Verdict { health, troubles },

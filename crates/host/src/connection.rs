@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use nix::sys::socket::sockopt::PeerCredentials;
 use nix::sys::socket::{UnixCredentials, getsockopt};
-use ring_control::{FramingError, LineBuffer, OwnRequest, Reply, Request, to_line};
-use ring_process::handed::{self, Visitor};
+use ring_control::{FramingError, LineBuffer, Reply, Request, SystemRequest, to_line};
+use ring_process::passed_descriptors::{self, ClientStream};
 use ring_proto::time::Instant;
 use ring_runtime::net::ancillary;
 use ring_runtime::wait::Interest;
@@ -34,7 +34,7 @@ pub(crate) enum NextAction {
 /// messages.
 #[derive(Debug)]
 pub(crate) struct Connection {
-    stream: Visitor,
+    stream: ClientStream,
     credentials: Option<UnixCredentials>,
     input: LineBuffer,
     /// Descriptors that came with the incomplete request.
@@ -56,7 +56,7 @@ pub(crate) struct Connection {
 impl Connection {
     pub(crate) fn new(stream: UnixStream, now: Instant) -> io::Result<Self> {
         let credentials = getsockopt(&stream, PeerCredentials).ok();
-        let stream = Visitor::new(stream, user_id(credentials));
+        let stream = ClientStream::new(stream, user_id(credentials));
         stream.set_nonblocking(true)?;
         Ok(Self {
             stream,
@@ -110,7 +110,7 @@ impl Connection {
     /// `answer` gets a request and its descriptors, takes the descriptors that it keeps, and returns the reply, or
     /// `None` if the reply follows later. If the client has `hung_up`, only requests that have an effect without the
     /// client are answered.
-    pub(crate) fn serve<O: OwnRequest>(
+    pub(crate) fn serve<O: SystemRequest>(
         &mut self,
         now: Instant,
         hung_up: bool,
@@ -139,7 +139,7 @@ impl Connection {
         }
     }
 
-    fn try_serve<O: OwnRequest>(
+    fn try_serve<O: SystemRequest>(
         &mut self,
         now: Instant,
         hung_up: bool,
@@ -157,7 +157,7 @@ impl Connection {
                     (&*self.stream).read(&mut space[..len])?
                 } else if !self.accepts_descriptors {
                     return self.refuse(now, "only the holder of the token may send descriptors");
-                } else if !handed::has_room(user_id(self.credentials)) {
+                } else if !passed_descriptors::has_room(user_id(self.credentials)) {
                     return self.refuse(
                         now,
                         "too many descriptors of this user are still being closed",
@@ -168,7 +168,7 @@ impl Connection {
                 if self.descriptors.len() > ancillary::DESCRIPTORS_MAX {
                     return self.refuse(now, "too many descriptors in one request");
                 }
-                self.input.fill(len);
+                self.input.mark_filled(len);
             }
             if let Some(request) = self.input.next_line() {
                 self.closes_when_written = matches!(request, Err(FramingError::TooLong));
@@ -176,7 +176,10 @@ impl Connection {
                 let line = is_wanted
                     .then(|| answer(request, &mut self.descriptors))
                     .flatten();
-                handed::close(user_id(self.credentials), mem::take(&mut self.descriptors));
+                passed_descriptors::close(
+                    user_id(self.credentials),
+                    mem::take(&mut self.descriptors),
+                );
                 if let Some(line) = line {
                     self.enqueue(now, line);
                 }
@@ -233,7 +236,7 @@ impl Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        handed::close(user_id(self.credentials), mem::take(&mut self.descriptors));
+        passed_descriptors::close(user_id(self.credentials), mem::take(&mut self.descriptors));
     }
 }
 

@@ -19,7 +19,7 @@ use nix::sys::socket::{
 };
 use nix::sys::stat::{FileStat, Mode, SFlag, fchmod, fstat, fstatat};
 use nix::unistd::{UnlinkatFlags, geteuid, unlinkat};
-use ring_process::{owned, runtime_directory};
+use ring_process::{private_files, runtime_directory};
 
 use super::Error;
 
@@ -153,7 +153,7 @@ fn bind_for_group(path: &Path) -> io::Result<UnixListener> {
     // The file gets the mode of the socket, less the mask.
     fchmod(&listener, Mode::from_bits_truncate(0o660))?;
     let address = UnixAddr::new(path)?;
-    runtime_directory::with_mask(Mode::empty(), || bind(listener.as_raw_fd(), &address))?;
+    runtime_directory::with_file_mask(Mode::empty(), || bind(listener.as_raw_fd(), &address))?;
     listen(&listener, Backlog::MAXCONN)?;
     Ok(listener.into())
 }
@@ -185,7 +185,7 @@ fn remove_stale(entry: &DirectoryEntry, path: &Path, found: &FileStat) -> Result
         });
     }
     if !entry.is_private() {
-        owned::check_owner(found.st_uid).map_err(failed)?;
+        private_files::check_owner(found.st_uid).map_err(failed)?;
     }
     entry.remove().map_err(failed)
 }

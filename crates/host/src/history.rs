@@ -73,7 +73,7 @@ impl<K> History<K> {
     }
 
     /// Adds an event.
-    pub fn remember(
+    pub fn add(
         &mut self,
         now: Now,
         (event, text): (&'static str, String),
@@ -90,7 +90,7 @@ impl<K> History<K> {
 
 impl<K: Default> History<K> {
     /// Adds an event about a problem of this machine, or its end.
-    pub fn trouble(&mut self, now: Now, event: &'static str, text: String) {
-        self.remember(now, (event, text), K::default(), Priority::News);
+    pub fn add_problem(&mut self, now: Now, event: &'static str, text: String) {
+        self.add(now, (event, text), K::default(), Priority::News);
     }
 }

@@ -20,7 +20,7 @@ pub trait Task: Send + 'static {
     type Answer: Send + 'static;
 
     /// Does a job. `bell` tells when a long job has to stop; it may be cancelled before it begins.
-    fn carry_out(&mut self, job: Self::Job, bell: &WakeUp) -> Self::Answer;
+    fn run_job(&mut self, job: Self::Job, bell: &WakeUp) -> Self::Answer;
 }
 
 /// The loop's side of a machine's jobs.
@@ -57,7 +57,7 @@ impl<T: Task> Jobs<T> {
             let sender = sender;
             while let Some((number, job)) = mailbox.next(&mut poller) {
                 mailbox.bell().begin(number);
-                let next_answer = task.carry_out(job, mailbox.bell());
+                let next_answer = task.run_job(job, mailbox.bell());
                 if sender.send(next_answer).is_err() {
                     break;
                 }
@@ -140,7 +140,7 @@ impl<A: Send + 'static> Task for NoTask<A> {
     type Job = Infallible;
     type Answer = A;
 
-    fn carry_out(&mut self, job: Infallible, _: &WakeUp) -> A {
+    fn run_job(&mut self, job: Infallible, _: &WakeUp) -> A {
         match job {}
     }
 }
@@ -158,7 +158,7 @@ mod tests {
         type Job = u32;
         type Answer = u32;
 
-        fn carry_out(&mut self, job: u32, _: &WakeUp) -> u32 {
+        fn run_job(&mut self, job: u32, _: &WakeUp) -> u32 {
             assert!(job.is_multiple_of(2), "no even number");
             2 * job
         }
@@ -202,7 +202,7 @@ mod tests {
         type Job = &'static str;
         type Answer = (&'static str, bool);
 
-        fn carry_out(&mut self, job: &'static str, bell: &WakeUp) -> Self::Answer {
+        fn run_job(&mut self, job: &'static str, bell: &WakeUp) -> Self::Answer {
             self.0.send(job).expect("the test listens");
             let mut poller = Poller::new().expect("a poller");
             poller.add(bell, 0, Interest::Read).expect("added");

@@ -9,7 +9,7 @@ use tracing::warn;
 /// Returns the clock of this process, as grants name it; `None`: it is unknown.
 pub fn lease_clock() -> Option<BootClock> {
     static CLOCK: OnceLock<Option<BootClock>> = OnceLock::new();
-    let find = || match clock::of_boot() {
+    let find = || match clock::boot_clock_offset() {
         Ok((boot, offset_ns)) => Some(BootClock { boot, offset_ns }),
         Err(error) => {
             warn!(

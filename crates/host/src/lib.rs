@@ -58,7 +58,7 @@ pub use start_delay::StartDelay;
 pub use system::{Answer, LateLimits, ShutDown, System};
 pub use two_slots::{Contents, TwoSlots, array_at, u64_at};
 pub use udp_slot::REBIND_PAUSE;
-pub use udp_slot::{Drops, UdpSlot};
+pub use udp_slot::{DatagramDrops, UdpSlot};
 pub use watchers::Watchers;
 pub use work_budget::WorkBudget;
 

@@ -37,7 +37,7 @@ impl MachineNames {
         }
         let addresses = ADDRESSES.lock().unwrap_or_else(PoisonError::into_inner);
         name_macs(text, |mac| {
-            let name = self.names.of(mac, addresses.get(&mac).copied());
+            let name = self.names.of_machine(mac, addresses.get(&mac).copied());
             name.map(str::to_owned)
         })
     }

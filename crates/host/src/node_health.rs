@@ -27,7 +27,7 @@ impl NodeHealth {
     }
 
     /// Takes the total number of messages that the kernel has dropped, and logs new drops.
-    pub fn look_at_drops(&mut self, dropped: u64) {
+    pub fn update_drops(&mut self, dropped: u64) {
         let count = dropped.saturating_sub(self.kernel_drops);
         self.kernel_drops = dropped;
         let (program, messages) = (self.program, self.messages);
@@ -42,7 +42,7 @@ impl NodeHealth {
 
     /// Checks the rate of the clock. If it has become wrong or right, logs that and calls `tell` with the event's
     /// name and a text, for watchers.
-    pub fn look_at_clock(&mut self, tell: impl FnOnce(&'static str, String)) {
+    pub fn check_clock(&mut self, tell: impl FnOnce(&'static str, String)) {
         let Some((clock, counter)) = clock::read_rates() else {
             return;
         };
@@ -63,7 +63,7 @@ impl NodeHealth {
     }
 
     /// Describes a wrong rate of the clock, and a remedy; `None`: it is right.
-    pub fn clock_trouble(&self) -> Option<String> {
+    pub fn clock_problem(&self) -> Option<String> {
         self.clock.problem()
     }
 }

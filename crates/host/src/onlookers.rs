@@ -1,6 +1,6 @@
 //! Clients that only observe a node: they ask for the status, or watch events.
 
-use ring_control::{OwnRequest, Reply, Request};
+use ring_control::{Reply, Request, SystemRequest};
 use ring_proto::time::{Instant, Now};
 
 use super::{Reaction, Recent, Server, Watchers};
@@ -27,7 +27,7 @@ impl Onlookers {
     }
 
     /// Returns how to answer a request.
-    pub fn answer<R: OwnRequest, E: Clone, C>(
+    pub fn answer<R: SystemRequest, E: Clone, C>(
         &mut self,
         client: ClientId,
         request: &Request<R>,

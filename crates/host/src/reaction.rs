@@ -1,6 +1,6 @@
 //! The reaction to a client's request, before the node's status is determined.
 
-use ring_control::{NodeStatus, PROTOCOL, Reply, Snapshot, Version};
+use ring_control::{NodeStatus, PROTOCOL_VERSION, Reply, Snapshot, Version};
 
 use super::Answer;
 
@@ -28,7 +28,7 @@ impl<C> Reaction<C> {
     /// Replies with the versions of the protocol and of this program, and the interface of a node that has one.
     pub fn version(interface: Option<&str>) -> Self {
         Self::Reply(Reply::Version(Version {
-            protocol: PROTOCOL,
+            protocol: PROTOCOL_VERSION,
             ringd: env!("CARGO_PKG_VERSION").to_owned(),
             interface: interface.map(str::to_owned),
         }))

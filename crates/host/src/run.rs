@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use ring_proto::time::{Instant, Now};
-use ring_proto::{JobOp, Machine};
+use ring_proto::{JobRequest, Machine};
 use ring_runtime::clock;
 use ring_runtime::driver::Driver;
 use ring_runtime::nice;
@@ -76,7 +76,7 @@ impl Host {
             .map_err(std::io::Error::other)
             .map_err(Error::system("start the log"))?;
         // Only after the log's thread has started: it may wait.
-        let is_prioritized = nice::at_most(nice::URGENT).is_ok();
+        let is_prioritized = nice::raise_priority(nice::URGENT_NICE).is_ok();
         Ok(Self {
             program,
             waiting,
@@ -127,7 +127,7 @@ impl Host {
             debug!(
                 event = "not_favoured",
                 "cannot run at nice {}: CAP_SYS_NICE is missing; on a busy machine this node may be late",
-                nice::URGENT
+                nice::URGENT_NICE
             );
         }
     }
@@ -227,7 +227,7 @@ impl<S: System> Daemon<S> {
         self.check_lateness(now.monotonic);
         self.drive(now, ready);
         if ready.has(NETWORK) {
-            self.system.network_readable()?;
+            self.system.on_network_readable()?;
         }
         let now = self.poll_network(now)?;
         if ready.has(SIGNALS) {
@@ -237,12 +237,13 @@ impl<S: System> Daemon<S> {
             self.collect_job_results(now)?;
         }
         if ready.has(SYSTEM) {
-            self.system.own_readable(now)?;
+            self.system.on_system_readable(now)?;
         }
         self.serve_clients(now, ready.has(CONTROL))?;
         self.apply_client_commands(now);
         self.dispatch_jobs(now);
-        self.system.after_turn(now, self.cycle.driver.machine());
+        self.system
+            .on_iteration_end(now, self.cycle.driver.machine());
         self.do_housekeeping(now);
         Ok(())
     }
@@ -270,7 +271,10 @@ impl<S: System> Daemon<S> {
             return;
         };
         let late = now.since(due);
-        let LateLimits { noticed, harmful } = S::late_limits(self.cycle.driver.machine());
+        let LateLimits {
+            log_after: noticed,
+            fail_after: harmful,
+        } = S::late_limits(self.cycle.driver.machine());
         if late > noticed {
             self.system.count_late_wake_up();
             self.loop_health.on_late_wake_up(now, late, harmful);
@@ -280,7 +284,7 @@ impl<S: System> Daemon<S> {
     fn drive(&mut self, now: Now, ready: ReadyKeys) {
         let environment = &mut self.system.environment();
         if let Err(error) = self.cycle.pump(now, ready, environment) {
-            let net = self.system.link_failed(now.monotonic, &error);
+            let net = self.system.on_link_failed(now.monotonic, &error);
             self.cycle
                 .driver
                 .link_changed(now, net, &mut self.system.environment());
@@ -306,7 +310,7 @@ impl<S: System> Daemon<S> {
             match action {
                 SignalAction::ExitNow => return Err(Error::Interrupted),
                 SignalAction::ShutDown => {
-                    let next = self.system.leave();
+                    let next = self.system.begin_shutdown();
                     self.notifier.stopping(next);
                     self.shutdown = Shutdown::WhenReleased;
                 }
@@ -342,8 +346,8 @@ impl<S: System> Daemon<S> {
         let Some(jobs) = &mut self.jobs else { return };
         while let Some(wanted) = self.cycle.driver.next_job() {
             match wanted {
-                JobOp::Start(job) => jobs.add(job),
-                JobOp::Cancel => jobs.cancel(),
+                JobRequest::Start(job) => jobs.add(job),
+                JobRequest::Cancel => jobs.cancel(),
             }
         }
         jobs.post(now.monotonic);
@@ -405,8 +409,8 @@ impl<S: System> Daemon<S> {
         if matches!(self.shutdown, Shutdown::WhenReleased) && !self.system.is_busy() {
             let ShutDown {
                 command,
-                patience,
-                last_word,
+                timeout: patience,
+                last_command: last_word,
             } = S::shut_down(self.cycle.driver.machine());
             self.shutdown = Shutdown::Now(now.monotonic + patience, Some(last_word));
             let environment = &mut self.system.environment();
@@ -418,7 +422,7 @@ impl<S: System> Daemon<S> {
         if self.loop_health.take_due_check(now.monotonic) {
             self.loop_health.report_lost_lines(self.log.lost_lines());
             self.server.check_socket();
-            self.system.every_second(now);
+            self.system.on_second(now);
         }
         let now = now.monotonic;
         self.notifier.feed(now);

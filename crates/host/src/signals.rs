@@ -51,7 +51,7 @@ impl Signals {
     /// Starts to catch signals. Signals that were ignored stay ignored (`nohup`).
     pub(crate) fn new() -> io::Result<Self> {
         let (read, write) = UnixStream::pair()?;
-        let ignored = IgnoredSignals::now()?;
+        let ignored = IgnoredSignals::read()?;
         let caught = CAUGHT_SIGNALS
             .iter()
             .filter(|signal| !ignored.contains(**signal));

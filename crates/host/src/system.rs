@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use ring_control::{OwnRequest, Reply, Request};
+use ring_control::{Reply, Request, SystemRequest};
 use ring_proto::Machine;
 use ring_proto::time::{Instant, Now};
 use ring_runtime::driver::{Environment, Link, Observe, Store};
@@ -30,9 +30,9 @@ pub enum Answer<C> {
 #[derive(Debug, Clone, Copy)]
 pub struct LateLimits {
     /// A wake-up that is later than this is counted and logged.
-    pub noticed: Duration,
+    pub log_after: Duration,
     /// From here on peers act as if this process were dead.
-    pub harmful: Duration,
+    pub fail_after: Duration,
 }
 
 /// How to shut a machine down.
@@ -41,9 +41,9 @@ pub struct ShutDown<C> {
     /// Starts an orderly shutdown.
     pub command: C,
     /// The maximum time of an orderly shutdown.
-    pub patience: Duration,
+    pub timeout: Duration,
     /// The last command if it takes longer. It tells peers at least that this node is gone.
-    pub last_word: C,
+    pub last_command: C,
 }
 
 /// One node of a system: the environment of its machine, and the requests of its clients.
@@ -62,7 +62,7 @@ pub trait System: Sized {
     /// The task that does its jobs, in the worker's thread; [`NoTask`](super::NoTask) for a machine without jobs.
     type Task: Task<Job = <Self::Machine as Machine>::Job, Answer = <Self::Machine as Machine>::Command>;
     /// The requests that only its clients make; [`NoRequest`](ring_control::NoRequest) if there are none.
-    type Request: OwnRequest;
+    type Request: SystemRequest;
     /// The node's condition in a few words, for the service manager. It must not change with each turn of a token.
     type Condition: Copy + PartialEq + Debug + Display;
 
@@ -86,14 +86,14 @@ pub trait System: Sized {
     ///
     /// # Errors
     /// The descriptor is broken.
-    fn network_readable(&mut self) -> Result<(), Error>;
+    fn on_network_readable(&mut self) -> Result<(), Error>;
 
     /// Handles a readable descriptor under [`SYSTEM`](super::SYSTEM). Commands that follow come from
     /// [`poll_clients`](Self::poll_clients), in the same loop iteration.
     ///
     /// # Errors
     /// The descriptor is broken.
-    fn own_readable(&mut self, _now: Now) -> Result<(), Error> {
+    fn on_system_readable(&mut self, _now: Now) -> Result<(), Error> {
         Ok(())
     }
 
@@ -108,7 +108,11 @@ pub trait System: Sized {
     ) -> Result<Option<<Self::Machine as Machine>::Net>, Error>;
 
     /// Handles a link that cannot receive. Returns the network's new state.
-    fn link_failed(&mut self, now: Instant, error: &io::Error) -> <Self::Machine as Machine>::Net;
+    fn on_link_failed(
+        &mut self,
+        now: Instant,
+        error: &io::Error,
+    ) -> <Self::Machine as Machine>::Net;
 
     /// Returns when the host must run the next loop iteration at the latest.
     fn deadline(&self) -> Option<Instant>;
@@ -133,10 +137,10 @@ pub trait System: Sized {
     ) -> Option<<Self::Machine as Machine>::Command>;
 
     /// Ends a loop iteration.
-    fn after_turn(&mut self, now: Now, machine: &Self::Machine);
+    fn on_iteration_end(&mut self, now: Now, machine: &Self::Machine);
 
     /// Does periodic work: about a second has passed.
-    fn every_second(&mut self, now: Now);
+    fn on_second(&mut self, now: Now);
 
     /// Counts a wake-up that was later than [`LateLimits::noticed`].
     fn count_late_wake_up(&mut self);
@@ -152,7 +156,7 @@ pub trait System: Sized {
 
     /// Begins a shutdown: refuses new clients and asks the others to finish. Returns the next step in a few words,
     /// for the service manager.
-    fn leave(&mut self) -> &'static str;
+    fn begin_shutdown(&mut self) -> &'static str;
 
     /// Whether a client still holds something that the machine needs before it can shut down.
     fn is_busy(&self) -> bool;

@@ -18,14 +18,14 @@ pub const REBIND_PAUSE: Duration = Duration::from_secs(1);
 
 /// Numbers of datagrams that the machine never saw.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Drops {
+pub struct DatagramDrops {
     /// Datagrams that came faster than this process reads.
     pub kernel: u64,
     /// Datagrams that were longer than any message.
     pub cut: u64,
 }
 
-impl Drops {
+impl DatagramDrops {
     /// Returns the numbers of a socket since it was bound.
     pub fn of(socket: &mut UdpLink) -> Self {
         Self {
@@ -36,7 +36,7 @@ impl Drops {
     }
 }
 
-impl Add for Drops {
+impl Add for DatagramDrops {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
@@ -58,7 +58,7 @@ pub struct UdpSlot {
     is_unregistered: bool,
     retry: Option<Instant>,
     last_failure: LastFailure,
-    earlier: Drops,
+    earlier: DatagramDrops,
     failures: SendFailures,
 }
 
@@ -76,7 +76,7 @@ impl UdpSlot {
             is_unregistered: true,
             retry: None,
             last_failure: LastFailure::default(),
-            earlier: Drops::default(),
+            earlier: DatagramDrops::default(),
             failures: SendFailures::default(),
         })
     }
@@ -136,8 +136,12 @@ impl UdpSlot {
     }
 
     /// Returns the numbers of dropped datagrams.
-    pub fn drops(&mut self) -> Drops {
-        let now = self.socket.as_mut().map(Drops::of).unwrap_or_default();
+    pub fn drops(&mut self) -> DatagramDrops {
+        let now = self
+            .socket
+            .as_mut()
+            .map(DatagramDrops::of)
+            .unwrap_or_default();
         self.earlier + now
     }
 
@@ -160,7 +164,7 @@ impl UdpSlot {
     }
 
     /// Binds the address again if that is due. Returns a socket that the loop does not wait for yet.
-    pub fn look(&mut self, now: Instant) -> Option<&UdpLink> {
+    pub fn poll_socket(&mut self, now: Instant) -> Option<&UdpLink> {
         if self.retry.is_some_and(|retry| retry <= now) {
             self.rebind(now);
         }
@@ -216,8 +220,8 @@ impl Link<SocketAddr> for UdpSlot {
         sent
     }
 
-    fn left_by(&self, now: Now) -> Now {
-        self.socket.left_by(now)
+    fn sent_by(&self, now: Now) -> Now {
+        self.socket.sent_by(now)
     }
 }
 
@@ -238,19 +242,19 @@ mod tests {
         // The port that the kernel has chosen, so that another socket can take it.
         slot.address = slot.socket().unwrap().address().unwrap();
         let at = Instant::default() + REBIND_PAUSE;
-        assert!(slot.look(at).is_some(), "it is told once");
-        assert!(slot.look(at).is_none() && slot.is_up() && slot.deadline().is_none());
+        assert!(slot.poll_socket(at).is_some(), "it is told once");
+        assert!(slot.poll_socket(at).is_none() && slot.is_up() && slot.deadline().is_none());
         slot.fail(at, &io::Error::from(io::ErrorKind::NetworkDown));
-        assert!(!slot.is_up() && slot.look(at).is_none());
+        assert!(!slot.is_up() && slot.poll_socket(at).is_none());
         assert_eq!(slot.deadline(), Some(at + REBIND_PAUSE));
         let other = UdpSocket::bind(slot.address()).unwrap();
         assert!(
-            slot.look(at + REBIND_PAUSE).is_none(),
+            slot.poll_socket(at + REBIND_PAUSE).is_none(),
             "somebody has the port"
         );
         drop(other);
         assert_eq!(slot.deadline(), Some(at + REBIND_PAUSE * 2));
-        assert!(slot.look(at + REBIND_PAUSE * 2).is_some() && slot.is_up());
+        assert!(slot.poll_socket(at + REBIND_PAUSE * 2).is_some() && slot.is_up());
         assert_eq!(slot.deadline(), None);
     }
 }

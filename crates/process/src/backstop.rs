@@ -68,7 +68,7 @@ impl Backstops {
     ///
     /// # Errors
     /// Returns a sentence with the reason if a descriptor is refused. The others are stored.
-    pub fn set(
+    pub fn store(
         &mut self,
         client: Client,
         descriptors: &mut Vec<OwnedFd>,
@@ -189,7 +189,7 @@ mod tests {
         let (process, _) = sleeper();
         let (line, end) = line_to(&process);
         let mut backstops = Backstops::new();
-        assert_eq!(backstops.set(CLIENT, &mut vec![line]), Ok(()));
+        assert_eq!(backstops.store(CLIENT, &mut vec![line]), Ok(()));
         backstops.end_unless(|_| true);
         backstops.end(1);
         drop(end);
@@ -204,7 +204,7 @@ mod tests {
         let (second, second_end) = line_to(&process);
         let trigger = second_end.try_clone().expect("a copy");
         let mut backstops = Backstops::new();
-        assert_eq!(backstops.set(CLIENT, &mut vec![line, trigger]), Ok(()));
+        assert_eq!(backstops.store(CLIENT, &mut vec![line, trigger]), Ok(()));
         backstops.end_unless(|_| true);
         assert!(backstops.lines.is_empty());
         backstops.end_unless(|_| false);
@@ -217,7 +217,7 @@ mod tests {
         let (mut process, _) = sleeper();
         let (line, end) = line_to(&process);
         let mut backstops = Backstops::new();
-        assert_eq!(backstops.set(CLIENT, &mut vec![line]), Ok(()));
+        assert_eq!(backstops.store(CLIENT, &mut vec![line]), Ok(()));
         backstops.cancel(1);
         drop(end);
         process.kill().expect("it is our child");
@@ -227,10 +227,10 @@ mod tests {
     #[test]
     fn other_descriptors_are_refused() {
         let mut backstops = Backstops::new();
-        assert!(backstops.set(CLIENT, &mut Vec::new()).is_err());
+        assert!(backstops.store(CLIENT, &mut Vec::new()).is_err());
         let file = File::open("/dev/null").expect("it is there");
         let mut descriptors = vec![file.into()];
-        assert!(backstops.set(CLIENT, &mut descriptors).is_err());
+        assert!(backstops.store(CLIENT, &mut descriptors).is_err());
         assert_eq!(descriptors.len(), 1, "the caller closes it");
     }
 }

@@ -18,7 +18,7 @@ const FIRST_OTHER: libc::c_uint = 3;
 
 /// Lets the process of `command` inherit only its three standard streams, and kills it when the calling thread ends,
 /// in whatever way. It does not kill the processes that this process starts in turn.
-pub fn detach(command: &mut Command) {
+pub fn isolate(command: &mut Command) {
     let parent = process::id();
     let prepare = move || {
         close_on_exec()?;

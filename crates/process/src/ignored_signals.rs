@@ -15,7 +15,7 @@ impl IgnoredSignals {
     ///
     /// # Errors
     /// Fails without `/proc`.
-    pub fn now() -> io::Result<Self> {
+    pub fn read() -> io::Result<Self> {
         Ok(Self::from_status(&fs::read_to_string("/proc/self/status")?))
     }
 

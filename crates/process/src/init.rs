@@ -25,7 +25,7 @@ const THIS_PROGRAM: &str = "/proc/self/exe";
 /// Checks whether this is process 1. If so, it starts this program again as a child, forwards signals to it, and
 /// waits for every process that ends. It returns the child's exit code. It returns `None` if this is another process,
 /// or if no child can be started: then the program must run here. Call it first, with a single thread.
-pub fn stand_in_as_process_1() -> Option<u8> {
+pub fn run_as_process_1() -> Option<u8> {
     if getpid() != Pid::from_raw(1) {
         return None;
     }

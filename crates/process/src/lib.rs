@@ -8,20 +8,20 @@
 
 mod backstop;
 pub mod broken_pipe;
+pub mod capabilities;
 mod cgroup;
 pub mod child;
 mod client;
 pub mod descriptors;
 pub mod freezer;
 pub mod group;
-pub mod handed;
 mod ignored_signals;
 pub mod inherited_socket;
 mod init;
 mod lifeline;
 mod lock;
-pub mod owned;
-pub mod rights;
+pub mod passed_descriptors;
+pub mod private_files;
 pub mod runtime_directory;
 #[cfg(test)]
 mod test_processes;
@@ -31,7 +31,7 @@ pub use backstop::Backstops;
 pub use cgroup::{Hierarchy, KillFile};
 pub use client::{Client, ClientId};
 pub use ignored_signals::IgnoredSignals;
-pub use init::stand_in_as_process_1;
+pub use init::run_as_process_1;
 pub use lifeline::{KeptLine, Lifeline, SignalTarget};
 pub use lock::{FileLock, FileLockError, Holder, LockError, RingLock};
 pub use tree::{Killed, Survivor, Tree};

@@ -17,7 +17,7 @@ use nix::unistd::Pid;
 use rustix::net::sockopt::socket_domain;
 use rustix::net::{AddressFamily, Shutdown, shutdown};
 
-use crate::handed;
+use crate::passed_descriptors;
 
 /// The target of the signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -146,7 +146,7 @@ impl KeptLine {
 
 impl Drop for KeptLine {
     fn drop(&mut self) {
-        handed::close(self.uid, self.line.take());
+        passed_descriptors::close(self.uid, self.line.take());
     }
 }
 

@@ -10,7 +10,7 @@ use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use thiserror::Error;
 
-use super::{owned, runtime_directory};
+use super::{private_files, runtime_directory};
 
 /// Maximum length of a process number with its newline, plus one byte.
 const NUMBER_LEN_MAX: u64 = 13;
@@ -40,7 +40,7 @@ impl FileLock {
     /// Fails if another process or another value of this process holds the lock, or if the file is not this user's.
     pub fn acquire(path: &Path) -> Result<Self, FileLockError> {
         loop {
-            let file = owned::open(path)?;
+            let file = private_files::open(path)?;
             let file = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
                 Ok(locked) => locked,
                 Err((file, Errno::EWOULDBLOCK)) => {
@@ -49,7 +49,7 @@ impl FileLock {
                 Err((_, error)) => return Err(FileLockError::Io(error.into())),
             };
             // The last holder may have removed the file between the opening and the locking.
-            if owned::is_at(&file, path).unwrap_or(false) {
+            if private_files::is_at(&file, path).unwrap_or(false) {
                 check_contents(&file)?;
                 let path = path.to_owned();
                 let locked = Self { file, path };
@@ -69,7 +69,7 @@ impl FileLock {
 
 impl Drop for FileLock {
     fn drop(&mut self) {
-        if owned::is_at(&self.file, &self.path).unwrap_or(false) {
+        if private_files::is_at(&self.file, &self.path).unwrap_or(false) {
             // A file that stays is unlocked.
             let _ = fs::remove_file(&self.path);
         }
@@ -83,7 +83,7 @@ fn check_contents(file: &File) -> io::Result<()> {
     if read.is_ok() && (text.is_empty() || text.trim_end().parse::<i32>().is_ok()) {
         return Ok(());
     }
-    Err(owned::refused("the file there is not a lock"))
+    Err(private_files::refused("the file there is not a lock"))
 }
 
 /// The holder of a lock.

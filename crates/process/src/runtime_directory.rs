@@ -66,12 +66,12 @@ pub fn is_private(directory: &Path) -> bool {
 pub fn make_directory(path: &Path, mode: u32) -> io::Result<()> {
     let mut directory = DirBuilder::new();
     directory.recursive(true).mode(mode);
-    with_mask(Mode::S_IWGRP | Mode::S_IWOTH, || directory.create(path))
+    with_file_mask(Mode::S_IWGRP | Mode::S_IWOTH, || directory.create(path))
 }
 
 /// Calls `act` with another file mode mask. The mask belongs to the whole process, so no other thread may create
 /// files meanwhile whose mode depends on it.
-pub fn with_mask<T>(mask: Mode, act: impl FnOnce() -> T) -> T {
+pub fn with_file_mask<T>(mask: Mode, act: impl FnOnce() -> T) -> T {
     static TURN: Mutex<()> = Mutex::new(());
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let before = umask(mask);

@@ -31,7 +31,7 @@ impl Tree {
 
     /// Returns the tree of the leader of a process group, and of its control group, if it has one. Another process
     /// may have created both.
-    pub fn of(leader: Pid, cgroup: Option<PathBuf>) -> Self {
+    pub fn existing(leader: Pid, cgroup: Option<PathBuf>) -> Self {
         Self {
             cgroup: cgroup.map(Cgroup::at),
             leader: Some(leader),
@@ -162,7 +162,7 @@ mod tests {
     fn stopped_sleeper() -> (Child, Tree) {
         let (child, leader) = sleeper();
         killpg(leader, Signal::SIGSTOP).expect("it lives");
-        (child, Tree::of(leader, None))
+        (child, Tree::existing(leader, None))
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect, socket};
 use ring_client::daemon::STEP_TIMEOUT;
-use ring_control::{NoRequest, OwnRequest, Reply, Request, to_line};
+use ring_control::{NoRequest, Reply, Request, SystemRequest, to_line};
 use ring_proto::time::Instant;
 use ring_runtime::clock;
 use ring_text::format_duration;
@@ -25,7 +25,7 @@ pub(super) const HUNG_UP_TEXT: &str = "ringd has closed the connection: it has e
 ///
 /// # Errors
 /// Fails if the daemon cannot be reached, does not answer within 5 s, or sends an unknown reply.
-pub(super) fn ask<O: OwnRequest>(path: &Path, request: &Request<O>) -> Result<Reply, Error> {
+pub(super) fn ask<O: SystemRequest>(path: &Path, request: &Request<O>) -> Result<Reply, Error> {
     let failed = |reason| Error::Exchange {
         path: path.to_owned(),
         reason,
@@ -54,7 +54,10 @@ pub(super) fn ask<O: OwnRequest>(path: &Path, request: &Request<O>) -> Result<Re
     })
 }
 
-pub(super) fn request_done<O: OwnRequest>(path: &Path, request: &Request<O>) -> Result<(), Error> {
+pub(super) fn request_done<O: SystemRequest>(
+    path: &Path,
+    request: &Request<O>,
+) -> Result<(), Error> {
     match ask(path, request)? {
         Reply::Done {} => Ok(()),
         other => Err(Error::unexpected(other)),
@@ -75,13 +78,13 @@ pub(super) fn no_answer_text() -> String {
 }
 
 /// Returns [`no_answer_text`] with a warning for a request that the daemon may have begun.
-pub(super) fn no_answer_text_for<O: OwnRequest>(request: &Request<O>) -> String {
+pub(super) fn no_answer_text_for<O: SystemRequest>(request: &Request<O>) -> String {
     format!("{}{}", no_answer_text(), effect_warning(request))
 }
 
 /// Returns a warning for a request that may still take effect. A daemon drops a request if its client is gone before
 /// the daemon reads it.
-fn effect_warning<O: OwnRequest>(request: &Request<O>) -> &'static str {
+fn effect_warning<O: SystemRequest>(request: &Request<O>) -> &'static str {
     match request {
         // A lock ends with its connection.
         Request::Lock(_) => "",

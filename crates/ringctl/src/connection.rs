@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
-use ring_control::{OwnRequest, Reply, Request};
+use ring_control::{Reply, Request, SystemRequest};
 use ring_proto::time::Instant;
 use serde::Serialize;
 
@@ -74,7 +74,7 @@ impl<'a> Connection<'a> {
     }
 
     /// Sends a request and waits for its answer until `by`. Skips messages that the daemon sends unasked.
-    pub(super) fn ask<O: OwnRequest>(
+    pub(super) fn ask<O: SystemRequest>(
         &mut self,
         request: &Request<O>,
         by: Option<Instant>,

@@ -24,7 +24,7 @@ pub(crate) fn socket_path(base: &Path, name: &NodeName) -> PathBuf {
         .map(|at| (system_directory(base, &text[..at]), at + 1))
         .filter(|(directory, _)| directory.is_dir());
     let (directory, begin) = of_system.unwrap_or_else(|| (base.to_owned(), 0));
-    let usual = name.socket(&directory);
+    let usual = name.socket_path(&directory);
     if usual.exists() {
         return usual;
     }
@@ -32,7 +32,7 @@ pub(crate) fn socket_path(base: &Path, name: &NodeName) -> PathBuf {
     match text.get(begin..end).map(Interface::name_of) {
         Some(Ok(Some(first))) => {
             let called = format!("{}{first}{}", &text[..begin], &text[end..]);
-            NodeName::new(called).socket(&directory)
+            NodeName::new(called).socket_path(&directory)
         }
         _ => usual,
     }
@@ -132,7 +132,7 @@ fn has_listener(path: &Path) -> bool {
 }
 
 fn node_name(path: &Path) -> Option<NodeName> {
-    NodeName::of_socket(path)
+    NodeName::from_socket_path(path)
 }
 
 #[cfg(test)]
@@ -211,7 +211,7 @@ mod tests {
         fs::create_dir(&board).unwrap();
         for (name, place) in [("board-1", &board), ("br-lan", &base), ("eth0", &base)] {
             let name = NodeName::new(name);
-            assert_eq!(super::socket_path(&base, &name), name.socket(place));
+            assert_eq!(super::socket_path(&base, &name), name.socket_path(place));
         }
         let path = board.join("board-1.sock");
         let _daemon = UnixListener::bind(&path).unwrap();

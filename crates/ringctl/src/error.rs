@@ -202,6 +202,6 @@ fn advice(socket: &Path, error: &io::Error) -> String {
 fn start_command(socket: &Path) -> String {
     let place = socket.parent().and_then(Path::to_str);
     let is_usual_place = place.is_some_and(|place| place.starts_with(CONTROL_DIR));
-    let name = NodeName::of_socket(socket).filter(|_| is_usual_place);
+    let name = NodeName::from_socket_path(socket).filter(|_| is_usual_place);
     nodes::start_command(name.as_ref())
 }

@@ -38,7 +38,7 @@ use std::process::ExitCode;
 use clap::CommandFactory;
 use clap_complete::CompleteEnv;
 use ring_control::CONTROL_DIR;
-use ring_process::stand_in_as_process_1;
+use ring_process::run_as_process_1;
 
 use error::Error;
 use options::{Command, Options};
@@ -62,7 +62,7 @@ pub fn run_process() -> ExitCode {
     let mut output = io::BufWriter::new(io::stdout().lock());
     let options = Options::of_process();
     if !options.depends_on_caller()
-        && let Some(code) = stand_in_as_process_1()
+        && let Some(code) = run_as_process_1()
     {
         return ExitCode::from(code);
     }

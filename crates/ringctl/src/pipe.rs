@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::os::fd::AsFd;
 
-use ring_control::OwnJson;
+use ring_control::RawJson;
 use ring_runtime::clock;
 use ring_runtime::wait::{Alarm, Interest, Poller};
 
@@ -25,7 +25,7 @@ const ALARM: u64 = 2;
 /// Fails with the error of `not_acquired` if the lock is not granted. Fails also if the lock is lost.
 pub(super) fn hold_while_read(
     connection: Connection<'_>,
-    request: &OwnJson,
+    request: &RawJson,
     wait_ms: Option<u64>,
     margins: Margins,
     not_acquired: impl Fn(NotAcquired) -> Error,
@@ -49,7 +49,7 @@ pub(super) fn hold_while_read(
         if lock.is_overdue(clock::now().monotonic) {
             return Err(Error::Lost(OVERDUE_TEXT.to_owned()).into());
         }
-        alarm.by(lock.deadline())?;
+        alarm.set_deadline(lock.deadline())?;
         if lock.lease().is_none() {
             prober.wait(&poller, None)?;
         }
@@ -60,7 +60,7 @@ pub(super) fn hold_while_read(
             return Ok(lock.release(None, None)?);
         }
         if ready.contains(&ALARM) {
-            alarm.went_off();
+            alarm.on_went_off();
         }
         if ready.contains(&DAEMON) {
             lock.fill();

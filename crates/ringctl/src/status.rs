@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use ring_control::{Health, Reply, Verdict, harmless};
+use ring_control::{Health, Reply, Verdict, escape_control_characters};
 
 use super::Error;
 use super::client::{self, CommonRequest};
@@ -32,7 +32,10 @@ pub(super) fn check(socket: Result<PathBuf, Error>, output: &mut impl Write) -> 
     let (health, text) = match socket.and_then(|socket| fetch_view(&socket)) {
         Ok(view) => {
             let Verdict { health, troubles } = view.node().verdict();
-            let troubles: Vec<String> = troubles.iter().map(|it| harmless(it)).collect();
+            let troubles: Vec<String> = troubles
+                .iter()
+                .map(|it| escape_control_characters(it))
+                .collect();
             let text = match troubles.as_slice() {
                 [] => view.summary(),
                 troubles => troubles.join("; "),

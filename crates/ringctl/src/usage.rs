@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, Error};
-use ring_text::usage::{Understood, texts};
+use ring_text::usage::{PartialParse, context_texts};
 
 /// Maximum number of characters that an error shows of a wrong value.
 const VALUE_CHARS_MAX: usize = 40;
@@ -18,8 +18,8 @@ pub(super) fn explain(error: Error, command: Command, given: &[OsString]) -> Err
     if error.kind() != ErrorKind::MissingRequiredArgument {
         return error;
     }
-    let missing = texts(&error, ContextKind::InvalidArg);
-    let Some(understood) = Understood::of(command, given) else {
+    let missing = context_texts(&error, ContextKind::InvalidArg);
+    let Some(understood) = PartialParse::of(command, given) else {
         return error;
     };
     let text = explain_misplaced_option(&understood, missing)
@@ -47,7 +47,7 @@ fn shorten_value(mut error: Error) -> Error {
 }
 
 /// Explains an option that follows the command to run, and so is the command's.
-fn explain_misplaced_option(understood: &Understood, missing: &[String]) -> Option<String> {
+fn explain_misplaced_option(understood: &PartialParse, missing: &[String]) -> Option<String> {
     let words = words(understood, COMMAND_ID);
     let program = words.first()?;
     let option = missing.iter().find_map(|it| it.split(' ').next())?;
@@ -67,7 +67,7 @@ fn explain_misplaced_option(understood: &Understood, missing: &[String]) -> Opti
 }
 
 /// Explains that the command to run is missing because it was read as the argument before it.
-fn explain_missing_command(understood: &Understood, missing: &[String]) -> Option<String> {
+fn explain_missing_command(understood: &PartialParse, missing: &[String]) -> Option<String> {
     let takes_command = understood.read.try_contains_id(COMMAND_ID).is_ok();
     if !takes_command || !missing.iter().all(|it| it.starts_with("<CMD>")) {
         return None;
@@ -81,7 +81,7 @@ fn explain_missing_command(understood: &Understood, missing: &[String]) -> Optio
 
 /// Returns each argument before the command to run: its name in the help, and its words.
 fn arguments_before_command(
-    understood: &Understood,
+    understood: &PartialParse,
 ) -> impl Iterator<Item = (String, Vec<String>)> {
     let arguments = understood.command.get_positionals();
     let before = arguments.take_while(|it| it.get_id() != COMMAND_ID);
@@ -92,7 +92,7 @@ fn arguments_before_command(
     })
 }
 
-fn words(understood: &Understood, argument: &str) -> Vec<String> {
+fn words(understood: &PartialParse, argument: &str) -> Vec<String> {
     let given = understood.read.try_get_raw(argument).ok().flatten();
     let words = given.into_iter().flatten();
     words

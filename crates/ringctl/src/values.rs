@@ -6,9 +6,9 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::time::Duration;
 
-use ring_client::token::MIN_CLIENT_TIMEOUT;
-use ring_control::MAX_LABEL;
-use ring_text::{first_bytes, format_duration, parse_duration_or_seconds};
+use ring_client::token::CLIENT_TIMEOUT_MIN;
+use ring_control::LABEL_LEN_MAX;
+use ring_text::{format_duration, parse_duration_or_seconds, truncate_to_bytes};
 
 use super::Error;
 
@@ -37,8 +37,8 @@ pub(super) fn parse_max_hold(text: &str) -> Result<Duration, String> {
 /// Parses a client timeout. A renewal of the session must fit into it.
 pub(super) fn parse_client_timeout(text: &str) -> Result<Duration, String> {
     let timeout = parse_duration_or_seconds(text)?;
-    if timeout < MIN_CLIENT_TIMEOUT {
-        let least = format_duration(MIN_CLIENT_TIMEOUT);
+    if timeout < CLIENT_TIMEOUT_MIN {
+        let least = format_duration(CLIENT_TIMEOUT_MIN);
         return Err(format!(
             "it cannot be below {least}: give the servers' timeout, as in 15s"
         ));
@@ -70,16 +70,16 @@ pub(super) fn parse_event_number(text: &str) -> Result<u64, String> {
 
 pub(super) fn parse_label(text: &str) -> Result<String, String> {
     match text.len() {
-        0..=MAX_LABEL => Ok(text.to_owned()),
+        0..=LABEL_LEN_MAX => Ok(text.to_owned()),
         len => Err(format!(
-            "{len} bytes are too many: a label has at most {MAX_LABEL} bytes"
+            "{len} bytes are too many: a label has at most {LABEL_LEN_MAX} bytes"
         )),
     }
 }
 
 /// Returns as much of a name as fits into a label.
 pub(super) fn truncate_label(name: &str) -> &str {
-    first_bytes(name, MAX_LABEL)
+    truncate_to_bytes(name, LABEL_LEN_MAX)
 }
 
 /// Returns the program's name without its directory.

@@ -34,7 +34,7 @@ pub fn now() -> Now {
 /// systemd units.
 /// # Errors
 /// `/proc` is not mounted, or this process's children will have another time namespace.
-pub fn of_boot() -> io::Result<(Option<String>, i64)> {
+pub fn boot_clock_offset() -> io::Result<(Option<String>, i64)> {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok();
     let boot = boot.map(|boot| boot.trim_end().to_owned());
     // Without `/proc` it is unknown whether there are time namespaces.
@@ -92,7 +92,7 @@ pub fn timer_slack(ns: u32) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::{boot_offset, of_boot};
+    use super::{boot_clock_offset, boot_offset};
 
     #[test]
     fn the_offset_of_a_time_namespace_is_read() {
@@ -101,6 +101,6 @@ mod tests {
         let named = "monotonic           10         0\nboottime       100000         7\n";
         assert_eq!(boot_offset(named), Some(100_000_000_000_007));
         assert_eq!(boot_offset(""), None);
-        assert!(of_boot().is_ok());
+        assert!(boot_clock_offset().is_ok());
     }
 }

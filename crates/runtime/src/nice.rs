@@ -8,7 +8,7 @@ use rustix::process::{getpriority_process, setpriority_process};
 /// The nice value for threads that a busy machine must not delay. If an owner of the token waits for the CPU longer
 /// than its lease, it is replaced. If the keeper of a lock waits that long, the work under the lock ends. Neither the
 /// machine nor the network is broken then.
-pub const URGENT: i32 = -10;
+pub const URGENT_NICE: i32 = -10;
 
 /// Sets the CPU share of the calling process's session, compared with other sessions, to that of the nice value
 /// `nice`. Many kernels divide CPU time among sessions first, and then among the processes of a session by their nice
@@ -16,7 +16,7 @@ pub const URGENT: i32 = -10;
 ///
 /// # Errors
 /// The kernel refused it: a larger share needs `CAP_SYS_NICE` or a resource limit. Or the kernel has no autogroups.
-pub fn of_session(nice: i32) -> io::Result<()> {
+pub fn set_session_priority(nice: i32) -> io::Result<()> {
     fs::write("/proc/self/autogroup", nice.to_string())
 }
 
@@ -25,7 +25,7 @@ pub fn of_session(nice: i32) -> io::Result<()> {
 ///
 /// # Errors
 /// The kernel refused it: a larger share needs `CAP_SYS_NICE` or a resource limit.
-pub fn at_most(nice: i32) -> io::Result<()> {
+pub fn raise_priority(nice: i32) -> io::Result<()> {
     if current()? <= nice {
         Ok(())
     } else {
@@ -38,7 +38,7 @@ pub fn at_most(nice: i32) -> io::Result<()> {
 ///
 /// # Errors
 /// The kernel refused it: a filter of system calls is active.
-pub fn at_least(nice: i32) -> io::Result<()> {
+pub fn lower_priority(nice: i32) -> io::Result<()> {
     if current()? >= nice {
         Ok(())
     } else {

@@ -29,7 +29,7 @@ pub fn parse_bytes(text: &str) -> Result<usize, String> {
 }
 
 /// Returns as much of a text as fits into `max` bytes.
-pub fn first_bytes(text: &str, max: usize) -> &str {
+pub fn truncate_to_bytes(text: &str, max: usize) -> &str {
     let ends = (0..=max.min(text.len())).rev();
     let end = { ends }.find(|&end| text.is_char_boundary(end));
     &text[..end.unwrap_or(0)]

@@ -31,7 +31,7 @@ impl Names {
     }
 
     /// Returns the name of a machine with this MAC address or this IP address.
-    pub fn of(&self, mac: [u8; 6], ip: Option<IpAddr>) -> Option<&str> {
+    pub fn of_machine(&self, mac: [u8; 6], ip: Option<IpAddr>) -> Option<&str> {
         let by_mac = self.by_mac.iter().find(|(known, _)| *known == mac);
         by_mac
             .map(|(_, name)| name.as_str())
@@ -83,7 +83,7 @@ mod tests {
         let names = Names::parse(ethers, hosts);
         let of = |mac, ip: &str| {
             let mac = parse_mac(mac).expect("it is one");
-            names.of(mac, ip.parse().ok())
+            names.of_machine(mac, ip.parse().ok())
         };
         assert_eq!(of("02:00:00:00:00:01", "10.0.0.2"), Some("left"));
         assert_eq!(of("02:00:00:00:00:02", "10.0.0.2"), Some("middle.lab"));

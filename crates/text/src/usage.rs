@@ -6,14 +6,14 @@ use clap::error::{ContextKind, ContextValue};
 use clap::{ArgMatches, Command, Error};
 
 /// The parsed part of a wrong command line.
-pub struct Understood {
+pub struct PartialParse {
     /// The innermost subcommand.
     pub command: Command,
     /// The subcommand's arguments.
     pub read: ArgMatches,
 }
 
-impl Understood {
+impl PartialParse {
     /// Parses a command line, including the program's name, and skips wrong words; `None` if all are wrong.
     pub fn of(command: Command, given: &[OsString]) -> Option<Self> {
         let mut command = command.ignore_errors(true);
@@ -37,7 +37,7 @@ impl Understood {
 }
 
 /// Returns the texts of a part of an error.
-pub fn texts(error: &Error, kind: ContextKind) -> &[String] {
+pub fn context_texts(error: &Error, kind: ContextKind) -> &[String] {
     match error.get(kind) {
         Some(ContextValue::String(text)) => std::slice::from_ref(text),
         Some(ContextValue::Strings(texts)) => texts,

@@ -32,7 +32,7 @@ pub struct Request {
 
 /// The result of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answer {
+pub enum RequestAnswer {
     /// The request was committed under this sequence.
     Done {
         /// The token's sequence.
@@ -48,7 +48,7 @@ pub enum Answer {
     Crowded,
 }
 
-impl Answer {
+impl RequestAnswer {
     /// Returns the word of the error, or `None` for a request that was carried out.
     pub const fn error(self) -> Option<&'static str> {
         match self {

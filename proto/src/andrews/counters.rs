@@ -3,7 +3,7 @@
 use ring_codec::andrews::Kind;
 
 use super::Reason;
-use crate::counted::counters;
+use crate::counter_macros::counters;
 
 counters! {
     /// Numbers since the start of a node.

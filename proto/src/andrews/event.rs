@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use ring_codec::andrews::Method;
 
-use super::{Answer, DatabaseState, Reason, State};
+use super::{DatabaseState, Reason, RequestAnswer, State};
 
 /// An event of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub enum Event {
         /// The successor.
         id: u32,
         /// How the node noticed it.
-        why: Loss,
+        why: SuccessorLoss,
     },
     /// The successor has failed, and is to be removed from the ring.
     SuccessorFailed {
@@ -138,10 +138,10 @@ pub enum Event {
         /// The request's id.
         request: u64,
         /// The answer.
-        answer: Answer,
+        answer: RequestAnswer,
     },
     /// New posts were read for the clients that listen.
-    Fed,
+    PostsRead,
     /// A frame was dropped, or a connection was closed.
     Dropped {
         /// The address that it came from.
@@ -155,7 +155,7 @@ pub enum Event {
 
 /// How a node noticed that its successor is lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Loss {
+pub enum SuccessorLoss {
     /// No connection could be opened: it was refused, timed out, or had no route.
     NotConnected,
     /// The connection ended.
@@ -164,7 +164,7 @@ pub enum Loss {
     NotAcknowledged,
 }
 
-impl Loss {
+impl SuccessorLoss {
     /// Returns a clause for people, whose subject is the successor.
     pub const fn text(self) -> &'static str {
         match self {

@@ -38,13 +38,13 @@ mod work;
 #[cfg(test)]
 mod tests;
 
-pub use command::{Answer, Command, Request};
+pub use command::{Command, Request, RequestAnswer};
 pub use counters::Counters;
-pub use diagnostics::{ElectionStatus, Snapshot, Standing, TokenStatus};
-pub use event::{Event, Loss};
-pub use machine::{Andrews, Listening};
+pub use diagnostics::{ElectionStatus, NodeSummary, Snapshot, TokenStatus};
+pub use event::{Event, SuccessorLoss};
+pub use machine::{Andrews, SocketsBound};
 pub use nodes::{ListError, NodeList};
 pub use options::{Options, OptionsError};
 pub use reason::Reason;
 pub use state::{DatabaseState, State};
-pub use work::{Change, Job, Outcome, Rows, Seat, Work, Write};
+pub use work::{Change, CoordinatorRow, Job, Outcome, Rows, Work, Write};

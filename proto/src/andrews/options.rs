@@ -95,7 +95,7 @@ impl Options {
     }
 
     /// Returns Q, after which a beat that does not move counts as dead, with proof of the network.
-    pub fn still_timeout(&self) -> Duration {
+    pub fn beat_timeout_with_proof(&self) -> Duration {
         // One poll for the writer, one for the reader, and the time within which a write must be answered.
         let polls = self.poll.saturating_mul(2);
         polls.saturating_add(self.database_timeout)
@@ -103,11 +103,11 @@ impl Options {
 
     /// Returns how long the beat must not move to count as dead without proof of the network.
     pub fn beat_timeout_without_proof(&self) -> Duration {
-        self.alone_timeout.max(self.still_timeout())
+        self.alone_timeout.max(self.beat_timeout_with_proof())
     }
 
     /// Returns R for a ring of `members` nodes. The coordinator makes a token after R without one.
-    pub fn silence(&self, members: usize) -> Duration {
+    pub fn token_loss_timeout(&self, members: usize) -> Duration {
         let members = u32::try_from(members).unwrap_or(u32::MAX);
         let holds = self.hold.saturating_mul(members);
         self.token_timeout.saturating_add(holds)

@@ -1,6 +1,6 @@
 //! The reasons for which frames are dropped and connections closed (`docs/board.md`, sections 2 and 11).
 
-use crate::counted::reasons;
+use crate::counter_macros::reasons;
 
 reasons! {
     /// The reason for which a frame was dropped or a connection was closed. A dropped frame gets no answer.

@@ -20,7 +20,7 @@ pub enum Work {
         drop: bool,
     },
     /// Reads all members, the coordinator's row and token.sequence, in one snapshot.
-    Look,
+    ReadRing,
     /// Changes the topology.
     Write(Write),
     /// Uses the token. The guard comes first, even if all requests only read: `UPDATE token SET sequence = :s, holder =
@@ -37,7 +37,7 @@ pub enum Work {
 
 /// The coordinator's row as it was read. A compare-and-swap names it as the expected value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Seat {
+pub struct CoordinatorRow {
     /// The coordinator.
     pub id: Option<u32>,
     /// The version of the row.
@@ -51,7 +51,7 @@ pub enum Write {
     /// node's successor to itself, and the token to (`term` × 2^32, this node).
     Found {
         /// The row as read.
-        seen: Seat,
+        seen: CoordinatorRow,
         /// The new term.
         term: u64,
         /// Whether the new coordinator is an acting one.
@@ -60,14 +60,14 @@ pub enum Write {
     /// If the row is still `seen`: it is (this node, seen term + 1, acting), and the change is made.
     Claim {
         /// The row as read.
-        seen: Seat,
+        seen: CoordinatorRow,
         /// The change that made the claim necessary. If it cannot be made, nothing is written.
         change: Option<Change>,
     },
     /// If the row is still `seen`: it is (this node, seen term + 1, not acting).
     Elected {
         /// The row as read.
-        seen: Seat,
+        seen: CoordinatorRow,
     },
     /// If the row is (this node, `term`): beat + 1, and the change.
     Change {
@@ -77,7 +77,7 @@ pub enum Write {
         change: Change,
     },
     /// Writes this node's row unchanged, to show whether the database can be written.
-    Try,
+    Test,
     /// If the row is (this node, `term`): beat + 1.
     Beat {
         /// The term of this coordinator.
@@ -136,7 +136,7 @@ pub struct Rows {
     /// Every node that has a successor, with that successor.
     pub members: Vec<(u32, u32)>,
     /// The coordinator and its term.
-    pub seat: Seat,
+    pub seat: CoordinatorRow,
     /// Whether the coordinator is an acting one.
     pub acting: bool,
     /// A counter that grows while the coordinator is alive.

@@ -3,7 +3,7 @@
 use ring_codec::ftn::ServerState;
 
 /// Largest number of a configuration. With 31 more bits it still fits a fencing number of 88 bits.
-pub const MAX_NUMBER: u64 = (1 << 56) - 1;
+pub const CONFIGURATION_NUMBER_MAX: u64 = (1 << 56) - 1;
 
 /// A configuration. A later configuration has a larger number, whichever server made it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -57,7 +57,9 @@ impl Configuration {
 pub fn next_number(number: u64, leader: usize, servers: usize) -> Option<u64> {
     let (above, leader, servers) = (number.checked_add(1)?, leader as u64, servers as u64);
     let ahead = (leader + servers - above % servers) % servers;
-    above.checked_add(ahead).filter(|next| *next <= MAX_NUMBER)
+    above
+        .checked_add(ahead)
+        .filter(|next| *next <= CONFIGURATION_NUMBER_MAX)
 }
 
 #[cfg(test)]
@@ -76,7 +78,7 @@ mod tests {
                 }
             }
         }
-        for number in [MAX_NUMBER, u64::MAX] {
+        for number in [CONFIGURATION_NUMBER_MAX, u64::MAX] {
             assert_eq!(next_number(number, 0, 1), None);
         }
     }

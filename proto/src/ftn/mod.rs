@@ -10,11 +10,11 @@ pub mod carrier;
 pub mod catalog;
 pub mod client;
 mod configuration;
+pub mod endpoint;
 pub mod server;
 mod servers;
-pub mod station;
 
-pub use configuration::{Configuration, MAX_NUMBER, next_number};
+pub use configuration::{CONFIGURATION_NUMBER_MAX, Configuration, next_number};
 pub use servers::Servers;
 
 /// RETRY: the first interval after which an unanswered message is repeated; each later interval is twice as long.
@@ -23,20 +23,20 @@ pub const RETRY: Duration = Duration::from_millis(100);
 pub const RETRY_MAX: Duration = Duration::from_secs(1);
 /// Shortest client timeout (CT): 2 RETRY. A client renews its lease of ¾ CT after CT / 5, and the confirmation may wait
 /// RETRY for a round of STATE. With a shorter CT the lease ends before its renewal is confirmed.
-pub const MIN_CLIENT_TIMEOUT: Duration = Duration::from_millis(200);
+pub const CLIENT_TIMEOUT_MIN: Duration = Duration::from_millis(200);
 /// PART: bytes of a message in one PART, and the longest TRANSFER or CATALOG with several entries.
 pub const PART: usize = 1_200;
 /// WINDOW: number of parts on their way to one peer at the same time.
 pub const WINDOW: usize = 16;
 /// Longest name of a token, in bytes.
-pub const MAX_NAME: usize = 1_024;
+pub const NAME_BYTES_MAX: usize = 1_024;
 /// Longest data of a token, in bytes.
-pub const MAX_DATA: usize = 32 * 1_024;
+pub const DATA_BYTES_MAX: usize = 32 * 1_024;
 /// Longest introduction of a session, in bytes (section 6).
-pub const MAX_INTRODUCTION: usize = 96;
+pub const INTRODUCTION_BYTES_MAX: usize = 96;
 /// Most servers in a list.
-pub const MAX_SERVERS: usize = 32;
+pub const SERVERS_MAX: usize = 32;
 /// Longest datagram, in bytes. Every IPv6 path and nearly every IPv4 path carries it without fragments.
 pub const LONGEST: usize = 1_232;
 /// Smallest id of a session.
-pub const MIN_SESSION: i32 = 1 << 20;
+pub const SESSION_ID_MIN: i32 = 1 << 20;

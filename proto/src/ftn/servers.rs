@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use ring_codec::ftn::{hash, server_sequence, server_signature};
 
-use super::{Configuration, MAX_SERVERS};
+use super::{Configuration, SERVERS_MAX};
 
 /// List of servers that a client or a server has from its start (`docs/ftn.md`, section 1).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -23,7 +23,7 @@ impl Servers {
             .into_iter()
             .map(|(line, address)| (line, address.into()));
         let (lines, addresses): (Vec<&str>, Vec<Option<SocketAddr>>) = servers.unzip();
-        let is_legal = (1..=MAX_SERVERS).contains(&addresses.len());
+        let is_legal = (1..=SERVERS_MAX).contains(&addresses.len());
         is_legal.then(|| Self {
             addresses: addresses.into(),
             signature: server_signature(lines.iter().map(|line| line.as_bytes())),
@@ -72,7 +72,7 @@ impl Servers {
         if !configuration.is_down(first) {
             return Some(first);
         }
-        let mut order = [0; MAX_SERVERS];
+        let mut order = [0; SERVERS_MAX];
         let order = &mut order[..self.len()];
         server_sequence(name, order);
         let order = order

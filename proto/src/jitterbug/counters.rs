@@ -1,7 +1,7 @@
 //! The counters of a node (`docs/jitterbug.md`, section 11).
 
 use super::Reason;
-use crate::counted::counters;
+use crate::counter_macros::counters;
 
 counters! {
     /// Numbers since the start of a node.

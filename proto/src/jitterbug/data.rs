@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::JobOp;
+use crate::JobRequest;
 use crate::jitterbug::{Compute, Decide, Job, Options, Outcome, Work, policy};
 use crate::time::Instant;
 
@@ -39,7 +39,7 @@ pub(crate) struct Data {
     bytes: Vec<u8>,
     waiting: VecDeque<Box<[u8]>>,
     running: Option<RunningJob>,
-    jobs: VecDeque<JobOp<Job>>,
+    jobs: VecDeque<JobRequest<Job>>,
     /// The number of jobs that were started.
     started: u64,
 }
@@ -59,7 +59,7 @@ impl Data {
         &self.bytes
     }
 
-    pub(crate) fn next_job(&mut self) -> Option<JobOp<Job>> {
+    pub(crate) fn next_job(&mut self) -> Option<JobRequest<Job>> {
         self.jobs.pop_front()
     }
 
@@ -160,7 +160,8 @@ impl Data {
             due: now + time,
             received,
         });
-        self.jobs.push_back(JobOp::Start(Job { id: job, work }));
+        self.jobs
+            .push_back(JobRequest::Start(Job { id: job, work }));
     }
 
     /// Handles the outcome of a job. An outcome of a job that was given up before has no effect.
@@ -184,7 +185,7 @@ impl Data {
     /// Cancels the running job if its time is over.
     pub(crate) fn cancel_late_job(&mut self, now: Instant, most: usize) -> Option<DataResult> {
         let job = self.running.as_ref().filter(|it| it.due <= now)?.job;
-        self.jobs.push_back(JobOp::Cancel);
+        self.jobs.push_back(JobRequest::Cancel);
         self.on_outcome(job, Outcome::Failed, most)
     }
 
@@ -192,7 +193,7 @@ impl Data {
     pub(crate) fn cancel_computation(&mut self) {
         if self.is_computing() {
             self.running = None;
-            self.jobs.push_back(JobOp::Cancel);
+            self.jobs.push_back(JobRequest::Cancel);
         }
     }
 
@@ -200,7 +201,7 @@ impl Data {
     pub(crate) fn cancel(&mut self) {
         self.waiting.clear();
         if self.running.take().is_some() {
-            self.jobs.push_back(JobOp::Cancel);
+            self.jobs.push_back(JobRequest::Cancel);
         }
     }
 

@@ -57,14 +57,14 @@ pub enum Event {
         /// The candidate.
         to: Node,
         /// The cause.
-        why: Failure,
+        why: PassFailure,
     },
     /// The outcome of a pass is unknown: the candidate may have the token. The node becomes an orphan.
     PassUnknown {
         /// The candidate.
         to: Node,
         /// The cause.
-        why: Failure,
+        why: PassFailure,
     },
     /// A pass was aborted because of an inbound one, a stall, a shutdown or a change of the network.
     PassAborted {
@@ -170,7 +170,7 @@ pub enum Acceptance {
 
 /// The cause for which a pass is not done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Failure {
+pub enum PassFailure {
     /// No process listens at the port.
     Refused,
     /// The candidate reset the connection.
@@ -187,7 +187,7 @@ pub enum Failure {
     NetworkChanged,
 }
 
-impl Failure {
+impl PassFailure {
     /// Returns the cause as a clause for people.
     pub const fn text(self) -> &'static str {
         match self {

@@ -35,9 +35,9 @@ mod tokens;
 
 pub use command::{Command, Job, Outcome, Work};
 pub use counters::Counters;
-pub use event::{Acceptance, Difference, Event, Failure};
+pub use event::{Acceptance, Difference, Event, PassFailure};
 pub use machine::Jitterbug;
-pub use network::{Net, Network};
-pub use options::{Compute, Decide, LEAST_LEASE, MOST_LEASE, Options, OptionsError};
+pub use network::{Network, NetworkState};
+pub use options::{Compute, Decide, LEASE_MAX, LEASE_MIN, Options, OptionsError};
 pub use reason::Reason;
-pub use status::{NodeStatus, Snapshot, Standing, State};
+pub use status::{NodeStatus, NodeSummary, Snapshot, State};

@@ -9,7 +9,7 @@ const BROADCAST_PREFIX_MAX: u8 = 30;
 
 /// The state of the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Net {
+pub enum NetworkState {
     /// The interface is down, or has no address.
     Down,
     /// Datagrams and connections are possible.

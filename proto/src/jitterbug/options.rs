@@ -18,9 +18,9 @@ const RENEW_TIMEOUT_MIN: Duration = Duration::from_millis(100);
 const PASS_TIMEOUT_MIN: Duration = Duration::from_millis(10);
 /// The shortest lease. All nodes of a ring use the shortest lease in it, and a loop on a busy machine stalls for some
 /// milliseconds.
-pub const LEAST_LEASE: Duration = Duration::from_millis(50);
+pub const LEASE_MIN: Duration = Duration::from_millis(50);
 /// The longest lease. The restore of a new node lasts longer than the longest lease in its ring.
-pub const MOST_LEASE: Duration = Duration::from_secs(10);
+pub const LEASE_MAX: Duration = Duration::from_secs(10);
 
 /// The options of a node. They should be equal on all nodes of a segment; a node reports those that differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -188,16 +188,16 @@ impl Options {
         // In whole milliseconds, because the message names a value to type.
         let intervals = u128::from(2 * count - 1);
         let millis = |time: u128| Duration::from_millis(u64::try_from(time).unwrap_or(u64::MAX));
-        if self.stall() < LEAST_LEASE {
-            let least = millis(LEAST_LEASE.as_millis().div_ceil(intervals));
+        if self.own_lease() < LEASE_MIN {
+            let least = millis(LEASE_MIN.as_millis().div_ceil(intervals));
             return Err(OptionsError::ShortLease {
                 interval,
                 count,
                 least,
             });
         }
-        if self.stall() > MOST_LEASE {
-            let most = millis(MOST_LEASE.as_millis() / intervals);
+        if self.own_lease() > LEASE_MAX {
+            let most = millis(LEASE_MAX.as_millis() / intervals);
             return Err(OptionsError::LongLease {
                 interval,
                 count,
@@ -208,13 +208,13 @@ impl Options {
     }
 
     /// Returns D, the duration of a whole restore.
-    pub fn restore(&self) -> Duration {
+    pub fn restore_duration(&self) -> Duration {
         self.tr_interval.saturating_mul(2 * self.tr_count)
     }
 
     /// Returns the lease: how long a loop may stall (section 5, "Stall"). A leader that stalled for less has answered
     /// at least one TR1 of every restore with these options.
-    pub fn stall(&self) -> Duration {
+    pub fn own_lease(&self) -> Duration {
         self.tr_interval.saturating_mul(2 * self.tr_count - 1)
     }
 }

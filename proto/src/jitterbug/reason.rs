@@ -2,7 +2,7 @@
 
 use ring_codec::{DecodeError, Field, Problem};
 
-use crate::counted::reasons;
+use crate::counter_macros::reasons;
 
 reasons! {
     /// The reason for which a datagram was dropped, or an exchange was reset. A dropped datagram gets no answer.

@@ -30,7 +30,7 @@ impl State {
 
 /// A short status of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Standing {
+pub struct NodeSummary {
     /// Orphan, waiter or leader.
     pub state: State,
     /// The absolute token_id.

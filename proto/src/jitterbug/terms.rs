@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ring_codec::jitterbug::Terms;
 
-use super::options::{LEAST_LEASE, MOST_LEASE};
+use super::options::{LEASE_MAX, LEASE_MIN};
 use super::{Difference, Options};
 
 /// Returns the difference for which a node with these terms cannot be in one ring with a node that has these options.
@@ -12,7 +12,7 @@ pub(crate) fn separates(terms: &Terms, options: &Options) -> Option<Difference> 
     if terms.policy != options.policy {
         return Some(Difference::Policy);
     }
-    let bounds = micros(LEAST_LEASE)..=micros(MOST_LEASE);
+    let bounds = micros(LEASE_MIN)..=micros(LEASE_MAX);
     let mut leases = [terms.lease_us, terms.shortest_us, terms.longest_us].into_iter();
     let is_within = leases.all(|lease| bounds.contains(&lease));
     (!is_within).then_some(Difference::Lease)

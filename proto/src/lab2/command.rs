@@ -2,7 +2,7 @@
 
 use ring_codec::MacAddr;
 
-use super::{OnceRequest, RunEnd, Work};
+use super::{HolderProgram, OnceRequest, RunEnd};
 
 /// A command to the state machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub enum Command {
     /// is not OWNER, offers the token already, or does not know the member.
     Yield(Option<MacAddr>),
     /// Tells the members which program of this node holds the token; `None` if none does.
-    Announce(Option<Work>),
+    Announce(Option<HolderProgram>),
     /// Removes a member that is silent or has left, on all nodes. Has no effect if it is heard.
     Forget(MacAddr),
     /// Shuts the node down: it hands the token over and sends LEAVING.

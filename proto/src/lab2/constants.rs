@@ -87,7 +87,7 @@ pub enum ConstantError {
          timeout of {waiter_timeout:?} (waiter-intervals × heartbeat): the members would elect a second \
          owner"
     )]
-    HandOverOutlastsWaiters {
+    HandoverOutlastsWaiters {
         /// TAKE_ATTEMPTS × TAKE_TIMEOUT.
         hand_over: Duration,
         /// WAITER_TIMEOUT.
@@ -120,11 +120,11 @@ pub enum ConstantError {
 }
 
 /// The longest heartbeat, take-timeout or idle-hold.
-pub const LONGEST_PERIOD: Duration = Duration::from_secs(24 * 60 * 60);
+pub const PERIOD_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 /// The shortest heartbeat: no OWNER sends heartbeats more often.
-pub const SHORTEST_HEARTBEAT: Duration = Duration::from_millis(1);
+pub const HEARTBEAT_MIN: Duration = Duration::from_millis(1);
 /// The shortest take-timeout. An offer and its answer wake two processes, and no machine is faster.
-pub const SHORTEST_TAKE_TIMEOUT: Duration = Duration::from_micros(20);
+pub const TAKE_TIMEOUT_MIN: Duration = Duration::from_micros(20);
 /// The idle-hold of an OWNER that keeps the token until another member wants it.
 pub const FOREVER: Duration = Duration::MAX;
 /// The default time for which a silent member is remembered.
@@ -175,7 +175,7 @@ impl Constants {
     }
 
     /// Returns how long a giver waits for one member in all: TAKE_ATTEMPTS × TAKE_TIMEOUT, and half of one more.
-    pub fn hand_over_timeout(&self) -> Duration {
+    pub fn handover_timeout(&self) -> Duration {
         self.take_timeout * self.take_attempts + self.take_timeout / 2
     }
 
@@ -199,7 +199,7 @@ impl Constants {
     /// Returns how long an idle token may take to reach a member that asks for it, if one frame of each kind is lost.
     pub fn request_timeout(&self) -> Duration {
         // WANT_TOKEN is repeated after HEART_BEAT_PERIOD, TAKE_TOKEN after TAKE_TIMEOUT.
-        self.heartbeat + self.hand_over_timeout()
+        self.heartbeat + self.handover_timeout()
     }
 
     /// Returns a digest of the constants that all members must share: the times of one member on which another's rules
@@ -233,9 +233,9 @@ impl Constants {
     pub fn check(&self) -> Result<(), ConstantError> {
         self.check_periods()?;
         self.check_counts()?;
-        let (hand_over, waiter_timeout) = (self.hand_over_timeout(), self.waiter_timeout());
+        let (hand_over, waiter_timeout) = (self.handover_timeout(), self.waiter_timeout());
         if hand_over >= waiter_timeout {
-            return Err(ConstantError::HandOverOutlastsWaiters {
+            return Err(ConstantError::HandoverOutlastsWaiters {
                 hand_over,
                 waiter_timeout,
             });
@@ -265,11 +265,11 @@ impl Constants {
             if value.is_zero() {
                 return Err(ConstantError::Zero { name });
             }
-            if value > LONGEST_PERIOD {
+            if value > PERIOD_MAX {
                 return Err(ConstantError::TooLong {
                     name,
                     value,
-                    max: LONGEST_PERIOD,
+                    max: PERIOD_MAX,
                 });
             }
         }

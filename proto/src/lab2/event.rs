@@ -69,7 +69,7 @@ pub enum Reason {
     /// An OWNER met a stronger token and destroyed its own, or heard of a stronger one and minted.
     StrongerToken,
     /// An OWNER has given way to an owner of a weaker token, which members confirm.
-    Outranked,
+    BetterBackedOwner,
     /// WAITER_TIMEOUT has passed since the token was heard of.
     WaiterTimeout,
     /// WHERE_IS_TOKEN was not answered within LOOSER_ANSWER_TIMEOUT.
@@ -91,16 +91,16 @@ pub enum Reason {
     /// The state that must survive a restart could not be stored.
     NotStored,
     /// An OWNER has let go of the token, because no member takes it although members ask for it.
-    NobodyTakes,
+    NoTaker,
     /// The timeouts of an OWNER or candidate are too far from the ring's.
     Apart,
 }
 
 /// The options of a member that other members must know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Terms {
+pub struct MemberOptions {
     /// WAITER_TIMEOUT.
-    pub patience: Duration,
+    pub waiter_timeout: Duration,
     /// TAKE_TIMEOUT.
     pub take_timeout: Duration,
     /// The number of members that it expects.
@@ -111,9 +111,9 @@ pub struct Terms {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Difference {
     /// The member's options.
-    pub theirs: Terms,
+    pub theirs: MemberOptions,
     /// This node's options.
-    pub ours: Terms,
+    pub ours: MemberOptions,
 }
 
 /// The number of bytes of data that a token may carry at present, and the reason.
@@ -129,7 +129,7 @@ pub struct DataLimit {
 
 /// A problem: an assumption that does not hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Trouble {
+pub enum Diagnostic {
     /// The member announces that it hears no member, although it is heard.
     MemberDeaf {
         /// The member.
@@ -204,7 +204,7 @@ pub enum Trouble {
         mac: MacAddr,
     },
     /// Members announce that they do not hear this node, although it hears them.
-    Unheard {
+    NotHeardBy {
         /// These members.
         by: SilentMembers,
     },
@@ -228,7 +228,7 @@ pub enum Trouble {
     },
 }
 
-impl Trouble {
+impl Diagnostic {
     /// Returns whether this is a lateness of less than a quarter of `failure_timeout` (WAITER_TIMEOUT). The protocol
     /// recovers from it by itself.
     pub fn is_slight(&self, failure_timeout: Duration) -> bool {
@@ -335,7 +335,7 @@ pub enum Event {
         latency: Duration,
     },
     /// A member did not take the token.
-    HandOverFailed {
+    HandoverFailed {
         /// The member.
         to: MacAddr,
         /// The number of failed handovers to it in a row.
@@ -367,9 +367,9 @@ pub enum Event {
         heard_before: bool,
     },
     /// A problem has begun or ended. It is reported once, not again while it lasts.
-    Trouble {
+    DiagnosticChanged {
         /// The problem.
-        trouble: Trouble,
+        trouble: Diagnostic,
         /// Whether it has ended.
         over: bool,
     },
@@ -454,7 +454,7 @@ pub enum Event {
 
 /// The state that survives a restart (`docs/protocol.md`, section 2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Durable {
+pub struct StoredState {
     /// currentMyTokenNumber: the number of the last chain that this node has minted.
     pub my_token_number: u32,
     /// The strongest token seen.

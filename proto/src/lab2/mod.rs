@@ -20,10 +20,10 @@ mod diagnostics;
 mod election;
 mod envelope;
 mod event;
+mod inspect;
 mod jobs;
 mod machine;
 mod members;
-mod subject;
 mod tenure;
 mod work;
 
@@ -33,16 +33,17 @@ mod tests;
 pub use command::Command;
 pub use confidence::Votes;
 pub use constants::{
-    ConstantError, Constants, FOREVER, LONGEST_PERIOD, SHORTEST_HEARTBEAT, SHORTEST_TAKE_TIMEOUT,
+    ConstantError, Constants, FOREVER, HEARTBEAT_MIN, PERIOD_MAX, TAKE_TIMEOUT_MIN,
 };
 pub use diagnostics::silent_members::SilentMembers;
 pub use event::{
-    DataLimit, Difference, DropReason, Durable, Event, Grade, Reason, State, Terms, Trouble,
+    DataLimit, Diagnostic, Difference, DropReason, Event, Grade, MemberOptions, Reason, State,
+    StoredState,
 };
+pub use inspect::Inspect;
 pub use jobs::job::{
-    JobName, MAX_STAMPS, OnceRequest, OnceStanding, RunEnd, RunView, Stamp, StoredStamp,
+    JobName, OnceProgress, OnceRequest, RunEnd, RunView, STAMPS_MAX, Stamp, StoredStamp,
 };
 pub use machine::Lab2;
 pub use machine::view::{MemberView, Presence};
-pub use subject::Subject;
-pub use work::Work;
+pub use work::HolderProgram;

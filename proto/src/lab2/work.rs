@@ -4,7 +4,7 @@ use crate::time::Instant;
 
 /// A program that holds the token.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Work {
+pub struct HolderProgram {
     /// The program's name for itself.
     pub program: String,
     /// When it got the token, by this node's clock.

@@ -4,7 +4,7 @@ use std::io;
 use std::mem;
 use std::net::SocketAddr;
 
-use ring_client::token::{Hosts, RESOLVED_EVERY, Resolution};
+use ring_client::token::{Hosts, RESOLVE_INTERVAL, Resolution};
 use ring_host::{SendFailures, UdpSlot};
 use ring_proto::ftn::Servers;
 use ring_runtime::worker::PeriodicValue;
@@ -41,7 +41,7 @@ impl Addresses {
         }
         let resolver = hosts.has_names().then(|| {
             let resolve = move || hosts.resolve();
-            PeriodicValue::start("names", RESOLVED_EVERY, RESOLVED_EVERY, resolve)
+            PeriodicValue::start("names", RESOLVE_INTERVAL, RESOLVE_INTERVAL, resolve)
         });
         Ok(Self {
             known: (0..servers.len())

@@ -2,14 +2,14 @@
 
 use std::fmt;
 
-use ring_proto::ftn::server::{RoleKind, Standing};
+use ring_proto::ftn::server::{RoleKind, ServerSummary};
 
 use crate::system::ftn::observe::state_name;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Condition {
     NoLink,
-    Up(Standing),
+    Up(ServerSummary),
 }
 
 impl fmt::Display for Condition {
@@ -29,14 +29,14 @@ impl fmt::Display for Condition {
 #[cfg(test)]
 mod tests {
     use ring_codec::ftn::ServerState;
-    use ring_proto::ftn::server::{RoleKind, Standing};
+    use ring_proto::ftn::server::{RoleKind, ServerSummary};
 
     use super::Condition;
 
     #[test]
     fn it_names_the_leader() {
         let up = |role, leader, state| {
-            let standing = Standing {
+            let standing = ServerSummary {
                 role,
                 leader,
                 state,

@@ -31,6 +31,6 @@ pub(super) fn set_verdict(status: &mut Status, machine_findings: Vec<Finding>) {
             server.name, server.state
         ))
     }));
-    let Verdict { health, troubles } = Verdict::of(findings);
+    let Verdict { health, troubles } = Verdict::from_findings(findings);
     (status.health, status.troubles) = (health, troubles);
 }

@@ -10,7 +10,7 @@ use ring_host::{
     Answer, Error, LateLimits, NoTask, NodeHealth, Onlookers, Server, ShutDown, System, UdpSlot,
 };
 use ring_process::Client;
-use ring_proto::ftn::server::{Command, LEAVING_MAX, Net, Server as Machine};
+use ring_proto::ftn::server::{Command, LEAVING_MAX, NetworkState, Server as Machine};
 use ring_proto::time::{Instant, Now};
 use ring_runtime::driver::Environment;
 use ring_runtime::wait::{LINK, Reactor};
@@ -70,7 +70,7 @@ impl Node {
         let addresses = self.addresses.troubles(&self.names, self.link.failures());
         let others = differing
             .chain(addresses)
-            .chain(self.health.clock_trouble());
+            .chain(self.health.clock_problem());
         troubles.extend(others.map(Finding::degraded));
         let around = StatusInputs {
             started: self.started,
@@ -110,21 +110,25 @@ impl System for Node {
         Ok(())
     }
 
-    fn network_readable(&mut self) -> Result<(), Error> {
+    fn on_network_readable(&mut self) -> Result<(), Error> {
         Ok(())
     }
 
-    fn poll_network(&mut self, now: Instant, waiting: &Reactor) -> Result<Option<Net>, Error> {
-        let Some(socket) = self.link.look(now) else {
+    fn poll_network(
+        &mut self,
+        now: Instant,
+        waiting: &Reactor,
+    ) -> Result<Option<NetworkState>, Error> {
+        let Some(socket) = self.link.poll_socket(now) else {
             return Ok(None);
         };
         waiting.add(socket, LINK)?;
-        Ok(Some(Net::Up))
+        Ok(Some(NetworkState::Up))
     }
 
-    fn link_failed(&mut self, now: Instant, error: &io::Error) -> Net {
+    fn on_link_failed(&mut self, now: Instant, error: &io::Error) -> NetworkState {
         self.link.fail(now, error);
-        Net::Down
+        NetworkState::Down
     }
 
     fn deadline(&self) -> Option<Instant> {
@@ -156,9 +160,9 @@ impl System for Node {
         None
     }
 
-    fn after_turn(&mut self, _: Now, _: &Machine) {}
+    fn on_iteration_end(&mut self, _: Now, _: &Machine) {}
 
-    fn every_second(&mut self, now: Now) {
+    fn on_second(&mut self, now: Now) {
         let Self {
             addresses,
             names,
@@ -170,11 +174,11 @@ impl System for Node {
             ..
         } = self;
         addresses.update(names.own(), names, link);
-        health.look_at_drops(link.drops().kernel);
+        health.update_drops(link.drops().kernel);
         store.check_place();
         let failures = store.take_failures();
         write_warnings.on_failures(now.monotonic, store.path(), failures);
-        health.look_at_clock(|event, text| observers.history.trouble(now, event, text));
+        health.check_clock(|event, text| observers.history.add_problem(now, event, text));
     }
 
     fn count_late_wake_up(&mut self) {
@@ -184,14 +188,14 @@ impl System for Node {
     fn late_limits(machine: &Machine) -> LateLimits {
         let options = machine.options();
         LateLimits {
-            noticed: options.heartbeat / 4,
-            harmful: options.server_lease(),
+            log_after: options.heartbeat / 4,
+            fail_after: options.server_lease(),
         }
     }
 
     fn condition(&self, machine: &Machine) -> Condition {
         if self.link.is_up() {
-            Condition::Up(machine.standing())
+            Condition::Up(machine.summary())
         } else {
             Condition::NoLink
         }
@@ -201,7 +205,7 @@ impl System for Node {
         report::log(&self.status(now, machine));
     }
 
-    fn leave(&mut self) -> &'static str {
+    fn begin_shutdown(&mut self) -> &'static str {
         info!(
             event = "stopping",
             "shutting down: handing the tokens over to the other servers, if there are any"
@@ -216,13 +220,13 @@ impl System for Node {
     fn shut_down(_: &Machine) -> ShutDown<Command> {
         ShutDown {
             command: Command::ShutDown,
-            patience: SHUTDOWN_TIMEOUT,
-            last_word: Command::ShutDown,
+            timeout: SHUTDOWN_TIMEOUT,
+            last_command: Command::ShutDown,
         }
     }
 
     fn is_finished(machine: &Machine) -> bool {
-        machine.is_finished()
+        machine.has_left()
     }
 
     fn finish(&mut self, _: Now, _: &mut dyn FnMut() -> bool) {

@@ -43,7 +43,7 @@ impl Observe<Event> for Observers {
             _ => Priority::Passing,
         };
         self.history
-            .remember(now, (line.event, line.text), line.keys, priority);
+            .add(now, (line.event, line.text), line.keys, priority);
     }
 }
 

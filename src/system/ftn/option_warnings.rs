@@ -1,12 +1,12 @@
 //! Warnings about options that work but may surprise.
 
-use ring_control::ftn::cut_doubt;
+use ring_control::ftn::split_warning;
 use ring_proto::ftn::server::Options;
 use ring_text::format_duration;
 
 /// Returns warnings about the options of one of `servers` servers, for the log and the status.
 pub(super) fn option_warnings(options: &Options, servers: usize) -> Vec<String> {
-    let mut option_warnings = Vec::from_iter(cut_doubt(options.quorum, servers));
+    let mut option_warnings = Vec::from_iter(split_warning(options.quorum, servers));
     if options.grace < options.client_timeout {
         option_warnings.push(format!(
             "--grace {} is less than --client-timeout {}: after a start of all servers, a server may grant a token \

@@ -8,7 +8,7 @@ use clap::Parser;
 use ring_control::ftn::SYSTEM;
 use ring_control::{NodeName, control_dir};
 use ring_host::LogFormat;
-use ring_proto::ftn::server::{self, majority, most_clients};
+use ring_proto::ftn::server::{self, clients_max, majority};
 use ring_text::{parse_bytes, parse_duration};
 
 use crate::system::values::parse_count;
@@ -231,20 +231,20 @@ impl Options {
             max_memory: self.max_memory,
             max_clients: self
                 .max_clients
-                .unwrap_or_else(|| most_clients(servers).min(CLIENTS_DEFAULT)),
+                .unwrap_or_else(|| clients_max(servers).min(CLIENTS_DEFAULT)),
         }
     }
 
     /// Returns the server's name on this machine.
     pub fn name(&self) -> NodeName {
-        NodeName::of(SYSTEM, &self.index.to_string())
+        NodeName::of_system(SYSTEM, &self.index.to_string())
     }
 
     /// Returns the control socket's path.
     pub fn control_path(&self) -> PathBuf {
         match &self.control {
             Some(path) => path.clone(),
-            None => self.name().socket(&control_dir(SYSTEM)),
+            None => self.name().socket_path(&control_dir(SYSTEM)),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Logs the status.
 
+use ring_control::escape_control_characters;
 use ring_control::ftn::Status;
-use ring_control::harmless;
 
 use crate::system::status_lines;
 
@@ -34,10 +34,16 @@ fn details(status: &Status) -> Vec<String> {
     let troubles = status
         .troubles
         .iter()
-        .map(|it| format!("trouble: {}", harmless(it)));
+        .map(|it| format!("trouble: {}", escape_control_characters(it)));
     let servers = status.servers.iter().enumerate();
     let servers: Vec<_> = servers
-        .map(|(index, server)| format!("{index} ({}) {}", harmless(&server.name), server.state))
+        .map(|(index, server)| {
+            format!(
+                "{index} ({}) {}",
+                escape_control_characters(&server.name),
+                server.state
+            )
+        })
         .collect();
     let counters = status
         .counters

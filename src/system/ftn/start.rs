@@ -5,7 +5,7 @@ use std::path::Path;
 
 use ring_client::token::{ServerList, ServersError, read_list};
 use ring_host::{History, Host, NodeHealth, Onlookers, UdpSlot};
-use ring_process::rights;
+use ring_process::capabilities;
 use ring_proto::ftn::server::{Durable, OptionsError, Server};
 use ring_proto::ftn::{LONGEST, Servers};
 use ring_runtime::driver::{Driver, datagrams};
@@ -40,7 +40,7 @@ pub fn run(options: &Options) -> Result<(), ring_host::Error> {
         names,
         servers,
         hosts,
-        doubts: address_warnings,
+        warnings: address_warnings,
     } = read_list(&options.servers).map_err(Error::List)?;
     let (count, ssig) = (servers.len(), servers.signature());
     let own = options.of_machine(count);
@@ -65,7 +65,8 @@ pub fn run(options: &Options) -> Result<(), ring_host::Error> {
     let seed = random().map_err(ring_host::Error::system("draw a random number"))?;
     let machine = Server::new(own, servers.clone(), index, durable, seed);
     let machine = machine.map_err(|error| unusable(&error))?;
-    rights::keep(rights::PORTS).map_err(ring_host::Error::system("give up capabilities"))?;
+    capabilities::keep_only(capabilities::PORTS)
+        .map_err(ring_host::Error::system("give up capabilities"))?;
     let host = Host::start(
         PROGRAM,
         &options.control_path(),
@@ -113,7 +114,7 @@ pub fn run(options: &Options) -> Result<(), ring_host::Error> {
 /// Checks that the state of an earlier version is not left in its old place. Without it, numbers would go back.
 fn check_old_state(options: &Options) -> Result<(), Error> {
     let [old, new] =
-        [STATE_DIR, options::STATE_DIR].map(|place| options.name().state(Path::new(place)));
+        [STATE_DIR, options::STATE_DIR].map(|place| options.name().state_path(Path::new(place)));
     let is_default = options.state_dir == Path::new(options::STATE_DIR);
     if is_default && old.exists() && !new.exists() {
         let index = options.index;
@@ -148,7 +149,7 @@ fn own_address(
     servers.address(index).ok_or_else(|| {
         let error = ServersError::OwnUnresolved {
             path: options.servers.clone(),
-            doubt: warning(),
+            warning: warning(),
         };
         Error::List(error).into()
     })

@@ -17,8 +17,8 @@ use std::path::Path;
 
 use ring_control::NodeName;
 use ring_host::array_at;
-use ring_proto::Stored;
-use ring_proto::ftn::MAX_NUMBER;
+use ring_proto::StoreOutcome;
+use ring_proto::ftn::CONFIGURATION_NUMBER_MAX;
 use ring_proto::ftn::server::Durable;
 use ring_runtime::driver::Store;
 
@@ -59,7 +59,7 @@ fn decode(bytes: &[u8; LEN]) -> Option<Record> {
         _ => return None,
     };
     let ssig = i32::from_be_bytes(ssig);
-    (configuration <= MAX_NUMBER).then_some(Record {
+    (configuration <= CONFIGURATION_NUMBER_MAX).then_some(Record {
         configuration,
         ssig,
     })
@@ -91,7 +91,7 @@ impl StateFile {
             configuration: 0,
             ssig,
         };
-        let opened = RecordFile::open(name.state(directory), &FORMAT, &fresh);
+        let opened = RecordFile::open(name.state_path(directory), &FORMAT, &fresh);
         let (record, found) = opened.map_err(Error::state_error(index))?;
         let file = Self {
             record,
@@ -133,7 +133,7 @@ impl StateFile {
 }
 
 impl Store<Durable> for StateFile {
-    fn store(&mut self, durable: &Durable) -> Stored {
+    fn store(&mut self, durable: &Durable) -> StoreOutcome {
         let written = self.record.write(&Record {
             configuration: durable.configuration,
             ssig: self.ssig,
@@ -147,16 +147,16 @@ impl Store<Durable> for StateFile {
 mod tests {
     use std::path::Path;
 
-    use ring_proto::Stored;
+    use ring_proto::StoreOutcome;
     use ring_proto::ftn::server::Durable;
 
-    use super::{Error, FORMAT, MAX_NUMBER, Record, StateFile, decode, encode};
+    use super::{CONFIGURATION_NUMBER_MAX, Error, FORMAT, Record, StateFile, decode, encode};
     use crate::system::record_file::LoadedState;
     use ring_control::NodeName;
     use ring_runtime::driver::Store;
 
     fn open(directory: &Path, ssig: i32) -> Result<(StateFile, LoadedState<Record>), Error> {
-        StateFile::open(directory, (&NodeName::of("ftn", "2"), 2), ssig)
+        StateFile::open(directory, (&NodeName::of_system("ftn", "2"), 2), ssig)
     }
 
     #[test]
@@ -167,7 +167,7 @@ mod tests {
         assert_eq!(file.path(), directory.path().join("ftn-2.state"));
         for configuration in [3, 6, 9] {
             let stored = file.store(&Durable { configuration });
-            assert_eq!(stored, Stored::Done);
+            assert_eq!(stored, StoreOutcome::Done);
         }
         drop(file);
         let (_file, found) = open(directory.path(), 8).unwrap();
@@ -197,7 +197,7 @@ mod tests {
         file.record.forbid_writes();
         for configuration in [3, 6] {
             let stored = file.store(&Durable { configuration });
-            assert_eq!(stored, Stored::Failed);
+            assert_eq!(stored, StoreOutcome::Failed);
             assert!(file.is_failing());
         }
         assert_eq!(file.take_failures().unwrap().count, 2);
@@ -213,12 +213,12 @@ mod tests {
         file.check_place();
         assert!(file.missing().is_some());
         let stored = file.store(&Durable { configuration: 3 });
-        assert_eq!(stored, Stored::Failed);
+        assert_eq!(stored, StoreOutcome::Failed);
         std::fs::create_dir(&place).unwrap();
         file.check_place();
         assert!(file.missing().is_none());
         let stored = file.store(&Durable { configuration: 4 });
-        assert_eq!((stored, file.is_failing()), (Stored::Done, false));
+        assert_eq!((stored, file.is_failing()), (StoreOutcome::Done, false));
     }
 
     #[test]
@@ -227,7 +227,11 @@ mod tests {
             configuration,
             ssig: i32::MIN,
         };
-        for (configuration, is_one) in [(0, true), (MAX_NUMBER, true), (MAX_NUMBER + 1, false)] {
+        for (configuration, is_one) in [
+            (0, true),
+            (CONFIGURATION_NUMBER_MAX, true),
+            (CONFIGURATION_NUMBER_MAX + 1, false),
+        ] {
             let mut bytes = encode(&record(configuration));
             bytes[..8].copy_from_slice(&FORMAT.magic);
             assert_eq!(decode(&bytes), is_one.then(|| record(configuration)));

@@ -2,7 +2,7 @@
 
 use ring_control::Health;
 use ring_control::ftn::{ServerStatus, SessionStatus, Status};
-use ring_host::{Drops, UdpSlot};
+use ring_host::{DatagramDrops, UdpSlot};
 use ring_proto::ftn::server::Server;
 use ring_proto::time::{Now, nanos};
 
@@ -36,7 +36,7 @@ pub(super) fn status(now: Now, machine: &Server, around: StatusInputs<'_>) -> St
         id: *id,
         address: address.to_string(),
     });
-    let Drops { kernel, cut } = link.drops();
+    let DatagramDrops { kernel, cut } = link.drops();
     let others = [
         ("dropped.kernel", kernel),
         ("dropped.cut", cut),

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use ring_proto::jitterbug::{Standing, State};
+use ring_proto::jitterbug::{NodeSummary, State};
 
 /// A node's condition. It does not change with each turn of the token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub(super) enum Condition {
 }
 
 impl Condition {
-    pub(super) fn of(is_up: bool, standing: Standing) -> Self {
+    pub(super) fn of(is_up: bool, standing: NodeSummary) -> Self {
         match standing.state {
             _ if !is_up => Self::NoLink,
             State::Orphan => Self::Orphan,

@@ -49,5 +49,5 @@ pub(super) fn verdict(interface: &str, snapshot: &Snapshot, starvation: Starvati
     let differing = snapshot.differing.iter();
     findings
         .extend(differing.map(|(node, how)| Finding::degraded(describe_difference(*node, *how))));
-    Verdict::of(findings)
+    Verdict::from_findings(findings)
 }

@@ -71,7 +71,7 @@ impl History {
             ..self.keys()
         };
         self.events
-            .remember(now, (line.event, line.text), keys, priority);
+            .add(now, (line.event, line.text), keys, priority);
     }
 
     /// Adds another event.
@@ -81,7 +81,7 @@ impl History {
             ..self.keys()
         };
         self.events
-            .remember(now, (line.event, line.text), keys, priority);
+            .add(now, (line.event, line.text), keys, priority);
     }
 
     /// Adds an event about a local lock, with the reason if it was refused or lost.
@@ -106,14 +106,13 @@ impl History {
             reason,
             ..self.keys()
         };
-        self.events.remember(now, (event, text), keys, priority);
+        self.events.add(now, (event, text), keys, priority);
     }
 
     /// Adds an event about a problem of this machine, or its end.
     pub(super) fn add_problem(&mut self, now: Now, event: &'static str, text: String) {
         let keys = self.keys();
-        self.events
-            .remember(now, (event, text), keys, Priority::News);
+        self.events.add(now, (event, text), keys, Priority::News);
     }
 
     /// Returns the keys of an event without details.

@@ -3,11 +3,11 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
-use ring_host::{Drops, LastFailure, REBIND_PAUSE, WorkBudget};
-use ring_proto::jitterbug::{Net, Network};
+use ring_host::{DatagramDrops, LastFailure, REBIND_PAUSE, WorkBudget};
+use ring_proto::jitterbug::{Network, NetworkState};
 use ring_proto::time::Instant;
 use ring_runtime::clock;
-use ring_runtime::driver::{Connections, Joined};
+use ring_runtime::driver::{Connections, JoinedLink};
 use ring_runtime::net::{
     Address, Interface, InterfaceWatch, TcpNetwork, TcpOptions, UdpLink, UdpOptions,
 };
@@ -20,7 +20,7 @@ use crate::system;
 /// not written yet.
 const CONNECTIONS_MAX: u16 = 64;
 
-pub(super) type Sockets = Joined<UdpLink, Connections<TcpNetwork, SocketAddr>>;
+pub(super) type Sockets = JoinedLink<UdpLink, Connections<TcpNetwork, SocketAddr>>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct NodeAddress {
@@ -32,7 +32,7 @@ struct NodeAddress {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct LinkChange {
     /// The network's new state.
-    pub net: Net,
+    pub net: NetworkState,
     /// Whether the loop has to wait for new sockets.
     pub are_sockets_new: bool,
 }
@@ -56,7 +56,7 @@ pub(super) struct SegmentLink {
     budget: WorkBudget,
     retry: Option<Instant>,
     last_failure: LastFailure,
-    earlier: Drops,
+    earlier: DatagramDrops,
 }
 
 impl SegmentLink {
@@ -86,7 +86,7 @@ impl SegmentLink {
             budget: WorkBudget::default(),
             retry: None,
             last_failure: LastFailure::default(),
-            earlier: Drops::default(),
+            earlier: DatagramDrops::default(),
         };
         if let Some(node_address) = node_address(&interface, None) {
             match link.bind(node_address) {
@@ -118,9 +118,9 @@ impl SegmentLink {
     }
 
     /// Returns the numbers of dropped datagrams.
-    pub(super) fn drops(&mut self) -> Drops {
+    pub(super) fn drops(&mut self) -> DatagramDrops {
         let sockets = self.sockets.as_mut();
-        let now = sockets.map(|sockets| Drops::of(&mut sockets.datagrams));
+        let now = sockets.map(|sockets| DatagramDrops::of(&mut sockets.datagrams));
         self.earlier + now.unwrap_or_default()
     }
 
@@ -140,14 +140,14 @@ impl SegmentLink {
     }
 
     /// Closes the sockets, which cannot receive. They are opened again after a pause.
-    pub(super) fn fail(&mut self, now: Instant, error: &io::Error) -> Net {
+    pub(super) fn fail(&mut self, now: Instant, error: &io::Error) -> NetworkState {
         warn!(
             event = "link_failed",
             "cannot receive on {}: {error}; ringd retries every {REBIND_PAUSE:?}", self.name
         );
         self.close();
         self.retry = Some(now + REBIND_PAUSE);
-        Net::Down
+        NetworkState::Down
     }
 
     /// Looks the interface up if it may have changed, and returns the change.
@@ -167,7 +167,7 @@ impl SegmentLink {
                     let node_address = found.and_then(|found| node_address(&found, kept));
                     if self.apply_lookup(now, node_address) {
                         return Some(LinkChange {
-                            net: Net::Down,
+                            net: NetworkState::Down,
                             are_sockets_new: false,
                         });
                     }
@@ -276,7 +276,7 @@ impl SegmentLink {
             .and_then(|network| network.address().map(|own| (network, own.port())))
             .map_err(failed("TCP port", self.tcp_port))?;
         self.tcp_port = port;
-        self.sockets = Some(Joined {
+        self.sockets = Some(JoinedLink {
             datagrams,
             streams: Connections::new(network, CONNECTIONS_MAX),
         });
@@ -290,15 +290,16 @@ impl SegmentLink {
         Ok(())
     }
 
-    fn net(&self) -> Net {
-        self.node_address.map_or(Net::Down, |node_address| {
-            Net::Up(Network {
-                address: node_address.address.ip,
-                prefix: node_address.address.prefix,
-                scope: node_address.index,
-                tcp_port: self.tcp_port,
+    fn net(&self) -> NetworkState {
+        self.node_address
+            .map_or(NetworkState::Down, |node_address| {
+                NetworkState::Up(Network {
+                    address: node_address.address.ip,
+                    prefix: node_address.address.prefix,
+                    scope: node_address.index,
+                    tcp_port: self.tcp_port,
+                })
             })
-        })
     }
 }
 

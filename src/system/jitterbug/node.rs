@@ -8,7 +8,7 @@ use ring_control::{NodeStatus, Request};
 use ring_host::hooks::Hooks;
 use ring_host::{Answer, Error, LateLimits, NETWORK, NodeHealth, Server, ShutDown, System};
 use ring_process::Client;
-use ring_proto::jitterbug::{Command, Jitterbug, Net};
+use ring_proto::jitterbug::{Command, Jitterbug, NetworkState};
 use ring_proto::time::{Instant, Now};
 use ring_runtime::driver::{Environment, NoStore};
 use ring_runtime::wait::{LINK, Reactor};
@@ -74,12 +74,16 @@ impl System for Node {
         Ok(waiting.add(self.link.watch(), NETWORK)?)
     }
 
-    fn network_readable(&mut self) -> Result<(), Error> {
+    fn on_network_readable(&mut self) -> Result<(), Error> {
         let drain_watch = self.link.drain_watch();
         drain_watch.map_err(Error::system("hear of changes to the interfaces"))
     }
 
-    fn poll_network(&mut self, now: Instant, waiting: &Reactor) -> Result<Option<Net>, Error> {
+    fn poll_network(
+        &mut self,
+        now: Instant,
+        waiting: &Reactor,
+    ) -> Result<Option<NetworkState>, Error> {
         let Some(news) = self.link.poll_change(now) else {
             return Ok(None);
         };
@@ -92,7 +96,7 @@ impl System for Node {
         Ok(Some(news.net))
     }
 
-    fn link_failed(&mut self, now: Instant, error: &io::Error) -> Net {
+    fn on_link_failed(&mut self, now: Instant, error: &io::Error) -> NetworkState {
         self.link.fail(now, error)
     }
 
@@ -133,17 +137,17 @@ impl System for Node {
             .serve_clients(now, server, (machine, ends), history)
     }
 
-    fn after_turn(&mut self, now: Now, _: &Jitterbug) {
+    fn on_iteration_end(&mut self, now: Now, _: &Jitterbug) {
         if let Some(hooks) = &mut self.hooks {
             hooks.notify(now.monotonic, &self.observers.history);
         }
     }
 
-    fn every_second(&mut self, now: Now) {
-        self.health.look_at_drops(self.link.drops().kernel);
+    fn on_second(&mut self, now: Now) {
+        self.health.update_drops(self.link.drops().kernel);
         let history = &mut self.observers.history;
         self.health
-            .look_at_clock(|event, text| history.add_problem(now, event, text));
+            .check_clock(|event, text| history.add_problem(now, event, text));
     }
 
     /// Does nothing: the host logs it, and the machine counts a long one as a stall.
@@ -152,20 +156,20 @@ impl System for Node {
     fn late_limits(machine: &Jitterbug) -> LateLimits {
         let lease = machine.lease();
         LateLimits {
-            noticed: lease / 2,
-            harmful: lease,
+            log_after: lease / 2,
+            fail_after: lease,
         }
     }
 
     fn condition(&self, machine: &Jitterbug) -> Condition {
-        Condition::of(self.link.is_up(), machine.standing())
+        Condition::of(self.link.is_up(), machine.summary())
     }
 
     fn report(&mut self, _: Now, machine: &Jitterbug) {
         report::log(&self.status(machine));
     }
 
-    fn leave(&mut self) -> &'static str {
+    fn begin_shutdown(&mut self) -> &'static str {
         info!(
             event = "stopping",
             "shutting down: a leader hands the token over first"
@@ -182,8 +186,8 @@ impl System for Node {
         ShutDown {
             command: Command::ShutDown,
             // The machine gives up a pass before that.
-            patience: 3 * machine.options().token_pass_timeout,
-            last_word: Command::ShutDown,
+            timeout: 3 * machine.options().token_pass_timeout,
+            last_command: Command::ShutDown,
         }
     }
 

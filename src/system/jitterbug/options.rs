@@ -224,7 +224,7 @@ impl Options {
 
     /// Returns the node's name on this machine.
     pub fn name(&self) -> NodeName {
-        NodeName::of(SYSTEM, &self.interface)
+        NodeName::of_system(SYSTEM, &self.interface)
     }
 
     /// Returns the options that select the interface.
@@ -248,7 +248,7 @@ impl Options {
     pub fn control_path(&self) -> PathBuf {
         match &self.control {
             Some(path) => path.clone(),
-            None => self.name().socket(&control_dir(SYSTEM)),
+            None => self.name().socket_path(&control_dir(SYSTEM)),
         }
     }
 }

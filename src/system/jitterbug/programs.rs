@@ -153,7 +153,7 @@ impl Task for Programs {
     type Job = Job;
     type Answer = Command;
 
-    fn carry_out(&mut self, job: Job, bell: &WakeUp) -> Command {
+    fn run_job(&mut self, job: Job, bell: &WakeUp) -> Command {
         let outcome = match &job.work {
             Work::Compute(data) => self.compute(data, bell),
             Work::Decide { received, own } => self.decide(received, own, bell),
@@ -183,7 +183,7 @@ mod tests {
 
     fn outcome(mut programs: Programs, work: Work) -> Outcome {
         let bell = WakeUp::new().expect("a bell");
-        match programs.carry_out(Job { id: 7, work }, &bell) {
+        match programs.run_job(Job { id: 7, work }, &bell) {
             Command::Done { job: 7, outcome } => outcome,
             other => panic!("{other:?}"),
         }

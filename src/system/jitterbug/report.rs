@@ -1,6 +1,6 @@
 //! Logs the status.
 
-use ring_control::harmless;
+use ring_control::escape_control_characters;
 use ring_control::jitterbug::Status;
 
 use crate::system::status_lines;
@@ -24,7 +24,7 @@ fn state_line(status: &Status) -> String {
 
 fn details(status: &Status) -> Vec<String> {
     let troubles = status.troubles.iter();
-    let troubles = troubles.map(|it| format!("trouble: {}", harmless(it)));
+    let troubles = troubles.map(|it| format!("trouble: {}", escape_control_characters(it)));
     let named = status.nodes.iter().take(NAMED_NODES_MAX);
     let mut nodes: Vec<_> = named.map(|node| node.address.clone()).collect();
     if status.nodes.len() > NAMED_NODES_MAX {

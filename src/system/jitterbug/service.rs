@@ -3,7 +3,9 @@
 use std::os::fd::OwnedFd;
 
 use ring_control::jitterbug::{JitterbugRequest, LockRequest, LossReason, RefusalReason};
-use ring_control::{Grant, Loss, MAX_LABEL, OwnJson, Refusal, Renewal, Reply, Request, TokenData};
+use ring_control::{
+    Grant, LABEL_LEN_MAX, Loss, RawJson, Refusal, Renewal, Reply, Request, TokenData,
+};
 use ring_host::{HeldLock, HistoryEntry, LockLog, Reaction, Server, Watchers, lease_clock};
 use ring_process::Backstops;
 use ring_process::{Client, ClientId};
@@ -79,7 +81,7 @@ impl Service {
             Request::Bind if !self.locks.holds(client) => {
                 Reaction::error("this connection has no lock")
             }
-            Request::Bind => match self.backstops.set(peer, descriptors) {
+            Request::Bind => match self.backstops.store(peer, descriptors) {
                 Ok(()) => Reaction::Reply(Reply::Done {}),
                 Err(why) => Reaction::error(why),
             },
@@ -95,7 +97,7 @@ impl Service {
             }
             Request::DataGet => Reaction::Reply(Reply::Data(TokenData {
                 hex: hex::encode(machine.data()),
-                token: Some(OwnJson::of(&machine.standing().token_id)),
+                token: Some(RawJson::encode(&machine.summary().token_id)),
             })),
             Request::DataSet { .. } => Reaction::error(
                 "cannot set the data: in Jitterbug the leader computes it; see ringd jitterbug --compute",
@@ -104,7 +106,7 @@ impl Service {
                 self.changed_clients.push((client, true));
                 self.watchers.add(client, from, turns, history.recent())
             }
-            Request::Own(request) => self.answer_own_request(&request, machine),
+            Request::System(request) => self.answer_own_request(&request, machine),
         }
     }
 
@@ -143,8 +145,8 @@ impl Service {
         if self.locks.involves(peer.id) {
             return Reaction::error("this connection already holds a lock or waits for one");
         }
-        if request.label.len() > MAX_LABEL {
-            return Reaction::error(&format!("a label has at most {MAX_LABEL} bytes"));
+        if request.label.len() > LABEL_LEN_MAX {
+            return Reaction::error(&format!("a label has at most {LABEL_LEN_MAX} bytes"));
         }
         if let Some(grade) = &request.require {
             return Reaction::error(&format!(
@@ -155,7 +157,7 @@ impl Service {
         let under = request.under.as_deref();
         let is_nested = under.is_some() && self.fencing(machine).as_deref() == under;
         let options = machine.options();
-        let fetch_timeout = options.renew_timeout + options.restore();
+        let fetch_timeout = options.renew_timeout + options.restore_duration();
         let label = request.label.clone();
         let accepted = if is_nested {
             Err(RefusalReason::Nested)
@@ -292,7 +294,7 @@ impl Service {
 
     fn refusal(&self, why: RefusalReason, label: &str, machine: &Jitterbug) -> Reply {
         let text = match why {
-            RefusalReason::Timeout => match (self.locks.label(), machine.standing().state) {
+            RefusalReason::Timeout => match (self.locks.label(), machine.summary().state) {
                 (Some(holder), _) => format!("{holder:?} holds the token on this machine"),
                 (None, _) if machine.is_outranked() => {
                     "a ring with another --compute or --decide has the stronger token of this segment".to_owned()
@@ -322,7 +324,7 @@ impl Service {
 /// Returns the name of a lock: the token's id, the node and the number of the grant. It identifies a lock, but does
 /// not tell which of two locks is newer.
 fn fencing(number: u64, machine: &Jitterbug) -> String {
-    let id = machine.standing().token_id;
+    let id = machine.summary().token_id;
     match machine.address() {
         Some(address) => format!("{id}-{address}-{number}"),
         None => format!("{id}--{number}"),
@@ -336,7 +338,7 @@ fn machine_state(now: Instant, machine: &Jitterbug, ends: u64) -> MachineState {
         may_use,
         turn: machine.turn(),
         ends,
-        loss: match machine.standing().state {
+        loss: match machine.summary().state {
             _ if machine.address().is_none() => LossReason::Link,
             _ if machine.is_outranked() => LossReason::StrongerToken,
             State::Orphan => LossReason::Lease,

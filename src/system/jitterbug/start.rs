@@ -2,7 +2,7 @@
 
 use ring_host::hooks::{self, Hooks};
 use ring_host::{Host, NodeHealth};
-use ring_process::rights;
+use ring_process::capabilities;
 use ring_proto::jitterbug::{Compute, Decide, Jitterbug, OptionsError};
 use ring_runtime::driver::{Driver, NoStore, datagrams};
 use ring_runtime::{clock, random};
@@ -38,11 +38,11 @@ pub fn run(options: &Options) -> Result<(), ring_host::Error> {
     let machine = Jitterbug::new(own, seed).map_err(|error| unusable(&error))?;
     let has_programs = own.compute == Compute::Program || own.decide == Decide::Program;
     let needed = if has_programs || has_hooks(options) {
-        rights::PORTS | rights::PROGRAMS
+        capabilities::PORTS | capabilities::PROGRAMS
     } else {
-        rights::PORTS
+        capabilities::PORTS
     };
-    rights::keep(needed).map_err(ring_host::Error::system("give up capabilities"))?;
+    capabilities::keep_only(needed).map_err(ring_host::Error::system("give up capabilities"))?;
     let host = Host::start(
         PROGRAM,
         &options.control_path(),

@@ -120,7 +120,7 @@ mod tests {
     fn a_status_has_the_keys_of_its_page_and_no_others() {
         let machine = Jitterbug::new(Options::default(), 1).unwrap();
         let status = NodeStatus::from(&status("eth0", &machine, (3, None), Starvation::default()));
-        let json: Value = status.json().read().unwrap();
+        let json: Value = status.json().decode().unwrap();
         let names = |of: &Value| {
             let keys = of.as_object().unwrap().keys().cloned();
             keys.collect::<BTreeSet<_>>()

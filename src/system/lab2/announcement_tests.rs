@@ -11,8 +11,8 @@ use ring_control::{Health, Verdict};
 use ring_host::hooks::{Change as _, Changes};
 use ring_host::observe::{LogTarget, Style};
 use ring_proto::lab2::{
-    Constants, DataLimit, Difference, DropReason, Event, Grade, JobName, Reason, SilentMembers,
-    Stamp, State, Terms, Trouble,
+    Constants, DataLimit, Diagnostic, Difference, DropReason, Event, Grade, JobName, MemberOptions,
+    Reason, SilentMembers, Stamp, State,
 };
 use ring_proto::time::{Instant, Now};
 use ring_runtime::driver::Observe;
@@ -38,48 +38,48 @@ const SPAN: Duration = Duration::from_secs(7_200);
 const FAILURE_TIMEOUT: Duration = Duration::from_millis(400);
 
 /// Returns all troubles, each with all its variants.
-fn troubles() -> Vec<Trouble> {
+fn troubles() -> Vec<Diagnostic> {
     let (mac, owner, after) = (MAC, MAC, SPAN);
     let one: SilentMembers = [MAC].into_iter().collect();
     let ips = Some(([1; 16], [2; 16]));
-    let late = |late, offered_to| Trouble::TakenLate { late, offered_to };
-    let no_quorum = |ring, silent| Trouble::NoQuorum {
+    let late = |late, offered_to| Diagnostic::TakenLate { late, offered_to };
+    let no_quorum = |ring, silent| Diagnostic::NoQuorum {
         present: 1,
         ring,
         expected: 3,
         silent,
     };
-    let small = |mtu, member| Trouble::MtuTooSmall {
+    let small = |mtu, member| Diagnostic::MtuTooSmall {
         mtu,
         needed: 71,
         member,
     };
-    let dropped = |member| Trouble::DataDropped {
+    let dropped = |member| Diagnostic::DataDropped {
         len: 1_000,
         limit: DataLimit { member, ..LIMIT },
     };
     vec![
-        Trouble::MemberDeaf { mac },
-        Trouble::AnswerLate { mac, after },
+        Diagnostic::MemberDeaf { mac },
+        Diagnostic::AnswerLate { mac, after },
         late(Some(SPAN), None),
         late(None, Some(MAC)),
-        Trouble::OwnerUnheard { owner },
-        Trouble::TablesDiffer { owner },
-        Trouble::CannotSend,
-        Trouble::AddressShared { mac, ips },
-        Trouble::AddressShared { mac, ips: None },
-        Trouble::TokenAhead {
+        Diagnostic::OwnerUnheard { owner },
+        Diagnostic::TablesDiffer { owner },
+        Diagnostic::CannotSend,
+        Diagnostic::AddressShared { mac, ips },
+        Diagnostic::AddressShared { mac, ips: None },
+        Diagnostic::TokenAhead {
             token: TOKEN,
             by: SPAN,
         },
-        Trouble::ClockAhead { by: SPAN },
-        Trouble::BroadcastsUnheard,
-        Trouble::MemberUnreached { mac },
-        Trouble::Apart { mac: Some(MAC) },
-        Trouble::Apart { mac: None },
+        Diagnostic::ClockAhead { by: SPAN },
+        Diagnostic::BroadcastsUnheard,
+        Diagnostic::MemberUnreached { mac },
+        Diagnostic::Apart { mac: Some(MAC) },
+        Diagnostic::Apart { mac: None },
         no_quorum(4, one),
         no_quorum(3, SilentMembers::default()),
-        Trouble::Unheard { by: one },
+        Diagnostic::NotHeardBy { by: one },
         small(68, Some(MAC)),
         small(68, None),
         small(1_500, None),
@@ -109,7 +109,7 @@ fn rotation_events() -> Vec<Event> {
         reason,
         token: None,
     };
-    let failed = |in_a_row, minted| Event::HandOverFailed {
+    let failed = |in_a_row, minted| Event::HandoverFailed {
         to: MAC,
         in_a_row,
         minted,
@@ -156,8 +156,8 @@ fn rotation_events() -> Vec<Event> {
 }
 
 fn others() -> Vec<Event> {
-    let terms = |seconds| Terms {
-        patience: Duration::from_secs(seconds),
+    let terms = |seconds| MemberOptions {
+        waiter_timeout: Duration::from_secs(seconds),
         take_timeout: SPAN,
         expect: None,
     };
@@ -189,8 +189,8 @@ fn others() -> Vec<Event> {
         quiet: SPAN,
         others,
     };
-    let late = |ms| Event::Trouble {
-        trouble: Trouble::AnswerLate {
+    let late = |ms| Event::DiagnosticChanged {
+        trouble: Diagnostic::AnswerLate {
             mac,
             after: Duration::from_millis(ms),
         },
@@ -254,15 +254,15 @@ fn each_event_is_announced_as_in_the_file() {
     let (mut history, mut tally) = (History::new(now), Tally::new());
     let mut actual = String::new();
     let troubles = troubles().into_iter();
-    let troubles =
-        troubles.flat_map(|trouble| [false, true].map(|over| Event::Trouble { trouble, over }));
+    let troubles = troubles
+        .flat_map(|trouble| [false, true].map(|over| Event::DiagnosticChanged { trouble, over }));
     for event in rotation_events()
         .into_iter()
         .chain(others())
         .chain(troubles)
     {
         writeln!(actual, "{event:?}").expect("a string takes all");
-        if let Event::Trouble {
+        if let Event::DiagnosticChanged {
             trouble,
             over: false,
         } = event
@@ -320,11 +320,11 @@ fn every_trouble_is_a_finding_except_slight_lateness() {
     let constants = Constants::default();
     for trouble in troubles() {
         let found = findings([trouble].into_iter(), &constants);
-        let verdict = Verdict::of(found.collect());
+        let verdict = Verdict::from_findings(found.collect());
         assert!(verdict.health > Health::Healthy, "{trouble:?}");
         assert_eq!(verdict.troubles, [describe_trouble(trouble, false).text]);
     }
-    let late = |after| Trouble::AnswerLate { mac: MAC, after };
+    let late = |after| Diagnostic::AnswerLate { mac: MAC, after };
     let quarter = constants.waiter_timeout() / 4;
     let below = quarter.saturating_sub(Duration::from_nanos(1));
     let found = findings([late(below), late(quarter)].into_iter(), &constants);

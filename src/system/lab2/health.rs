@@ -2,7 +2,7 @@
 
 use ring_control::lab2::Status;
 use ring_control::{Finding, Verdict};
-use ring_proto::lab2::{Constants, Lab2, Trouble};
+use ring_proto::lab2::{Constants, Diagnostic, Lab2};
 
 use crate::system::lab2::observe::describe_trouble;
 
@@ -16,18 +16,18 @@ pub(super) fn set_verdict(
     machine_findings: impl Iterator<Item = Finding>,
 ) {
     let own = own_findings(status).into_iter();
-    let ring = findings(machine.troubles(), machine.constants());
+    let ring = findings(machine.problems(), machine.constants());
     let members = silent_members(status, machine).into_iter();
     let members = members.chain(missing_members(status, machine));
     let members = members.chain(differing_members(status));
     let findings = own.chain(ring).chain(machine_findings).chain(members);
-    let Verdict { health, troubles } = Verdict::of(findings.collect());
+    let Verdict { health, troubles } = Verdict::from_findings(findings.collect());
     (status.health, status.troubles) = (health, troubles);
 }
 
 /// Returns findings for the troubles that people can act on.
 pub(super) fn findings(
-    troubles: impl Iterator<Item = Trouble>,
+    troubles: impl Iterator<Item = Diagnostic>,
     constants: &Constants,
 ) -> impl Iterator<Item = Finding> {
     let limit = constants.waiter_timeout();
@@ -124,8 +124,8 @@ fn missing_members(status: &Status, machine: &Lab2) -> Option<Finding> {
 }
 
 fn has_no_quorum(machine: &Lab2) -> bool {
-    let mut troubles = machine.troubles();
-    troubles.any(|it| matches!(it, Trouble::NoQuorum { .. }))
+    let mut troubles = machine.problems();
+    troubles.any(|it| matches!(it, Diagnostic::NoQuorum { .. }))
 }
 
 /// Names members with other options.

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use ring_codec::MacAddr;
-use ring_control::harmless;
+use ring_control::escape_control_characters;
 use ring_control::lab2::{ClientStatus, Grade, LockRequest, LossReason, RefusalReason};
-use ring_proto::lab2::{Lab2, MAX_STAMPS, RunView, Votes, Work};
+use ring_proto::lab2::{HolderProgram, Lab2, RunView, STAMPS_MAX, Votes};
 use ring_proto::time::Instant;
 use ring_text::format_duration;
 
@@ -67,7 +67,7 @@ impl TextInputs<'_> {
             LossReason::Shutdown => "ringd is shutting down".to_owned(),
             LossReason::StrongerToken => "another node has a stronger token".to_owned(),
             LossReason::Lease => {
-                let lease = self.machine.shortest_patience();
+                let lease = self.machine.shortest_waiter_timeout();
                 format!(
                     "its lease ended: no heartbeat was sent for {}",
                     format_duration(lease)
@@ -122,11 +122,14 @@ impl TextInputs<'_> {
 
     /// Describes the holder on another machine.
     fn remote_holder(&self, owner: MacAddr) -> String {
-        let Some(Work { program, since }) = self.machine.work() else {
+        let Some(HolderProgram { program, since }) = self.machine.work() else {
             return format!("{owner} owns the token, and has announced no program that holds it");
         };
         let held = format_duration(self.now.since(*since));
-        format!("held by {owner} ({}), for {held}", harmless(program))
+        format!(
+            "held by {owner} ({}), for {held}",
+            escape_control_characters(program)
+        )
     }
 
     /// Describes which members have not confirmed a tenure.
@@ -140,7 +143,10 @@ impl TextInputs<'_> {
                 };
                 no_quorum(self.machine.votes(), &absent)
             }
-            _ => no_view(self.machine.votes().confirmed, self.machine.heard_lately()),
+            _ => no_view(
+                self.machine.votes().confirmed,
+                self.machine.count_recently_heard(),
+            ),
         }
     }
 }
@@ -150,7 +156,7 @@ fn name(label: &str, pid: Option<i32>) -> String {
     match (label, pid) {
         ("", Some(pid)) => format!("process {pid}"),
         ("", None) => "an unknown process".to_owned(),
-        (label, _) => harmless(label),
+        (label, _) => escape_control_characters(label),
     }
 }
 
@@ -163,7 +169,7 @@ fn full_job_table(runs: impl Iterator<Item = RunView>) -> String {
         format!("; that of {name} ends first, in {}", format_duration(left))
     });
     format!(
-        "the ring remembers {MAX_STAMPS} jobs, whose periods are not over{}; to end the \
+        "the ring remembers {STAMPS_MAX} jobs, whose periods are not over{}; to end the \
          period of one that is no longer needed, run ringctl once NAME --every 1ms -- true",
         first.unwrap_or_default()
     )

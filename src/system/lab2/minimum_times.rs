@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ring_proto::lab2::{Constants, SHORTEST_HEARTBEAT, SHORTEST_TAKE_TIMEOUT};
+use ring_proto::lab2::{Constants, HEARTBEAT_MIN, TAKE_TIMEOUT_MIN};
 use ring_runtime::net::Interface;
 
 /// Minimum number of wake-ups in a heartbeat period. With fewer, delays of the timer would use up WAITER_TIMEOUT.
@@ -44,9 +44,9 @@ impl MinimumTimes {
     /// A text that names the first option that is too short, the reason, and the shortest value.
     pub(super) fn check(&self, interface: &str, constants: &Constants) -> Result<(), String> {
         let wakes = self.wake_up_delay * WAKE_UPS_PER_HEARTBEAT;
-        if constants.heartbeat < SHORTEST_HEARTBEAT.max(wakes) {
-            let (given, least) = (constants.heartbeat, SHORTEST_HEARTBEAT.max(wakes));
-            let why = if wakes > SHORTEST_HEARTBEAT {
+        if constants.heartbeat < HEARTBEAT_MIN.max(wakes) {
+            let (given, least) = (constants.heartbeat, HEARTBEAT_MIN.max(wakes));
+            let why = if wakes > HEARTBEAT_MIN {
                 format!(
                     "this machine wakes a process up {} late",
                     format_option(self.wake_up_delay)
@@ -60,7 +60,7 @@ impl MinimumTimes {
                 format_option(least)
             ));
         }
-        let least = SHORTEST_TAKE_TIMEOUT.max(self.wire_time);
+        let least = TAKE_TIMEOUT_MIN.max(self.wire_time);
         if constants.take_timeout < least {
             return Err(format!(
                 "take-timeout of {} cannot work on {interface}: an offer and its answer take {}; set --take-timeout \

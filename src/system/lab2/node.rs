@@ -73,7 +73,7 @@ impl System for Node {
         Ok(waiting.add(self.node_environment.attachment.watch(), NETWORK)?)
     }
 
-    fn network_readable(&mut self) -> Result<(), Error> {
+    fn on_network_readable(&mut self) -> Result<(), Error> {
         let drain_watch = self.node_environment.attachment.drain_watch();
         drain_watch.map_err(Error::system("hear of changes to the interfaces"))
     }
@@ -94,7 +94,7 @@ impl System for Node {
         Ok(Some(step.link()))
     }
 
-    fn link_failed(&mut self, now: Instant, error: &io::Error) -> LinkState {
+    fn on_link_failed(&mut self, now: Instant, error: &io::Error) -> LinkState {
         self.node_environment.attachment.fail(now, error).link()
     }
 
@@ -133,14 +133,14 @@ impl System for Node {
         self.service.serve_clients(now, server, machine, history)
     }
 
-    fn after_turn(&mut self, now: Now, machine: &Lab2) {
+    fn on_iteration_end(&mut self, now: Now, machine: &Lab2) {
         let addresses = &mut self.node_environment.all_observers.member_addresses;
         addresses.update_log(now.monotonic, machine);
         self.hooks
             .notify(now.monotonic, &self.node_environment.all_observers.history);
     }
 
-    fn every_second(&mut self, now: Now) {
+    fn on_second(&mut self, now: Now) {
         self.node_environment.run_periodic_checks(now);
     }
 
@@ -155,8 +155,8 @@ impl System for Node {
     fn late_limits(machine: &Lab2) -> LateLimits {
         let constants = machine.constants();
         LateLimits {
-            noticed: constants.take_timeout,
-            harmful: constants.waiter_timeout(),
+            log_after: constants.take_timeout,
+            fail_after: constants.waiter_timeout(),
         }
     }
 
@@ -169,7 +169,7 @@ impl System for Node {
         report::log(&status, machine.token());
     }
 
-    fn leave(&mut self) -> &'static str {
+    fn begin_shutdown(&mut self) -> &'static str {
         info!(
             event = "stopping",
             "shutting down: handing the token over first"
@@ -185,8 +185,8 @@ impl System for Node {
     fn shut_down(machine: &Lab2) -> ShutDown<Command> {
         ShutDown {
             command: Command::ShutDown,
-            patience: machine.constants().waiter_timeout(),
-            last_word: Command::Leave,
+            timeout: machine.constants().waiter_timeout(),
+            last_command: Command::Leave,
         }
     }
 

@@ -41,7 +41,7 @@ impl NodeEnvironment {
         );
         status.stored &= self.store.is_in_place();
         let store = self.store.troubles().map(Finding::degraded);
-        let clock = self.health.clock_trouble().map(Finding::degraded);
+        let clock = self.health.clock_problem().map(Finding::degraded);
         let interface = self.attachment.problem().map(Finding::critical);
         let around = store.chain(clock).chain(interface);
         set_verdict(&mut status, machine, around);
@@ -58,11 +58,11 @@ impl NodeEnvironment {
             health,
             write_warnings,
         } = self;
-        health.look_at_drops(attachment.kernel_drops());
+        health.update_drops(attachment.kernel_drops());
         store.check_place();
         let failures = store.take_failures();
         write_warnings.on_failures(now.monotonic, store.path(), failures);
-        health.look_at_clock(|event, text| all_observers.history.add_problem(now, event, text));
+        health.check_clock(|event, text| all_observers.history.add_problem(now, event, text));
     }
 
     /// Returns the parts that the driver works with.

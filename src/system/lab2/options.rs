@@ -227,7 +227,7 @@ impl Options {
     pub fn control_path(&self) -> PathBuf {
         match &self.control {
             Some(path) => path.clone(),
-            None => self.ring().socket(Path::new(CONTROL_DIR)),
+            None => self.ring().socket_path(Path::new(CONTROL_DIR)),
         }
     }
 

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use ring_codec::lab2::Token;
-use ring_control::harmless;
+use ring_control::escape_control_characters;
 use ring_control::lab2::{ClientStatus, Counters, MemberStatus, Status};
 
 use crate::system::lab2::observe::KnownToken;
@@ -28,7 +28,7 @@ fn node(status: &Status, token: Option<Token>) -> String {
         ..
     } = status;
     let link = if link == "up" { "is up" } else { link };
-    let standing = status.standing();
+    let standing = status.state_text();
     let owner = status.owner.as_deref().unwrap_or("unknown");
     let heard = status.heard_about_token_ns.map(span);
     let heard = heard.map_or_else(String::new, |span| format!(", heard of {span} ago"));
@@ -40,7 +40,9 @@ fn node(status: &Status, token: Option<Token>) -> String {
 
 fn details(status: &Status) -> Vec<String> {
     let mut lines = Vec::new();
-    list(&mut lines, "trouble: ", &status.troubles, |it| harmless(it));
+    list(&mut lines, "trouble: ", &status.troubles, |it| {
+        escape_control_characters(it)
+    });
     list(&mut lines, "members: ", &status.members, member);
     list(&mut lines, "clients: ", &status.clients, client);
     lines.push(counters(&status.counters));
@@ -74,7 +76,7 @@ fn member(member: &MemberStatus) -> String {
         text = format!("{text} {}", member.state);
     }
     if let Some(differs) = &member.differs {
-        text = format!("{text}, {}", harmless(differs));
+        text = format!("{text}, {}", escape_control_characters(differs));
     }
     text
 }

@@ -65,10 +65,10 @@ impl LostRuns {
         }
         self.0.retain(|suspect| {
             let mut runs = machine.runs().filter(|run| run.stamp == suspect.stamp);
-            runs.any(|run| machine.is_over(&run.stamp))
+            runs.any(|run| machine.is_run_over(&run.stamp))
         });
         let report_delay = report_delay(machine.constants());
-        for run in runs.filter(|run| machine.is_over(&run.stamp)) {
+        for run in runs.filter(|run| machine.is_run_over(&run.stamp)) {
             let known = self.0.iter_mut().find(|it| it.stamp == run.stamp);
             let Some(suspect) = known else {
                 self.0.push(SuspectRun {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use ring_client::fencing::FencingToken;
 use ring_codec::lab2::Token;
 use ring_control::lab2::{ClientStatus, LockRequest, LockTotals, PendingReason, RefusalReason};
-use ring_control::{OwnJson, Refusal, Reply};
+use ring_control::{RawJson, Refusal, Reply};
 use ring_host::{LockLog, Watchers};
 use ring_process::Backstops;
 use ring_process::ClientId;
@@ -171,8 +171,8 @@ impl Service {
     }
 }
 
-fn token_json(token: Token) -> OwnJson {
-    OwnJson::of(&token_status(token))
+fn token_json(token: Token) -> RawJson {
+    RawJson::encode(&token_status(token))
 }
 
 fn refused(why: RefusalReason, text: String) -> Reply {

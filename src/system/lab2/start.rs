@@ -7,7 +7,7 @@ use ring_codec::lab2::Version;
 use ring_control::CONTROL_DIR;
 use ring_host::hooks::{self, Hooks};
 use ring_host::{Host, NodeHealth};
-use ring_process::{LockError, RingLock, rights};
+use ring_process::{LockError, RingLock, capabilities};
 use ring_proto::lab2::{ConstantError, Constants, Lab2};
 use ring_runtime::clock;
 use ring_runtime::driver::Driver;
@@ -51,7 +51,7 @@ pub fn run(options: &Options) -> Result<(), ring_host::Error> {
     }
     let lock = lock.map_err(Error::Lock)?;
     let (mut store, found) = StateFile::open(&options.state_dir, &ring)?;
-    rights::keep(rights::FRAMES | hook_capabilities(options))
+    capabilities::keep_only(capabilities::FRAMES | hook_capabilities(options))
         .map_err(ring_host::Error::system("give up capabilities"))?;
     let host = Host::start(
         PROGRAM,
@@ -114,7 +114,7 @@ fn hook_capabilities(options: &Options) -> CapabilitySet {
     // Hooks may be added to an empty directory at any time. A directory that cannot be checked may exist.
     let has_directory = options.hooks_dir.try_exists().unwrap_or(true);
     if options.on_change.is_some() || has_directory {
-        rights::PROGRAMS
+        capabilities::PROGRAMS
     } else {
         CapabilitySet::empty()
     }
@@ -122,7 +122,7 @@ fn hook_capabilities(options: &Options) -> CapabilitySet {
 
 fn unusable(error: &ConstantError) -> ring_host::Error {
     let remedy = match error {
-        ConstantError::HandOverOutlastsWaiters { .. } => {
+        ConstantError::HandoverOutlastsWaiters { .. } => {
             "set fewer --take-attempts, a shorter --take-timeout, a longer --heartbeat or more \
              --waiter-intervals"
         }

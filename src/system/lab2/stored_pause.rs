@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use ring_process::owned;
+use ring_process::private_files;
 use tracing::warn;
 
 #[derive(Debug)]
@@ -30,18 +30,20 @@ impl StoredPause {
     /// # Errors
     /// The file belongs to another user or is no stored pause, or the kernel cannot tell whether it exists.
     pub(super) fn is_stored(&self) -> io::Result<bool> {
-        if !owned::exists(&self.path)? {
+        if !private_files::exists(&self.path)? {
             return Ok(false);
         }
         // A stored pause has no contents, and resume removes the file.
         if fs::metadata(&self.path)?.len() > 0 {
-            return Err(owned::refused("it is not a stored pause: it is not empty"));
+            return Err(private_files::refused(
+                "it is not a stored pause: it is not empty",
+            ));
         }
         Ok(true)
     }
 
     pub(super) fn store(&self) -> Result<(), String> {
-        owned::open(&self.path)
+        private_files::open(&self.path)
             .map(|_| self.sync())
             .map_err(|why| self.cannot("store", &why))
     }

@@ -36,22 +36,22 @@ pub(crate) const COPIES: [Copy; 9] = [
             ("command.rs", "ring_proto::lab2::Command"),
             (
                 "constants.rs",
-                "ring_proto::lab2::{ConstantError, Constants, FOREVER, LONGEST_PERIOD, SHORTEST_HEARTBEAT, SHORTEST_TAKE_TIMEOUT}",
+                "ring_proto::lab2::{ConstantError, Constants, FOREVER, HEARTBEAT_MIN, PERIOD_MAX, TAKE_TIMEOUT_MIN}",
             ),
             (
                 "event.rs",
-                "ring_proto::lab2::{DataLimit, Difference, DropReason, Durable, Event, Grade, Reason, State, Terms, Trouble}",
+                "ring_proto::lab2::{DataLimit, Diagnostic, Difference, DropReason, Event, Grade, MemberOptions, Reason, State, StoredState}",
             ),
             (
                 "jobs/job.rs",
-                "ring_proto::lab2::{JobName, MAX_STAMPS, OnceRequest, OnceStanding, RunEnd, RunView, Stamp, StoredStamp}",
+                "ring_proto::lab2::{JobName, OnceProgress, OnceRequest, RunEnd, RunView, STAMPS_MAX, Stamp, StoredStamp}",
             ),
             (
                 "diagnostics/silent_members.rs",
                 "ring_proto::lab2::SilentMembers",
             ),
-            ("subject.rs", "ring_proto::lab2::Subject"),
-            ("work.rs", "ring_proto::lab2::Work"),
+            ("inspect.rs", "ring_proto::lab2::Inspect"),
+            ("work.rs", "ring_proto::lab2::HolderProgram"),
         ],
     },
     Copy {
@@ -61,7 +61,7 @@ pub(crate) const COPIES: [Copy; 9] = [
             ("crate::", "ring_proto::"),
             ("ring_proto::ftn", "crate::ftn"),
             ("ring_proto::backoff::", "ring_proto::"),
-            ("ring_proto::counted", "crate::counted"),
+            ("ring_proto::counter_macros", "crate::counter_macros"),
             ("ring_proto::invariants", "crate::invariants"),
             ("self.check_invariants();", "();"),
         ],
@@ -74,7 +74,7 @@ pub(crate) const COPIES: [Copy; 9] = [
             ("crate::", "ring_proto::"),
             ("ring_proto::jitterbug", "crate::jitterbug"),
             ("ring_proto::buffer", "crate::buffer"),
-            ("ring_proto::counted", "crate::counted"),
+            ("ring_proto::counter_macros", "crate::counter_macros"),
             ("ring_proto::invariants", "crate::invariants"),
             ("self.check_invariants();", "();"),
         ],
@@ -87,7 +87,7 @@ pub(crate) const COPIES: [Copy; 9] = [
             ("crate::", "ring_proto::"),
             ("ring_proto::andrews", "crate::andrews"),
             ("ring_proto::buffer", "crate::buffer"),
-            ("ring_proto::counted", "crate::counted"),
+            ("ring_proto::counter_macros", "crate::counter_macros"),
             ("ring_proto::invariants", "crate::invariants"),
             ("self.check_invariants();", "();"),
         ],
@@ -100,7 +100,7 @@ pub(crate) const COPIES: [Copy; 9] = [
         shared: &[
             (
                 "kinds.rs",
-                "ring_sim::kernel::kinds::{Faults, Kind, Settings, Trouble}",
+                "ring_sim::kernel::kinds::{FaultEffect, Faults, Kind, Settings}",
             ),
             ("rng.rs", "ring_sim::kernel::rng::{Rng, Stream}"),
             ("stats.rs", "ring_sim::kernel::stats::{Count, Stats, Tally}"),

@@ -22,8 +22,8 @@ pub use machine::Lab2;
 // Parts of `proto` that the copied systems share.
 #[path = "../../../proto/src/buffer.rs"]
 mod buffer;
-#[path = "../../../proto/src/counted.rs"]
-mod counted;
+#[path = "../../../proto/src/counter_macros.rs"]
+mod counter_macros;
 #[cfg_attr(test, expect(dead_code, reason = "this crate has no unit tests"))]
 #[path = "../../../proto/src/invariants.rs"]
 mod invariants;

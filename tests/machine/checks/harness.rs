@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{
-    Digest, Frame, MAX_FORGOTTEN_PER_FRAME, MAX_FRAME_LEN, MAX_MEMBERS_PER_FRAME, MAX_PROGRESS,
-    MAX_STAMPS_PER_FRAME, Member, Message, NO_AGE, Profile, Promise, Purpose, Stamp, Token,
+    Digest, FORGOTTEN_PER_FRAME_MAX, FRAME_LEN_MAX, Frame, MEMBERS_PER_FRAME_MAX, Member, Message,
+    NO_AGE, PROGRESS_MAX, Profile, Promise, Purpose, STAMPS_PER_FRAME_MAX, Stamp, Token,
 };
 use ring_proto::lab2::{
-    Command, Constants, Durable, Event, Grade, JobName, Lab2, OnceRequest, RunEnd, StoredStamp,
+    Command, Constants, Event, Grade, JobName, Lab2, OnceRequest, RunEnd, StoredStamp, StoredState,
 };
 use ring_proto::time::{Instant, Now};
-use ring_proto::{LinkState, Machine, Sent, Stored, Transmit};
+use ring_proto::{LinkState, Machine, SendOutcome, StoreOutcome, Transmit};
 
 use super::jobs::Jobs;
 use super::oracle::{Oracle, Output};
@@ -34,7 +34,7 @@ pub(super) struct Harness {
     mac: MacAddr,
     ip: [u8; 16],
     mtu: usize,
-    durable: Durable,
+    durable: StoredState,
     /// The stored stamps, by their places.
     stamps: BTreeMap<u8, StoredStamp>,
     /// The number of the last requested job.
@@ -74,7 +74,7 @@ impl Harness {
             expect: [None, Some(1), Some(3), Some(9)][usize::from(options.expect) % 4],
             ..Constants::default()
         };
-        let durable = Durable {
+        let durable = StoredState {
             my_token_number: 0,
             known: None,
             stamp: None,
@@ -233,7 +233,7 @@ impl Harness {
             Destination::Other => station_address(STATIONS - 1),
         };
         let age = Duration::from_millis(u64::from(heard.age));
-        let mut bytes = [0; MAX_FRAME_LEN];
+        let mut bytes = [0; FRAME_LEN_MAX];
         let profile = heard.says.as_ref().map(|says| self.profile(says));
         let Some(len) = self.encode(from, to, &heard.what, profile, &mut bytes) else {
             return;
@@ -318,7 +318,7 @@ impl Harness {
             ScriptedMessage::RingMembers(same, listed) => {
                 members = listed
                     .iter()
-                    .take(MAX_MEMBERS_PER_FRAME)
+                    .take(MEMBERS_PER_FRAME_MAX)
                     .map(|&(n, host)| Member {
                         mac: MacAddr([2, 0, 0, 0, 0, n]),
                         ip: ip(host),
@@ -332,14 +332,14 @@ impl Harness {
             ScriptedMessage::WantToken => Message::WantToken,
             ScriptedMessage::Leaving => Message::Leaving,
             ScriptedMessage::Forget(listed) => {
-                let listed = listed.iter().take(MAX_FORGOTTEN_PER_FRAME);
+                let listed = listed.iter().take(FORGOTTEN_PER_FRAME_MAX);
                 forgotten = listed.map(|&n| station_address(n)).collect();
                 Message::Forget {
                     members: &forgotten,
                 }
             }
             ScriptedMessage::Stamps(telling) => {
-                let runs = telling.stamps.iter().take(MAX_STAMPS_PER_FRAME);
+                let runs = telling.stamps.iter().take(STAMPS_PER_FRAME_MAX);
                 stamps = runs.map(|run| self.stamp(run)).collect();
                 let (serial, digest) = self.oracle.asked;
                 let purposes = [
@@ -407,7 +407,7 @@ impl Harness {
         };
         Stamp {
             name: *name(run.name).bytes(),
-            progress: progress.min(MAX_PROGRESS).into(),
+            progress: progress.min(PROGRESS_MAX).into(),
             run: u32::from(run.number).into(),
             runner: station_address(run.runner),
             outcome: run.outcome % 4,
@@ -478,24 +478,24 @@ impl Harness {
                 if let Some(stamp) = self.durable.stamp.take() {
                     self.stamps.insert(stamp.place, stamp);
                 }
-                self.machine.handle_stored(self.now, Stored::Done);
+                self.machine.handle_stored(self.now, StoreOutcome::Done);
             }
-            let mut buf = [0xaa; MAX_FRAME_LEN];
+            let mut buf = [0xaa; FRAME_LEN_MAX];
             let Some(Transmit { len, ticket, .. }) = self.machine.poll_transmit(&mut buf) else {
                 break;
             };
             let frame = buf[..len].to_vec();
             let sent = match self.refused {
-                0 => Sent::Accepted,
-                _ => Sent::Failed,
+                0 => SendOutcome::Accepted,
+                _ => SendOutcome::Failed,
             };
             self.refused = self.refused.saturating_sub(1);
             self.oracle
                 .check_sent(&frame, self.mac, self.durable, sent, self.now);
             frames.push_back(frame);
             self.machine.handle_sent(self.now, ticket, sent);
-            if self.machine.asks_when_left() {
-                self.machine.handle_left(self.now);
+            if self.machine.wants_flush_report() {
+                self.machine.handle_flushed(self.now);
             }
             assert!(frames.len() < 16, "it sends without end");
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Frame, Message};
-use ring_proto::lab2::{JobName, Lab2, OnceRequest, OnceStanding, RunEnd, StoredStamp};
+use ring_proto::lab2::{JobName, Lab2, OnceProgress, OnceRequest, RunEnd, StoredStamp};
 use ring_proto::time::{Instant, Now};
 
 #[derive(Default)]
@@ -27,7 +27,7 @@ impl Jobs {
 
     /// Whether a run has begun and not ended.
     pub(super) fn is_at_work(machine: &Lab2) -> bool {
-        matches!(machine.once(), Some((_, OnceStanding::Begun)))
+        matches!(machine.once_progress(), Some((_, OnceProgress::Begun)))
     }
 
     /// Handles the end of the last run.
@@ -45,7 +45,7 @@ impl Jobs {
         now: Now,
         me: MacAddr,
     ) {
-        let Some((id, OnceStanding::Begun)) = machine.once() else {
+        let Some((id, OnceProgress::Begun)) = machine.once_progress() else {
             return;
         };
         let asked = self.asked.filter(|asked| asked.id == id);

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::{ETHERNET_HEADER_LEN, Frame, MAX_PROGRESS, Member, Message, Purpose, Token};
-use ring_proto::lab2::{Constants, Durable, Event, Grade, Lab2, Presence, Reason, State};
+use ring_codec::lab2::{ETHERNET_HEADER_LEN, Frame, Member, Message, PROGRESS_MAX, Purpose, Token};
+use ring_proto::lab2::{Constants, Event, Grade, Lab2, Presence, Reason, State, StoredState};
 use ring_proto::time::{Instant, Now};
-use ring_proto::{Machine, Sent};
+use ring_proto::{Machine, SendOutcome};
 use xxhash_rust::xxh3::xxh3_64;
 use zerocopy::IntoBytes;
 
@@ -31,7 +31,7 @@ impl Output {
 
     /// Whether a member did not accept the token, or could not get the offer.
     pub(super) fn has_failed_handover(&self) -> bool {
-        let failed = |event: &Event| matches!(event, Event::HandOverFailed { .. });
+        let failed = |event: &Event| matches!(event, Event::HandoverFailed { .. });
         self.events.iter().any(failed)
     }
 }
@@ -98,7 +98,7 @@ impl Oracle {
     }
 
     /// Sets the expected state of a new process, from the stored state.
-    pub(super) fn on_restart(&mut self, durable: Durable) {
+    pub(super) fn on_restart(&mut self, durable: StoredState) {
         self.known = durable.known;
         self.held = None;
         self.offered = None;
@@ -111,7 +111,7 @@ impl Oracle {
     /// Whether a forged frame has used up the progress. From there on tokens cannot grow, so their order promises
     /// nothing (`docs/protocol.md`, "Trust").
     pub(super) fn is_exhausted(&self) -> bool {
-        let last = MAX_PROGRESS - SCRIPT_HANDOVERS_MAX;
+        let last = PROGRESS_MAX - SCRIPT_HANDOVERS_MAX;
         self.known.is_some_and(|known| known.progress > last)
     }
 
@@ -140,7 +140,7 @@ impl Oracle {
     }
 
     /// Checks section 2: the stored state only grows.
-    pub(super) fn check_stored(&mut self, before: Durable, after: Durable) {
+    pub(super) fn check_stored(&mut self, before: StoredState, after: StoredState) {
         if let Some(known) = before.known {
             let now = after.known.expect("the known token stays known");
             assert!(!known.is_stronger_than(&now), "it forgot {known:?}");
@@ -157,8 +157,8 @@ impl Oracle {
         &mut self,
         bytes: &[u8],
         me: MacAddr,
-        stored: Durable,
-        sent: Sent,
+        stored: StoredState,
+        sent: SendOutcome,
         now: Now,
     ) {
         assert!(self.link_up, "it sends on a link that is down");
@@ -188,7 +188,7 @@ impl Oracle {
             let known = stored.known.expect("a token is stored before it is sent");
             assert!(!token.is_stronger_than(&known), "{token:?} is not stored");
         }
-        if sent == Sent::Failed {
+        if sent == SendOutcome::Failed {
             return;
         }
         match frame.message {
@@ -242,7 +242,7 @@ impl Oracle {
         if let Some(token) = held {
             self.learn(token);
             // When a tenure outbids another owner, earlier promises still count.
-            let goes_on = self.held.is_some_and(|held| machine.carries(held));
+            let goes_on = self.held.is_some_and(|held| machine.is_lock_good(held));
             if self.held != Some(token) {
                 let new = self.tenures.insert(token.priority());
                 let grows = self.held.is_none_or(|held| token.is_stronger_than(&held));

@@ -126,7 +126,7 @@ impl Before {
                 let complete = self
                     .offered
                     .is_some_and(|offer| !offer.is_stronger_than(token));
-                let gives_way = output.has_changed_for(Reason::Outranked);
+                let gives_way = output.has_changed_for(Reason::BetterBackedOwner);
                 let backing = frame.profile.and_then(|said| said.backing());
                 assert!(!gives_way || backing >= Some(Backing::Confirmed));
                 let outbids = beaten && !complete && state == State::Owner;
@@ -194,12 +194,12 @@ pub(super) fn assert_transition(from: State, to: State, reason: Reason) {
         (Waiter, Looser) => matches!(reason, Reason::WaiterTimeout | Reason::LinkLost),
         (Owner, Waiter) => matches!(
             reason,
-            Reason::TokenHandedOver | Reason::StrongerToken | Reason::Outranked
+            Reason::TokenHandedOver | Reason::StrongerToken | Reason::BetterBackedOwner
         ),
         (Owner, Owner) => reason == Reason::StrongerToken,
         (Owner, Looser) => matches!(
             reason,
-            Reason::LeaseExpired | Reason::LinkLost | Reason::NobodyTakes | Reason::Apart
+            Reason::LeaseExpired | Reason::LinkLost | Reason::NoTaker | Reason::Apart
         ),
         (Generating, Looser) => matches!(
             reason,

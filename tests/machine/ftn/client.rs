@@ -6,7 +6,7 @@ use std::time::Duration;
 use arbitrary::Arbitrary;
 use ring_codec::ftn::{Access, Datagram, Message};
 use ring_proto::Machine;
-use ring_proto::ftn::client::{Client, Command, Event, Net, Options, Standing};
+use ring_proto::ftn::client::{Client, ClientState, Command, Event, Options, SocketState};
 use ring_proto::time::{Instant, Now};
 
 use super::message::{MessageContext, ScriptedMessage};
@@ -147,7 +147,7 @@ impl ClientHarness {
 
     fn bind(&mut self) {
         let port = self.port;
-        self.input(|client, now| client.handle_link(now, Net::Up { port }));
+        self.input(|client, now| client.handle_link(now, SocketState::Up { port }));
     }
 
     fn step(&mut self, step: Step) {
@@ -157,7 +157,7 @@ impl ClientHarness {
                 let command = command(&order);
                 self.input(|client, now| client.handle_command(now, command));
             }
-            Step::Down => self.input(|client, now| client.handle_link(now, Net::Down)),
+            Step::Down => self.input(|client, now| client.handle_link(now, SocketState::Down)),
             Step::Port(port) => {
                 self.port = port.max(1);
                 self.bind();
@@ -194,7 +194,7 @@ impl ClientHarness {
                 Event::LoggedOut { .. } => self.has_ended = true,
                 Event::Adopted { configuration } => self.configuration = configuration.number(),
                 Event::Granted { data, .. } => {
-                    assert!(data.len() <= ring_proto::ftn::MAX_DATA);
+                    assert!(data.len() <= ring_proto::ftn::DATA_BYTES_MAX);
                     assert!(
                         self.client.live_since().is_some(),
                         "granted without a session"
@@ -216,9 +216,11 @@ impl ClientHarness {
         let longest = now + self.options.lease();
         // If the caller's clock goes back, the client's clock does not advance.
         assert!(lease.is_none_or(|end| end <= longest + Duration::from_secs(90)));
-        let is_live = matches!(self.client.standing(), Standing::Live { .. });
+        let is_live = matches!(self.client.state(), ClientState::Live { .. });
         assert_eq!(lease.is_some(), is_live, "a session is live by its lease");
-        let holds = NAMES.iter().any(|name| self.client.holding(name).is_some());
+        let holds = NAMES
+            .iter()
+            .any(|name| self.client.held_token(name).is_some());
         assert!(is_live || !holds, "it holds a token without a lease");
     }
 }
@@ -275,7 +277,7 @@ fn command(order: &ScriptedCommand) -> Command {
         },
         ScriptedCommand::Illegal { name: false } => Command::Update {
             name: name(0),
-            data: vec![0; ring_proto::ftn::MAX_DATA + 1].into(),
+            data: vec![0; ring_proto::ftn::DATA_BYTES_MAX + 1].into(),
         },
     }
 }

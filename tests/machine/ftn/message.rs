@@ -1,7 +1,9 @@
 //! Messages of valid form that any bytes can be read as.
 
 use arbitrary::Arbitrary;
-use ring_codec::ftn::{Access, Assignment, Client, Flags, Holders, Message, ServerState, Token};
+use ring_codec::ftn::{
+    Access, Assignment, Flags, Holders, ListedSession, Message, ServerState, Token,
+};
 
 /// The names of tokens: so few that requests meet.
 const NAMES: [&[u8]; 4] = [b"", b"a", b"b", b"swarm"];
@@ -200,7 +202,7 @@ impl MessageContext {
                     .collect();
                 let clients: Vec<_> = known
                     .iter()
-                    .map(|(id, address)| Client {
+                    .map(|(id, address)| ListedSession {
                         id: *id,
                         address: address.as_bytes(),
                     })
@@ -269,7 +271,7 @@ impl MessageContext {
             }),
             ScriptedMessage::Parted(content, came) => call(Message::Parted {
                 content: i64::from(*content),
-                came,
+                arrived: came,
             }),
         }
     }

@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use ring_codec::ftn::{Datagram, Header, Message};
 use ring_proto::ftn::{LONGEST, PART, Servers};
 use ring_proto::time::Now;
-use ring_proto::{Machine, Sent, Stored};
+use ring_proto::{Machine, SendOutcome, StoreOutcome};
 
 use message::MessageContext;
 
@@ -107,9 +107,9 @@ where
     for _ in 0..OUTPUTS_MAX {
         while let Some(durable) = machine.poll_durable() {
             let stored = if disk_full {
-                Stored::Failed
+                StoreOutcome::Failed
             } else {
-                Stored::Done
+                StoreOutcome::Done
             };
             if !disk_full {
                 done.stored = Some(durable);
@@ -125,10 +125,10 @@ where
         let bytes = &buf[..transmit.len];
         Datagram::decode(bytes).expect("a datagram that can be decoded");
         let sent = if refuses {
-            Sent::Failed
+            SendOutcome::Failed
         } else {
             done.sent.push((transmit.to, bytes.to_vec()));
-            Sent::Accepted
+            SendOutcome::Accepted
         };
         machine.handle_sent(now, transmit.ticket, sent);
     }

@@ -8,7 +8,7 @@ use arbitrary::Arbitrary;
 use ring_codec::ftn::{Datagram, Message};
 use ring_proto::Machine;
 use ring_proto::ftn::server::{
-    Command, Durable, Net, Options, Server, Snapshot, TOKEN_BYTES, session_bytes,
+    Command, Durable, NetworkState, Options, Server, Snapshot, TOKEN_BYTES, session_bytes,
 };
 use ring_proto::time::{Instant, Now};
 
@@ -136,7 +136,9 @@ impl ServerHarness {
             ids: BTreeMap::new(),
             msgnum: 1_000,
         };
-        this.input(None, |server, now| server.handle_link(now, Net::Up));
+        this.input(None, |server, now| {
+            server.handle_link(now, NetworkState::Up)
+        });
         this
     }
 
@@ -145,14 +147,20 @@ impl ServerHarness {
             Step::SharedStep(step) => self.apply(step),
             Step::Disk(full) => self.disk_full = full,
             Step::Net(up) => {
-                let net = if up { Net::Up } else { Net::Down };
+                let net = if up {
+                    NetworkState::Up
+                } else {
+                    NetworkState::Down
+                };
                 self.input(None, |server, now| server.handle_link(now, net));
             }
             Step::Restart => {
                 let seed = self.clock.0.wall;
                 self.server = Server::new(self.options, servers(), 0, self.durable, seed)
                     .expect("the same valid options");
-                self.input(None, |server, now| server.handle_link(now, Net::Up));
+                self.input(None, |server, now| {
+                    server.handle_link(now, NetworkState::Up)
+                });
             }
             Step::ShutDown => {
                 self.input(None, |server, now| {

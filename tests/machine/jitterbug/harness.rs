@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use ring_codec::jitterbug::{Message, TokenId};
 use ring_proto::jitterbug::{
-    Command, Compute, Decide, Jitterbug, Job, Net, Network, Options, Outcome, Work,
+    Command, Compute, Decide, Jitterbug, Job, Network, NetworkState, Options, Outcome, Work,
 };
 use ring_proto::time::{Instant, Now};
-use ring_proto::{JobOp, Machine, Sent, StreamEvent, StreamId, StreamOp};
+use ring_proto::{JobRequest, Machine, SendOutcome, StreamEvent, StreamId, StreamOp};
 
 use super::connections::{ConnectionState, Connections};
 use super::event_counts::Outputs;
@@ -77,7 +77,7 @@ impl Harness {
             jobs: Vec::new(),
             oracle: Oracle::default(),
         };
-        this.set_network(Net::Up(network));
+        this.set_network(NetworkState::Up(network));
         this
     }
 
@@ -158,13 +158,13 @@ impl Harness {
         self.input(|this, now| this.node.handle_command(now, command));
     }
 
-    fn set_network(&mut self, net: Net) {
+    fn set_network(&mut self, net: NetworkState) {
         self.input(|this, now| this.node.handle_link(now, net));
     }
 
     fn change_network(&mut self, change: &NetworkChange) {
         match *change {
-            NetworkChange::Down => return self.set_network(Net::Down),
+            NetworkChange::Down => return self.set_network(NetworkState::Down),
             NetworkChange::Up => {}
             NetworkChange::Address(number) => {
                 self.network.address = wire::host(self.is_ipv6, 1 + number % 4);
@@ -172,7 +172,7 @@ impl Harness {
             NetworkChange::Prefix(bits) => self.network.prefix = bits % 33,
             NetworkChange::Port(port) => self.network.tcp_port = 7000 + u16::from(port),
         }
-        self.set_network(Net::Up(self.network));
+        self.set_network(NetworkState::Up(self.network));
     }
 
     fn end_job(&mut self, ago: u8, outcome: &steps::Outcome) {
@@ -216,9 +216,9 @@ impl Harness {
                 self.oracle
                     .on_sent(&self.node, transmit.to.ip(), &buf[..transmit.len]);
                 let sent = if self.refuses {
-                    Sent::Failed
+                    SendOutcome::Failed
                 } else {
-                    Sent::Accepted
+                    SendOutcome::Accepted
                 };
                 self.node.handle_sent(self.clock.0, transmit.ticket, sent);
                 continue;
@@ -237,7 +237,7 @@ impl Harness {
                 done.events.push(event);
             }
             while let Some(operation) = self.node.poll_job() {
-                if let JobOp::Start(job) = operation {
+                if let JobRequest::Start(job) = operation {
                     self.jobs.push(job);
                 }
             }
@@ -330,7 +330,7 @@ impl Harness {
     }
 
     pub(super) fn own_id(&self) -> TokenId {
-        TokenId::new(self.node.standing().token_id, true).expect("a valid message")
+        TokenId::new(self.node.summary().token_id, true).expect("a valid message")
     }
 }
 

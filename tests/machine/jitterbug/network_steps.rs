@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ring_codec::jitterbug::{Node, node_list_hash};
 use ring_proto::jitterbug::{Event, State};
-use ring_proto::{Closed, Machine, StreamEvent, StreamId};
+use ring_proto::{CloseReason, Machine, StreamEvent, StreamId};
 
 use super::connections::ConnectionState;
 use super::event_counts::{Outputs, received_datagrams};
@@ -114,7 +114,7 @@ impl Harness {
         let from = SocketAddr::new(wire::host(self.is_ipv6, from), 40_000);
         let before = received_datagrams(self.node.counters());
         let asked = self.node.counters().tr1_received;
-        let leads = self.node.standing().state == State::Leader;
+        let leads = self.node.summary().state == State::Leader;
         let is_heard =
             !self.node.is_finished() && self.node.address().is_some_and(|own| own != from.ip());
         let done = self.input(|this, now| {
@@ -212,7 +212,7 @@ impl Harness {
 
     /// Checks that of two leaders that offer each other their tokens exactly one gives way (section 7).
     fn check_giving_way(&mut self, id: StreamId, done: &Outputs) {
-        let standing = self.node.standing();
+        let standing = self.node.summary();
         let own = (standing.token_id, self.node.address());
         if standing.state != State::Leader || self.node.is_finished() {
             return;
@@ -239,10 +239,10 @@ impl Harness {
 
     fn close(&mut self, id: StreamId, why: u8) {
         let whys = [
-            Closed::Refused,
-            Closed::Reset,
-            Closed::TimedOut,
-            Closed::Failed,
+            CloseReason::Refused,
+            CloseReason::Reset,
+            CloseReason::TimedOut,
+            CloseReason::Failed,
         ];
         self.mark_gone(id);
         self.give_event(id, StreamEvent::Closed(whys[usize::from(why) % 4]));

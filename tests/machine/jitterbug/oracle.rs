@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ring_codec::jitterbug::{Node, node_list_hash};
 use ring_proto::jitterbug::{
-    Acceptance, Decide, Event, Jitterbug, LEAST_LEASE, Snapshot, State, policy,
+    Acceptance, Decide, Event, Jitterbug, LEASE_MIN, Snapshot, State, policy,
 };
 use ring_proto::time::{Instant, Now};
 use ring_proto::{Machine, StreamId};
@@ -161,7 +161,7 @@ impl Oracle {
 
     /// Returns the reported id. The second try of a restore has another id, which is not reported.
     fn reported_id(&self, node: &Jitterbug) -> u32 {
-        let id = node.standing().token_id;
+        let id = node.summary().token_id;
         if self.state == Some(State::Orphan) {
             id
         } else {
@@ -171,13 +171,13 @@ impl Oracle {
 
     /// Checks that the node's own lease suffices, whatever leases others announce.
     fn check_lease(node: &Jitterbug) {
-        let (lease, own) = (node.lease(), node.options().stall());
-        assert!((LEAST_LEASE..=own).contains(&lease), "a lease of {lease:?}");
+        let (lease, own) = (node.lease(), node.options().own_lease());
+        assert!((LEASE_MIN..=own).contains(&lease), "a lease of {lease:?}");
     }
 
     /// Checks after a timeout that another node's lease is used only while that node is heard.
     fn check_terms(&self, node: &Jitterbug) {
-        let (lease, own) = (node.lease(), node.options().stall());
+        let (lease, own) = (node.lease(), node.options().own_lease());
         let heard_at = self.heard_at;
         let is_heard = heard_at.is_some_and(|at| self.now.since(at) < TERMS_EXPIRY);
         assert!(is_heard || lease == own, "a lease of {lease:?} for ever");
@@ -217,7 +217,7 @@ impl Oracle {
                 assert_eq!(exchanged, Some(token_id), "half a token");
             }
         }
-        let standing = node.standing();
+        let standing = node.summary();
         assert!(
             !standing.may_use || !self.lost.contains(&standing.token_id),
             "it uses a token that another may have"

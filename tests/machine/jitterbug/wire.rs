@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use ring_codec::jitterbug::{Message, Node, Terms, node_list_hash};
 use ring_codec::{StreamState, Streamed};
 
-use ring_proto::jitterbug::{LEAST_LEASE, MOST_LEASE, Options};
+use ring_proto::jitterbug::{LEASE_MAX, LEASE_MIN, Options};
 
 pub(super) const TP2: u8 = 0x31;
 pub(super) const TP3: u8 = 0x41;
@@ -36,9 +36,9 @@ pub(super) fn terms(number: u8) -> Option<Terms> {
     let micros = |time: std::time::Duration| u32::try_from(time.as_micros()).expect("it is short");
     let options = Options::default();
     let good = Terms {
-        lease_us: micros(options.stall()),
-        shortest_us: micros(options.stall()),
-        longest_us: micros(options.stall()),
+        lease_us: micros(options.own_lease()),
+        shortest_us: micros(options.own_lease()),
+        longest_us: micros(options.own_lease()),
         renew_ms: 2_000,
         pass_ms: 500,
         follows: 0,
@@ -54,8 +54,8 @@ pub(super) fn terms(number: u8) -> Option<Terms> {
             ..good
         },
         4 => Terms {
-            lease_us: micros(LEAST_LEASE),
-            shortest_us: micros(LEAST_LEASE),
+            lease_us: micros(LEASE_MIN),
+            shortest_us: micros(LEASE_MIN),
             ..good
         },
         _ if number.is_multiple_of(5) => Terms {
@@ -64,7 +64,7 @@ pub(super) fn terms(number: u8) -> Option<Terms> {
         },
         _ if number.is_multiple_of(7) => Terms { policy: 7, ..good },
         _ => Terms {
-            longest_us: micros(MOST_LEASE),
+            longest_us: micros(LEASE_MAX),
             ..good
         },
     })
@@ -72,7 +72,7 @@ pub(super) fn terms(number: u8) -> Option<Terms> {
 
 /// Whether a host with these terms cannot be in a ring with the node.
 pub(super) fn is_apart(terms: &Terms) -> bool {
-    let bounds = LEAST_LEASE.as_micros()..=MOST_LEASE.as_micros();
+    let bounds = LEASE_MIN.as_micros()..=LEASE_MAX.as_micros();
     let leases = [terms.lease_us, terms.shortest_us, terms.longest_us];
     terms.policy != Options::default().policy
         || !leases.iter().all(|it| bounds.contains(&u128::from(*it)))

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::{Frame, MAX_FRAME_LEN, Message};
+use ring_codec::lab2::{FRAME_LEN_MAX, Frame, Message};
 use ring_proto::lab2::{Command, Lab2};
 use ring_proto::time::Instant;
 
@@ -334,7 +334,7 @@ fn mislead(ring: &mut Ring, frame: usize) {
     let Ok(offer) = Frame::decode(&bytes) else {
         return;
     };
-    let mut buffer = [0; MAX_FRAME_LEN];
+    let mut buffer = [0; FRAME_LEN_MAX];
     let destination = MacAddr::BROADCAST;
     let to_all = Frame {
         destination,

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::{Backing, Frame, Kind, MAX_PROGRESS, Message, Token};
-use ring_proto::lab2::{Durable, State};
+use ring_codec::lab2::{Backing, Frame, Kind, Message, PROGRESS_MAX, Token};
+use ring_proto::lab2::{State, StoredState};
 
 use crate::breach::Breach;
 use crate::node::{Input, Node, Turn};
@@ -99,7 +99,7 @@ impl JudgedStep<'_> {
     fn check_held_stored(&self) -> Option<Breach> {
         let token = self.new_tenure()?;
         let node = self.at;
-        let Durable {
+        let StoredState {
             known,
             my_token_number,
             ..
@@ -221,10 +221,10 @@ impl JudgedStep<'_> {
     }
 }
 
-fn candidate(stored: &Durable, author: MacAddr) -> Token {
+fn candidate(stored: &StoredState, author: MacAddr) -> Token {
     let progress = stored
         .known
-        .map_or(1, |known| (known.progress + 1).min(MAX_PROGRESS));
+        .map_or(1, |known| (known.progress + 1).min(PROGRESS_MAX));
     Token {
         progress,
         author,
@@ -234,12 +234,12 @@ fn candidate(stored: &Durable, author: MacAddr) -> Token {
 
 /// Whether the announced token is this node's candidate. An elected node that could not announce it yet announces
 /// the same again.
-fn is_candidate(token: Token, frame: &Frame<'_>, stored: &Durable) -> bool {
+fn is_candidate(token: Token, frame: &Frame<'_>, stored: &StoredState) -> bool {
     let most = candidate(stored, frame.author);
     token.author == most.author && token.progress <= most.progress && token.number <= most.number
 }
 
-fn is_stored(token: Token, frame: &Frame<'_>, stored: &Durable) -> bool {
+fn is_stored(token: Token, frame: &Frame<'_>, stored: &StoredState) -> bool {
     let known = stored
         .known
         .is_some_and(|known| !token.is_stronger_than(&known));

@@ -3,12 +3,12 @@
 use std::convert::Infallible;
 
 use ring_codec::lab2::{Digest, Token};
-use ring_proto::lab2::{Command, Constants, Durable, Event, Lab2, State, Subject};
+use ring_proto::lab2::{Command, Constants, Event, Inspect, Lab2, State, StoredState};
 use ring_proto::time::Instant;
 use ring_proto::{LinkState, Machine};
 
 /// A state machine that can be explored.
-pub trait Snapshot: Subject + Clone + Send + Sync + 'static {
+pub trait Snapshot: Inspect + Clone + Send + Sync + 'static {
     /// Returns the state on which the future depends: equal bytes have equal futures.
     fn snapshot(&self) -> Vec<u8>;
 }
@@ -26,13 +26,13 @@ pub trait AnyMachine:
         Net = LinkState,
         Command = Command,
         Event = Event,
-        Durable = Durable,
+        Durable = StoredState,
         Job = Infallible,
     > + Send
     + Sync
 {
     /// Returns a new state machine of the same type.
-    fn start_anew(&self, constants: Constants, durable: Durable) -> Box<dyn AnyMachine>;
+    fn start_anew(&self, constants: Constants, durable: StoredState) -> Box<dyn AnyMachine>;
     /// Returns a clone.
     fn duplicate(&self) -> Box<dyn AnyMachine>;
     /// See [`Subject::state`].
@@ -54,15 +54,18 @@ pub trait AnyMachine:
 }
 
 /// A function that creates state machines of one type.
-pub(crate) type Start = fn(Constants, Durable) -> Box<dyn AnyMachine>;
+pub(crate) type Start = fn(Constants, StoredState) -> Box<dyn AnyMachine>;
 
 /// Returns a state machine whose link is down, with the stored state of an earlier run.
-pub(crate) fn start<M: Snapshot>(constants: Constants, durable: Durable) -> Box<dyn AnyMachine> {
+pub(crate) fn start<M: Snapshot>(
+    constants: Constants,
+    durable: StoredState,
+) -> Box<dyn AnyMachine> {
     Box::new(M::start(constants, durable))
 }
 
 impl<M: Snapshot> AnyMachine for M {
-    fn start_anew(&self, constants: Constants, durable: Durable) -> Box<dyn AnyMachine> {
+    fn start_anew(&self, constants: Constants, durable: StoredState) -> Box<dyn AnyMachine> {
         start::<M>(constants, durable)
     }
 
@@ -71,31 +74,31 @@ impl<M: Snapshot> AnyMachine for M {
     }
 
     fn state(&self) -> State {
-        Subject::state(self)
+        Inspect::state(self)
     }
 
     fn held(&self) -> Option<Token> {
-        Subject::held(self)
+        Inspect::held_token(self)
     }
 
     fn may_use(&self) -> bool {
-        Subject::may_use(self)
+        Inspect::may_use(self)
     }
 
     fn carries(&self, token: Token) -> bool {
-        Subject::carries(self, token)
+        Inspect::carries(self, token)
     }
 
     fn quorum_until(&self) -> Option<Instant> {
-        Subject::quorum_until(self)
+        Inspect::quorum_until(self)
     }
 
     fn digest(&self) -> Digest {
-        Subject::digest(self)
+        Inspect::digest(self)
     }
 
     fn members_in_order(&self) -> Option<usize> {
-        Subject::members_in_order(self)
+        Inspect::members_in_order(self)
     }
 
     fn snapshot(&self) -> Vec<u8> {

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::{Frame, MAX_FRAME_LEN, Message, NO_IP, Token};
-use ring_proto::lab2::{Command, Durable};
+use ring_codec::lab2::{FRAME_LEN_MAX, Frame, Message, NO_IP, Token};
+use ring_proto::lab2::{Command, StoredState};
 use ring_proto::time::{Instant, Now};
-use ring_proto::{LinkState, Sent, Stored, Transmit};
+use ring_proto::{LinkState, SendOutcome, StoreOutcome, Transmit};
 
 use crate::digest::{Digest, Key};
 use crate::machine::{AnyMachine, Start};
@@ -25,7 +25,7 @@ pub struct Node {
     /// The state machine; a new one while the node does not run.
     pub machine: Box<dyn AnyMachine>,
     /// The stored state.
-    pub durable: Durable,
+    pub durable: StoredState,
     /// The node's own time.
     pub clock: Instant,
     /// Whether the process runs.
@@ -109,7 +109,7 @@ impl Hash for Input {
 pub struct Turn {
     pub node: Node,
     /// The sent frames in order, each with the state that was stored before.
-    pub sent: Vec<(Vec<u8>, Durable)>,
+    pub sent: Vec<(Vec<u8>, StoredState)>,
 }
 
 impl Node {
@@ -117,7 +117,7 @@ impl Node {
     pub fn new(scenario: &Scenario, at: usize, start: Start) -> Self {
         let constants = scenario.constants_of(at);
         let waiter_timeout = constants.waiter_timeout();
-        let durable = Durable {
+        let durable = StoredState {
             my_token_number: 0,
             known: None,
             stamp: None,
@@ -246,29 +246,29 @@ impl Node {
     }
 
     /// Carries out the outputs of the state machine, in the order of its contract.
-    fn drain(&mut self, now: Now, refuse: bool) -> Vec<(Vec<u8>, Durable)> {
+    fn drain(&mut self, now: Now, refuse: bool) -> Vec<(Vec<u8>, StoredState)> {
         let narrow = self.trouble == Some(Trouble::Narrow);
         let longest = ETHERNET_HEADER_LEN + if narrow { MTU_NARROW } else { self.mtu };
         let mut sent = Vec::new();
         let mut tickets = Vec::new();
-        let mut buffer = [0; MAX_FRAME_LEN];
+        let mut buffer = [0; FRAME_LEN_MAX];
         loop {
             while let Some(durable) = self.machine.poll_durable() {
                 if self.trouble == Some(Trouble::Full) {
-                    self.machine.handle_stored(now, Stored::Failed);
+                    self.machine.handle_stored(now, StoreOutcome::Failed);
                     continue;
                 }
                 self.durable = durable;
-                self.machine.handle_stored(now, Stored::Done);
+                self.machine.handle_stored(now, StoreOutcome::Done);
             }
             while let Some(Transmit { len, ticket, .. }) = self.machine.poll_transmit(&mut buffer) {
                 let sent = if refuse {
-                    Sent::Failed
+                    SendOutcome::Failed
                 } else if len > longest {
-                    Sent::TooLong
+                    SendOutcome::TooLong
                 } else {
                     sent.push((buffer[..len].to_vec(), self.durable));
-                    Sent::Accepted
+                    SendOutcome::Accepted
                 };
                 tickets.push((ticket, sent));
             }
@@ -278,8 +278,8 @@ impl Node {
             for (ticket, sent) in tickets.drain(..) {
                 self.machine.handle_sent(now, ticket, sent);
             }
-            if self.machine.asks_when_left() {
-                self.machine.handle_left(now);
+            if self.machine.wants_flush_report() {
+                self.machine.handle_flushed(now);
             }
         }
         while self.machine.poll_event().is_some() {}
@@ -289,7 +289,7 @@ impl Node {
     /// Returns the bytes that tell this node from another, independent of the time.
     fn key(&self) -> Vec<u8> {
         let mut key = Key(self.machine.snapshot());
-        let Durable {
+        let StoredState {
             my_token_number,
             known,
             stamp,

@@ -221,7 +221,7 @@ impl Scenario {
         constants.waiter_timeout()
             + 2 * constants.looser_timeout()
             + 2 * constants.looser_answer_timeout()
-            + others * constants.hand_over_timeout()
+            + others * constants.handover_timeout()
     }
 }
 

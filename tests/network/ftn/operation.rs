@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
 use ring_codec::ftn::{Access, Datagram, Flags, Header, Kind, Message, Token};
-use ring_proto::ftn::{MAX_DATA, PART, Servers};
+use ring_proto::ftn::{DATA_BYTES_MAX, PART, Servers};
 use ring_segment::{Test, WAIT_LIMIT, proc, tests};
 
 use super::stand::{PORT, ServerStand};
@@ -216,7 +216,7 @@ fn a_flood_of_waiting_clients_takes_a_quarter_more_than_is_allowed_at_most() -> 
         let floods = (0..80).map(|_| ManualClient::log_in(address, servers.signature()));
         let mut floods: Vec<ManualClient> = floods.collect::<Result<_>>()?;
         // Messages in parts that the client never acknowledges, and incomplete messages.
-        let data = vec![7; MAX_DATA];
+        let data = vec![7; DATA_BYTES_MAX];
         for number in 0..8 {
             floods[0].fill(&format!("long {number}"), &data)?;
         }

@@ -67,7 +67,7 @@ impl End {
 
     /// Waits for datagrams of at most `longest` bytes.
     fn next_of(&mut self, longest: usize) -> Result<Vec<(SocketAddr, Vec<u8>, Duration)>> {
-        let mut batch = ReceiveBatch::of(DATAGRAM_COUNT.into(), longest);
+        let mut batch = ReceiveBatch::new(DATAGRAM_COUNT.into(), longest);
         let give_up = Instant::now() + WAIT_LIMIT;
         while batch.is_empty() {
             let left = give_up.saturating_duration_since(Instant::now());
@@ -139,7 +139,7 @@ fn a_datagram_that_has_waited_has_its_age() -> Result<()> {
     right.poller.wait(Some(WAIT_LIMIT))?;
     let waited = Duration::from_millis(50);
     std::thread::sleep(waited);
-    let mut batch = ReceiveBatch::of(1, 10);
+    let mut batch = ReceiveBatch::new(1, 10);
     let now = clock::now();
     right.link.receive(now, &mut batch)?;
     let (.., age) = batch.iter().next().context("it has come")?;
@@ -238,7 +238,7 @@ fn datagrams_that_the_kernel_drops_are_counted() -> Result<()> {
     let give_up = Instant::now() + WAIT_LIMIT;
     let mut received = 0;
     loop {
-        let mut batch = ReceiveBatch::of(SENT, 200);
+        let mut batch = ReceiveBatch::new(SENT, 200);
         right.link.receive(clock::now(), &mut batch)?;
         received += batch.len();
         let dropped = usize::try_from(right.link.kernel_drops()?)?;

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use ring_proto::{Closed, StreamId};
+use ring_proto::{CloseReason, StreamId};
 use ring_runtime::driver::{Connections, IoEvent, RECEIVE_BUFFER_MAX, Streams};
 use ring_runtime::net::{TcpNetwork, TcpOptions};
 use ring_runtime::wait::{Interest, Poller};
@@ -69,7 +69,7 @@ impl End {
     }
 
     fn open(&mut self, to: SocketAddr) -> Result<StreamId> {
-        let id = self.streams.vacant().context("a slot is free")?;
+        let id = self.streams.next_id().context("a slot is free")?;
         let ns = self.node.clone();
         ns.ns().run(|| self.streams.open(to))?;
         Ok(id)
@@ -78,7 +78,7 @@ impl End {
     fn next(&mut self) -> Result<(StreamId, IoEvent<SocketAddr>)> {
         let give_up = Instant::now() + WAIT_LIMIT;
         loop {
-            if let Some(happened) = self.streams.next() {
+            if let Some(happened) = self.streams.next_event() {
                 return Ok(happened);
             }
             let left = give_up.saturating_duration_since(Instant::now());
@@ -134,7 +134,7 @@ fn connected_with(options: &TcpOptions) -> Result<([End; 2], [StreamId; 2])> {
     let [left, right] = Segment::pair()?;
     let mut left = End::with(&left, 1, options)?;
     let mut right = End::with(&right, 2, options)?;
-    let to = right.streams.vacant().context("a slot is free")?;
+    let to = right.streams.next_id().context("a slot is free")?;
     let from = left.open(right.address)?;
     left.expect((from, IoEvent::Connected))?;
     let (id, happened) = right.next()?;
@@ -184,8 +184,8 @@ fn a_peer_that_never_reads_costs_no_more_than_a_buffer() -> Result<()> {
     // The kernels fill their buffers for some time.
     loop {
         left.poller.wait(Some(QUIET_TIME))?;
-        while right.streams.next().is_some() {}
-        match left.streams.next() {
+        while right.streams.next_event().is_some() {}
+        match left.streams.next_event() {
             Some(_) => left.write(from, &sent, &mut at),
             None => break,
         }
@@ -205,7 +205,10 @@ fn a_peer_that_never_reads_costs_no_more_than_a_buffer() -> Result<()> {
         match right.next()? {
             (_, IoEvent::Received) => {}
             other => {
-                ensure!(other == (to, IoEvent::Closed(Closed::Reset)), "{other:?}");
+                ensure!(
+                    other == (to, IoEvent::Closed(CloseReason::Reset)),
+                    "{other:?}"
+                );
                 return Ok(());
             }
         }
@@ -219,7 +222,7 @@ fn a_process_that_dies_leaves_no_end_behind() -> Result<()> {
     right.expect((to, IoEvent::Received))?;
     // The kernel does this for a process that is killed.
     drop(left);
-    right.expect((to, IoEvent::Closed(Closed::Reset)))
+    right.expect((to, IoEvent::Closed(CloseReason::Reset)))
 }
 
 fn a_reset_after_the_end_is_reported() -> Result<()> {
@@ -233,7 +236,7 @@ fn a_reset_after_the_end_is_reported() -> Result<()> {
         }
     }
     left.streams.abort(from);
-    right.expect((to, IoEvent::Closed(Closed::Reset)))
+    right.expect((to, IoEvent::Closed(CloseReason::Reset)))
 }
 
 fn a_station_that_does_not_listen_refuses() -> Result<()> {
@@ -244,9 +247,12 @@ fn a_station_that_does_not_listen_refuses() -> Result<()> {
     loop {
         match left.next()? {
             // The established connection is closed too.
-            (other, IoEvent::Closed(Closed::Reset)) if other != id => {}
+            (other, IoEvent::Closed(CloseReason::Reset)) if other != id => {}
             other => {
-                ensure!(other == (id, IoEvent::Closed(Closed::Refused)), "{other:?}");
+                ensure!(
+                    other == (id, IoEvent::Closed(CloseReason::Refused)),
+                    "{other:?}"
+                );
                 return Ok(());
             }
         }
@@ -287,7 +293,7 @@ fn a_peer_that_falls_silent_is_given_up_in_time() -> Result<()> {
     // From now on the peer's machine drops its packets silently.
     right.node.ns().ip("address del 10.9.0.2/24 dev eth0")?;
     let begun = Instant::now();
-    left.expect((idle, IoEvent::Closed(Closed::TimedOut)))?;
+    left.expect((idle, IoEvent::Closed(CloseReason::TimedOut)))?;
     ensure!(
         begun.elapsed() + QUIET_TIME > liveness,
         "{:?}",

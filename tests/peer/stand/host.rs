@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use ring_proto::lab2::{Command, Constants, Durable, Lab2};
-use ring_proto::{LinkState, Stored};
+use ring_proto::lab2::{Command, Constants, Lab2, StoredState};
+use ring_proto::{LinkState, StoreOutcome};
 use ring_runtime::driver::{Driver, Environment, Store};
 use ring_segment::Timing;
 use ringd::system::lab2::observe::{Log, Observers, Tally};
@@ -17,12 +17,12 @@ const MTU: usize = 1500;
 
 /// Content of the state file.
 #[derive(Debug, Default)]
-pub(crate) struct Disk(pub Option<Durable>);
+pub(crate) struct Disk(pub Option<StoredState>);
 
-impl Store<Durable> for Disk {
-    fn store(&mut self, durable: &Durable) -> Stored {
+impl Store<StoredState> for Disk {
+    fn store(&mut self, durable: &StoredState) -> StoreOutcome {
         self.0 = Some(*durable);
-        Stored::Done
+        StoreOutcome::Done
     }
 }
 
@@ -72,7 +72,7 @@ impl Host {
         assert!(self.process.is_none(), "the daemon runs already");
         // Frames that came earlier are lost.
         segment.queue(DAEMON).clear();
-        let durable = self.disk.0.unwrap_or(Durable {
+        let durable = self.disk.0.unwrap_or(StoredState {
             my_token_number: 0,
             known: None,
             stamp: None,

@@ -3,8 +3,8 @@
 use arbitrary::{Result, Unstructured};
 use ring_codec::List;
 use ring_codec::ftn::{
-    Access, Assignment, Client, Datagram, Flags, Header, Holders, Kind, Message, Pace, ServerState,
-    Terms, Token,
+    Access, Assignment, Datagram, Flags, Header, Holders, Kind, ListedSession, Message,
+    ServerState, ServerTerms, Terms, Token,
 };
 use ring_codec::list::Item;
 
@@ -155,7 +155,7 @@ fn build(u: &mut Unstructured<'_>) -> Result<()> {
         }
         Kind::Parted => check(Message::Parted {
             content: msgnum,
-            came: u.arbitrary()?,
+            arrived: u.arbitrary()?,
         }),
     }
     Ok(())
@@ -232,7 +232,7 @@ fn terms(u: &mut Unstructured<'_>) -> Result<Terms> {
     Ok(Terms {
         client_timeout: long(u)?,
         quorum: int(u)?,
-        pace: Some(Pace {
+        pace: Some(ServerTerms {
             heartbeat: long(u)?,
             server_timeout: long(u)?,
             grace: long(u)?,
@@ -247,8 +247,8 @@ fn token<'a>(u: &mut Unstructured<'a>) -> Result<Token<'a>> {
     })
 }
 
-fn client<'a>(u: &mut Unstructured<'a>) -> Result<Client<'a>> {
-    Ok(Client {
+fn client<'a>(u: &mut Unstructured<'a>) -> Result<ListedSession<'a>> {
+    Ok(ListedSession {
         id: int(u)?,
         address: u.arbitrary()?,
     })

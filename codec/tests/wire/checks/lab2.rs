@@ -4,9 +4,9 @@ use arbitrary::{Arbitrary, Result, Unstructured};
 use ring_codec::MacAddr;
 use ring_codec::lab2::card::{self, Card, Version, Work};
 use ring_codec::lab2::{
-    Digest, Frame, Kind, MAX_DATA_LEN, MAX_FORGOTTEN_PER_FRAME, MAX_MEMBERS_PER_FRAME,
-    MAX_NAME_LEN, MAX_PROGRESS, MAX_STAMPS_PER_FRAME, Member, Message, Profile, Promise, Purpose,
-    Stamp, Token,
+    DATA_LEN_MAX, Digest, FORGOTTEN_PER_FRAME_MAX, Frame, Kind, MAX_NAME_LEN,
+    MEMBERS_PER_FRAME_MAX, Member, Message, PROGRESS_MAX, Profile, Promise, Purpose,
+    STAMPS_PER_FRAME_MAX, Stamp, Token,
 };
 
 use super::{check_error, encode_checked};
@@ -107,14 +107,14 @@ fn build(u: &mut Unstructured<'_>) -> Result<()> {
         hash: u.arbitrary()?,
     };
     let token = Token {
-        progress: u.int_in_range(0..=MAX_PROGRESS)?,
+        progress: u.int_in_range(0..=PROGRESS_MAX)?,
         author: MacAddr(u.arbitrary()?),
         number: u.arbitrary()?,
     };
     let kind = *u.choose(&Kind::ALL)?;
     match kind {
         Kind::TakeToken | Kind::TokenIsHere => {
-            let len = u.int_in_range(0..=MAX_DATA_LEN)?.min(u.len());
+            let len = u.int_in_range(0..=DATA_LEN_MAX)?.min(u.len());
             let data = u.bytes(len)?;
             let beat = u.arbitrary();
             check(if kind == Kind::TakeToken {
@@ -151,7 +151,7 @@ fn build(u: &mut Unstructured<'_>) -> Result<()> {
         Kind::WhereIsToken => check(Message::WhereIsToken),
         Kind::GeneratingToken => check(Message::GeneratingToken { token }),
         Kind::RingMembers => {
-            let count = u.int_in_range(0..=MAX_MEMBERS_PER_FRAME)?;
+            let count = u.int_in_range(0..=MEMBERS_PER_FRAME_MAX)?;
             let members = (0..count).map(|_| member(u)).collect::<Result<Vec<_>>>()?;
             let members = &members;
             check(Message::RingMembers { digest, members });
@@ -159,7 +159,7 @@ fn build(u: &mut Unstructured<'_>) -> Result<()> {
         Kind::WantToken => check(Message::WantToken),
         Kind::Leaving => check(Message::Leaving),
         Kind::Stamps => {
-            let count = u.int_in_range(0..=MAX_STAMPS_PER_FRAME)?;
+            let count = u.int_in_range(0..=STAMPS_PER_FRAME_MAX)?;
             let stamps = (0..count).map(|_| stamp(u)).collect::<Result<Vec<_>>>()?;
             check(Message::Stamps {
                 token,
@@ -170,7 +170,7 @@ fn build(u: &mut Unstructured<'_>) -> Result<()> {
             });
         }
         Kind::Forget => {
-            let count = u.int_in_range(0..=MAX_FORGOTTEN_PER_FRAME)?;
+            let count = u.int_in_range(0..=FORGOTTEN_PER_FRAME_MAX)?;
             let members = (0..count).map(|_| station(u)).collect::<Result<Vec<_>>>()?;
             let members = &members;
             check(Message::Forget { members });
@@ -194,7 +194,7 @@ fn stamp(u: &mut Unstructured<'_>) -> Result<Stamp> {
     }
     Ok(Stamp {
         name,
-        progress: u.int_in_range(0..=MAX_PROGRESS)?.into(),
+        progress: u.int_in_range(0..=PROGRESS_MAX)?.into(),
         run: u.arbitrary::<u32>()?.into(),
         runner: station(u)?,
         outcome: u.int_in_range(0..=3)?,

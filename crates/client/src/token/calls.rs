@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ring_codec::ftn::Access;
-use ring_proto::ftn::client::{Command, Event, Loss, Refusal, Standing};
+use ring_proto::ftn::client::{ClientState, Command, Event, Loss, Refusal};
 use ring_proto::time::Instant;
 use ring_runtime::clock;
 
@@ -184,7 +184,7 @@ impl Session {
     /// # Errors
     /// Fails only if a system call fails.
     pub fn log_out(&mut self) -> Result<bool, Error> {
-        if self.standing() == Standing::Ended {
+        if self.standing() == ClientState::Ended {
             return Ok(true);
         }
         self.command(Command::Logout)?;

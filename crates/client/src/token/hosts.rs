@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Time between two resolutions of the names.
-pub const RESOLVED_EVERY: Duration = Duration::from_secs(10);
+pub const RESOLVE_INTERVAL: Duration = Duration::from_secs(10);
 /// Maximum number of names that are resolved at the same time. A name without an answer does not delay the others.
 const PARALLEL_MAX: usize = 8;
 
@@ -142,7 +142,7 @@ impl Hosts {
                 Some(Err(error)) => doubts.push(format!(
                     "{} has no address: {error}; it counts as DOWN until its name is resolved, which is tried again every {} s",
                     named(index),
-                    RESOLVED_EVERY.as_secs()
+                    RESOLVE_INTERVAL.as_secs()
                 )),
                 None => doubts.push(format!(
                     "{} has no address yet: the resolver has not answered; the server counts as DOWN until then",

@@ -34,10 +34,12 @@ mod wait_limits;
 
 pub use calls::Grant;
 pub use error::{Error, Obstacle};
-pub use hosts::{Hosts, RESOLVED_EVERY, Resolution};
+pub use hosts::{Hosts, RESOLVE_INTERVAL, Resolution};
 pub use ring_codec::ftn::Access;
-pub use ring_proto::ftn::client::{Command, Event, Holding, Loss, Refusal, Standing};
-pub use ring_proto::ftn::{MAX_DATA, MAX_INTRODUCTION, MAX_NAME, MIN_CLIENT_TIMEOUT, Servers};
+pub use ring_proto::ftn::client::{ClientState, Command, Event, HeldToken, Loss, Refusal};
+pub use ring_proto::ftn::{
+    CLIENT_TIMEOUT_MIN, DATA_BYTES_MAX, INTRODUCTION_BYTES_MAX, NAME_BYTES_MAX, Servers,
+};
 pub use servers::{
     ServerList, ServersError, list_with_addresses, read_list, read_servers, resolve_list,
     resolve_list_within,

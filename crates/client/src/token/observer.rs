@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use ring_proto::ftn::client::{Event, Loss, Trouble};
+use ring_proto::ftn::client::{Event, LoginFailure, Loss};
 use ring_proto::time::Now;
 use ring_runtime::driver::Observe;
 
@@ -15,7 +15,7 @@ pub(super) struct SessionObserver {
     /// Whether the state machine needs another socket.
     pub needs_socket: bool,
     /// The last obstacle to a session; `None` after a session.
-    pub trouble: Option<Trouble>,
+    pub trouble: Option<LoginFailure>,
     /// The last server with another list, and that list's signature.
     pub other_list: Option<(SocketAddr, i32)>,
     /// The last server, by index, that announced a client timeout too short for any session.
@@ -26,7 +26,7 @@ impl Observe<Event> for SessionObserver {
     fn observe(&mut self, _: Now, event: &Event) {
         match event {
             Event::NewSocket => self.needs_socket = true,
-            Event::LoginFailed { trouble } => self.trouble = Some(*trouble),
+            Event::LoginFailed { failure: trouble } => self.trouble = Some(*trouble),
             Event::OtherList { from, ssig } => self.other_list = Some((*from, *ssig)),
             Event::ShortTimeout { server, timeout } => {
                 self.short_timeout = Some((*server, *timeout));
@@ -45,7 +45,7 @@ impl Observe<Event> for SessionObserver {
             Event::Lost {
                 loss: Loss::NotProven,
                 ..
-            } => self.trouble = Some(Trouble::NoLeader),
+            } => self.trouble = Some(LoginFailure::NoLeader),
             Event::Lost { .. } => {
                 self.drop_grants();
                 self.events.push_back(event.clone());
@@ -71,7 +71,7 @@ impl SessionObserver {
 #[cfg(test)]
 mod tests {
     use ring_codec::ftn::Access;
-    use ring_proto::ftn::client::{Event, Loss, Trouble};
+    use ring_proto::ftn::client::{Event, LoginFailure, Loss};
 
     use super::SessionObserver;
     use ring_runtime::clock;
@@ -106,6 +106,6 @@ mod tests {
         };
         observer.observe(clock::now(), &lost);
         assert!(observer.events.is_empty());
-        assert_eq!(observer.trouble, Some(Trouble::NoLeader));
+        assert_eq!(observer.trouble, Some(LoginFailure::NoLeader));
     }
 }

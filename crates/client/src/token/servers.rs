@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ring_proto::ftn::{MAX_SERVERS, Servers};
+use ring_proto::ftn::{SERVERS_MAX, Servers};
 use thiserror::Error;
 
 use super::hosts::{Host, Hosts, Resolution};
@@ -24,7 +24,7 @@ pub enum ServersError {
     },
     /// The file lists no server, or too many.
     #[error(
-        "{} lists {count} servers: give 1 to {MAX_SERVERS}, each on a line HOST:PORT", path.display()
+        "{} lists {count} servers: give 1 to {SERVERS_MAX}, each on a line HOST:PORT", path.display()
     )]
     Count {
         /// The file.
@@ -51,12 +51,12 @@ pub enum ServersError {
         doubts: Vec<String>,
     },
     /// This server has no address.
-    #[error("{}: {doubt}", path.display())]
+    #[error("{}: {warning}", path.display())]
     OwnUnresolved {
         /// The file.
         path: PathBuf,
         /// The warning about it.
-        doubt: String,
+        warning: String,
     },
     /// Two servers have the same address.
     #[error("{}, line {line}: {address} is also the address of an earlier server", path.display())]
@@ -93,7 +93,7 @@ pub struct ServerList {
     /// The hosts, for later resolutions.
     pub hosts: Hosts,
     /// Warnings about the addresses for operators, as sentences.
-    pub doubts: Vec<String>,
+    pub warnings: Vec<String>,
 }
 
 /// Reads a list of servers and resolves each, as [`read_list`] does.
@@ -164,7 +164,7 @@ fn parse_list(
         path: path.to_owned(),
         count: lines.len(),
     };
-    if lines.len() > MAX_SERVERS {
+    if lines.len() > SERVERS_MAX {
         return Err(count);
     }
     let hosts: Result<Vec<Host>, _> = lines
@@ -216,7 +216,7 @@ fn parse_list(
         names,
         servers,
         hosts,
-        doubts,
+        warnings: doubts,
     })
 }
 

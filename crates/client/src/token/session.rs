@@ -6,8 +6,10 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
 use ring_codec::ftn::Access;
-use ring_proto::ftn::client::{Client, Command, Event, Holding, Net, Options, Standing, Trouble};
-use ring_proto::ftn::{Configuration, LONGEST, MAX_INTRODUCTION, Servers};
+use ring_proto::ftn::client::{
+    Client, ClientState, Command, Event, HeldToken, LoginFailure, Options, SocketState,
+};
+use ring_proto::ftn::{Configuration, INTRODUCTION_BYTES_MAX, LONGEST, Servers};
 use ring_proto::time::Instant;
 use ring_runtime::MachineRunner;
 use ring_runtime::clock;
@@ -15,9 +17,9 @@ use ring_runtime::driver::{Driver, NoStore, datagrams};
 use ring_runtime::net::{UdpLink, UdpOptions};
 use ring_runtime::wait::LINK;
 use ring_runtime::worker::PeriodicValue;
-use ring_text::first_bytes;
+use ring_text::truncate_to_bytes;
 
-use super::hosts::{Hosts, RESOLVED_EVERY, Resolution};
+use super::hosts::{Hosts, RESOLVE_INTERVAL, Resolution};
 use super::observer::SessionObserver;
 use super::{Error, Obstacle};
 
@@ -74,7 +76,7 @@ impl Session {
         let client = Client::new(Options {
             servers,
             client_timeout,
-            introduction: first_bytes(introduction, MAX_INTRODUCTION).to_owned(),
+            introduction: truncate_to_bytes(introduction, INTRODUCTION_BYTES_MAX).to_owned(),
         });
         let driver = Driver::with_batches(
             client,
@@ -99,7 +101,7 @@ impl Session {
         let servers = self.servers();
         let has_all = (0..servers.len()).all(|index| servers.address(index).is_some());
         let delay = if has_all {
-            RESOLVED_EVERY
+            RESOLVE_INTERVAL
         } else {
             Duration::ZERO
         };
@@ -116,7 +118,7 @@ impl Session {
         self.resolver = match self.resolver.take() {
             Some(Resolver::Starts(at, hosts)) if at <= clock::now().monotonic => {
                 let resolve = move || hosts.resolve();
-                let run = PeriodicValue::start("names", Duration::ZERO, RESOLVED_EVERY, resolve);
+                let run = PeriodicValue::start("names", Duration::ZERO, RESOLVE_INTERVAL, resolve);
                 // If no thread can be started, the addresses stay as they are.
                 run.ok().map(Resolver::Running)
             }
@@ -153,7 +155,7 @@ impl Session {
         let register =
             |link: &UdpLink, waiting: &ring_runtime::wait::Reactor| waiting.add(link, LINK);
         self.machine_runner
-            .set_link(link, Net::Up { port }, register)?;
+            .set_link(link, SocketState::Up { port }, register)?;
         Ok(())
     }
 
@@ -276,9 +278,9 @@ impl Session {
     }
 
     /// Returns a token that is held and not being released; `None` otherwise, or after the lease.
-    pub fn holding(&self, name: &[u8]) -> Option<Holding<'_>> {
+    pub fn holding(&self, name: &[u8]) -> Option<HeldToken<'_>> {
         self.lease()?;
-        self.machine_runner.machine().holding(name)
+        self.machine_runner.machine().held_token(name)
     }
 
     /// Returns since when the session is live; `None` if it is not.
@@ -290,14 +292,14 @@ impl Session {
     /// Returns the session's id, as servers show it; `None` without a live session.
     pub fn id(&self) -> Option<i32> {
         match self.standing() {
-            Standing::Live { session } => Some(session),
+            ClientState::Live { session } => Some(session),
             _ => None,
         }
     }
 
     /// Returns the state of the client.
-    pub fn standing(&self) -> Standing {
-        self.machine_runner.machine().standing()
+    pub fn standing(&self) -> ClientState {
+        self.machine_runner.machine().state()
     }
 
     /// Returns the leader and the servers that are up, as the session knows them.
@@ -318,9 +320,11 @@ impl Session {
         };
         let signature = self.servers().signature();
         let answered = match self.standing() {
-            Standing::Login { answered, .. } => answered,
-            Standing::Proving { .. } | Standing::Live { .. } => return Obstacle::NotConfirmed,
-            Standing::NoSocket | Standing::LoggingOut | Standing::Ended => 0,
+            ClientState::Login { answered, .. } => answered,
+            ClientState::Proving { .. } | ClientState::Live { .. } => {
+                return Obstacle::NotConfirmed;
+            }
+            ClientState::NoSocket | ClientState::LoggingOut | ClientState::Ended => 0,
         };
         if let Some((server, timeout)) = short {
             return Obstacle::ShortTimeout {
@@ -328,7 +332,7 @@ impl Session {
                 timeout,
             };
         }
-        if answered > 0 || trouble == Some(Trouble::NoLeader) {
+        if answered > 0 || trouble == Some(LoginFailure::NoLeader) {
             return Obstacle::NoLeader;
         }
         if let Some((from, theirs)) = other {
@@ -350,7 +354,7 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        if self.standing() != Standing::Ended {
+        if self.standing() != ClientState::Ended {
             self.machine_runner.command(Command::Logout);
         }
     }

@@ -3,5 +3,5 @@
 mod cut;
 mod status;
 
-pub use cut::cut_doubt;
+pub use cut::split_warning;
 pub use status::{SYSTEM, ServerStatus, SessionStatus, Status};

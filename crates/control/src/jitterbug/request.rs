@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::OwnRequest;
+use crate::SystemRequest;
 
 /// A request to a node: `{"request":"yield"}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,7 +25,7 @@ pub enum JitterbugRequest {
     Forget {},
 }
 
-impl OwnRequest for JitterbugRequest {
+impl SystemRequest for JitterbugRequest {
     type Require = String;
 
     fn needs_its_client(&self) -> bool {
@@ -63,9 +63,9 @@ mod tests {
             ),
         ];
         for (sent, parsed) in cases {
-            let line = serde_json::to_string(&Request::Own(sent)).expect("it is JSON");
+            let line = serde_json::to_string(&Request::System(sent)).expect("it is JSON");
             let read: Request<JitterbugRequest> = serde_json::from_str(&line).expect(&line);
-            assert_eq!(read, Request::Own(parsed));
+            assert_eq!(read, Request::System(parsed));
         }
     }
 }

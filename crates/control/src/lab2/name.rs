@@ -56,12 +56,12 @@ mod tests {
         ];
         for (ring, name) in cases {
             assert_eq!(ring.to_string(), name);
-            let socket = ring.socket(directory);
+            let socket = ring.socket_path(directory);
             assert_eq!(socket, directory.join(format!("{name}.sock")));
-            assert_eq!(NodeName::of_socket(&socket), Some(ring.clone()));
+            assert_eq!(NodeName::from_socket_path(&socket), Some(ring.clone()));
             assert_eq!(parse_ring_name(name), Ok(ring.clone()));
             assert_eq!(
-                ring.state(directory),
+                ring.state_path(directory),
                 directory.join(format!("{name}.state"))
             );
         }

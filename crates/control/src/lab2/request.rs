@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
 use super::{Grade, LockRequest};
-use crate::OwnRequest;
+use crate::SystemRequest;
 
 /// A request to a node of a ring: `{"request":"resume"}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,7 +36,7 @@ pub enum RingRequest {
     },
 }
 
-impl OwnRequest for RingRequest {
+impl SystemRequest for RingRequest {
     type Require = Grade;
 
     fn needs_its_client(&self) -> bool {

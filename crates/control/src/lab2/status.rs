@@ -118,7 +118,7 @@ impl Status {
     }
 
     /// Returns the state and its special conditions, for people.
-    pub fn standing(&self) -> String {
+    pub fn state_text(&self) -> String {
         let mut text = self.state.clone();
         if self.state == "OWNER" && !self.grade.is_empty() {
             text = format!("{text}, grade {}", self.grade);

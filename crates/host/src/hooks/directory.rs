@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use nix::unistd::{AccessFlags, access};
-use ring_process::owned;
+use ring_process::private_files;
 
 /// Suffixes of files that are not hooks: leftovers of editors and package managers, and disabled hooks.
 const SKIPPED_SUFFIXES: [&str; 13] = [
@@ -79,7 +79,7 @@ pub(super) fn find_hooks(directory: &Path) -> HookFiles {
 
 /// Returns why other users could change the program or directory; `None`: they cannot.
 fn reason_for_distrust(path: &Path) -> Option<String> {
-    match owned::changeable_by_others(path) {
+    match private_files::find_changeable_part(path) {
         Ok(None) => None,
         Ok(Some(way)) => Some(format!(
             "is skipped: users other than root and this daemon's may change {}; chmod go-w it, and chown it if \

@@ -218,7 +218,7 @@ impl<'a> Process<'a> {
             .process_group(0)
             // The service manager must not take the program's messages for the daemon's.
             .env_remove("NOTIFY_SOCKET");
-        child::detach(command);
+        child::isolate(command);
         let mut program = command.spawn()?;
         raise_oom_score(program.id());
         let pid = i32::try_from(program.id()).map_err(io::Error::other)?;
@@ -230,7 +230,7 @@ impl<'a> Process<'a> {
         })?;
         Ok(Self {
             child: program,
-            tree: Tree::of(Pid::from_raw(pid), None),
+            tree: Tree::existing(Pid::from_raw(pid), None),
             _exit: exit,
             poller,
             input,

@@ -13,8 +13,8 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
-use ring_control::{FramingError, OwnRequest, Reply, Request, to_line};
-use ring_process::handed;
+use ring_control::{FramingError, Reply, Request, SystemRequest, to_line};
+use ring_process::passed_descriptors;
 use ring_proto::time::Instant;
 use ring_runtime::wait::{Interest, Poller, ReadyDescriptor};
 use tracing::warn;
@@ -156,7 +156,7 @@ impl Server {
     /// returns `None` if the reply comes later, through [`send`](Self::send). All clients that ask for the status in
     /// one round get the same reply. The cost of the round is measured with `clock`, of which `now` is an earlier
     /// reading.
-    pub fn serve<O: OwnRequest>(
+    pub fn serve<O: SystemRequest>(
         &mut self,
         now: Instant,
         ready: bool,
@@ -272,7 +272,7 @@ impl Server {
     /// Accepts waiting clients, up to a maximum.
     fn accept(&mut self, now: Instant) {
         for _ in 0..ACCEPTS_PER_ROUND {
-            if handed::is_full() {
+            if passed_descriptors::is_full() {
                 let why = "too many descriptors are still being closed";
                 return self.pause_accepting(now, &io::Error::other(why));
             }

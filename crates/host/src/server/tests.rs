@@ -1,4 +1,4 @@
-use ring_control::{Grant, MAX_REQUEST, NoRequest, Reply};
+use ring_control::{Grant, NoRequest, REQUEST_LEN_MAX, Reply};
 use ring_proto::time::Instant;
 use ring_runtime::net::ancillary;
 
@@ -202,7 +202,7 @@ fn clients_that_ask_in_one_round_share_one_answer() {
 fn a_line_without_end_is_refused() {
     let mut rig = Rig::new("fine");
     let mut client = rig.connect();
-    client.write_all(&[b'x'; MAX_REQUEST]).unwrap();
+    client.write_all(&[b'x'; REQUEST_LEN_MAX]).unwrap();
     rig.run_rounds(3);
     let (text, closed) = take(&client);
     assert!(text.contains("4096 bytes"), "{text}");

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ring_client::token::{MAX_NAME, Session};
+use ring_client::token::{NAME_BYTES_MAX, Session};
 use ring_runtime::clock;
 use ring_text::Names;
 
@@ -48,7 +48,7 @@ fn name_before(name: &[u8]) -> Vec<u8> {
         before.extend([last - 1, u8::MAX]);
     }
     // A server does not answer a request with a longer name.
-    before.truncate(MAX_NAME);
+    before.truncate(NAME_BYTES_MAX);
     before
 }
 

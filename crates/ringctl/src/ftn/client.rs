@@ -53,7 +53,7 @@ impl ServerList {
             text,
             resolved: list.servers,
             hosts: list.hosts,
-            warnings: list.doubts,
+            warnings: list.warnings,
         })
     }
 }

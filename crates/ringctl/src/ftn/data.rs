@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 
-use ring_client::token::{self, Access, MAX_DATA};
+use ring_client::token::{self, Access, DATA_BYTES_MAX};
 use ring_proto::time::Instant;
 use ring_runtime::clock;
 use ring_text::format_bytes;
@@ -67,10 +67,10 @@ pub(super) fn set(
     nested::refuse_nested(&client.servers.resolved, name, Access::Exclusive)?;
     let data = match data {
         Some(data) if data != "-" => data.as_bytes().to_vec(),
-        _ => read_data(MAX_DATA)?,
+        _ => read_data(DATA_BYTES_MAX)?,
     };
-    if data.len() > MAX_DATA {
-        let most = format_bytes(MAX_DATA);
+    if data.len() > DATA_BYTES_MAX {
+        let most = format_bytes(DATA_BYTES_MAX);
         let text = format!("data too long: a token has at most {most}");
         return Err(Error::Usage(text).into());
     }

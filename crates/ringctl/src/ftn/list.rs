@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use ring_client::token::{self, Command, Event, Session, WaitLimits, Wake};
-use ring_control::ftn::cut_doubt;
+use ring_control::ftn::split_warning;
 use ring_runtime::clock;
 use ring_text::{Names, format_duration};
 use serde_json::{Map, Value};
@@ -75,7 +75,7 @@ pub(super) fn list(
     }
     let warning = all
         .quorum
-        .and_then(|quorum| cut_doubt(quorum, all.states.len()));
+        .and_then(|quorum| split_warning(quorum, all.states.len()));
     if let Some(warning) = warning {
         let _ = writeln!(io::stderr(), "ringctl: {warning}");
     }

@@ -5,8 +5,8 @@ use std::fmt;
 use std::os::unix::ffi::OsStringExt;
 use std::str;
 
-use ring_client::token::MAX_NAME;
-use ring_control::harmless;
+use ring_client::token::NAME_BYTES_MAX;
+use ring_control::escape_control_characters;
 use ring_text::hex;
 
 /// A name of 1 to [`MAX_NAME`] bytes. `Display` escapes control characters, so that a terminal shows them.
@@ -22,9 +22,9 @@ impl TokenName {
         let name = name.into_vec();
         match name.len() {
             0 => Err("the name is empty: a token's name has at least one byte".to_owned()),
-            1..=MAX_NAME => Ok(Self(name.into())),
+            1..=NAME_BYTES_MAX => Ok(Self(name.into())),
             len => Err(format!(
-                "{len} bytes are too many: a token's name has at most {MAX_NAME} bytes"
+                "{len} bytes are too many: a token's name has at most {NAME_BYTES_MAX} bytes"
             )),
         }
     }
@@ -32,7 +32,7 @@ impl TokenName {
     /// Decodes a name from hexadecimal digits; `None` if they are invalid.
     pub(super) fn from_hex(digits: &str) -> Option<Self> {
         let name = hex::decode(digits)?;
-        (1..=MAX_NAME)
+        (1..=NAME_BYTES_MAX)
             .contains(&name.len())
             .then(|| Self(name.into()))
     }
@@ -49,7 +49,7 @@ impl TokenName {
 impl fmt::Display for TokenName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match str::from_utf8(&self.0) {
-            Ok(text) => f.write_str(&harmless(text)),
+            Ok(text) => f.write_str(&escape_control_characters(text)),
             Err(_) => write!(f, "{}", self.0.escape_ascii()),
         }
     }

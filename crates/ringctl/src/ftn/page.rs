@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use ring_control::harmless;
+use ring_control::escape_control_characters;
 use ring_text::Names;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -83,11 +83,11 @@ impl ListedToken {
         let Some(known) = self.programs.iter().find(|it| it.session == session) else {
             return format!("session {session}");
         };
-        let program = known.introduction.as_deref().map(harmless);
+        let program = known.introduction.as_deref().map(escape_control_characters);
         let program = program.unwrap_or_else(|| format!("session {session}"));
         let ip = known.address.ip();
         match names.of_ip(ip) {
-            Some(name) => format!("{program} on {ip} ({})", harmless(name)),
+            Some(name) => format!("{program} on {ip} ({})", escape_control_characters(name)),
             None => format!("{program} on {ip}"),
         }
     }

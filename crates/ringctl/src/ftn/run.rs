@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ring_control::OwnJson;
+use ring_control::RawJson;
 
 use super::super::keeper::{Assignment, Binding, Granter, NotAcquired};
 use super::super::values::duration_ms;
@@ -28,7 +28,7 @@ pub(super) fn run(client: &ServiceClient, options: &TokenRunOptions) -> Result<u
             name: granter::NAME.to_string_lossy().into_owned(),
             arguments: vec!["grant-token".to_owned()],
         },
-        request: OwnJson::of(&request),
+        request: RawJson::encode(&request),
         wait_ms: options.acquire.wait_limits().total_max().map(duration_ms),
         reports: None,
         margins: MARGINS,

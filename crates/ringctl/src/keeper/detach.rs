@@ -20,8 +20,8 @@ pub(crate) fn detach(name: &CStr) -> io::Result<()> {
     setsid()?;
     // The daemon and its threads run with the same priority. Without the permission, the keeper runs with the normal
     // one.
-    let _ = nice::at_most(nice::URGENT);
-    let _ = nice::of_session(nice::URGENT);
+    let _ = nice::raise_priority(nice::URGENT_NICE);
+    let _ = nice::set_session_priority(nice::URGENT_NICE);
     let open: Vec<i32> = fs::read_dir("/proc/self/fd")?
         .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
         .collect();

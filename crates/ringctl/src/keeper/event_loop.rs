@@ -128,7 +128,7 @@ impl EventLoop {
             if self.check_deadlines(now) == Flow::Stop {
                 return self.release();
             }
-            self.alarm.by(self.deadline(now))?;
+            self.alarm.set_deadline(self.deadline(now))?;
             self.poller.wait(None)?;
             let mut ready: Vec<u64> = self.poller.ready().map(|ready| ready.key).collect();
             // Handles the daemon before the alarm, so that a renewal counts even if the keeper reads it late.
@@ -163,7 +163,7 @@ impl EventLoop {
     }
 
     fn on_alarm(&mut self) -> Flow {
-        self.alarm.went_off();
+        self.alarm.on_went_off();
         if !self.lock.is_unanswered(clock::now().monotonic) {
             return Flow::Continue;
         }

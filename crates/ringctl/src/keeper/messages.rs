@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ring_control::{Grant, OwnJson, Refusal};
+use ring_control::{Grant, RawJson, Refusal};
 use serde::{Deserialize, Serialize};
 
 use super::Granter;
@@ -11,7 +11,7 @@ use ring_client::lease::Margins;
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Assignment {
     pub granter: Granter,
-    pub request: OwnJson,
+    pub request: RawJson,
     /// Maximum time for the answer, in milliseconds; `None` is unlimited.
     pub wait_ms: Option<u64>,
     /// The reports to send after a job; `None` if the lock is for no job.
@@ -24,9 +24,9 @@ pub(crate) struct Assignment {
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct JobReports {
-    pub not_begun: OwnJson,
-    pub done: OwnJson,
-    pub failed: OwnJson,
+    pub not_begun: RawJson,
+    pub done: RawJson,
+    pub failed: RawJson,
 }
 
 /// The command or process that a lock is bound to. When it ends, the lock ends too.

@@ -56,7 +56,7 @@ impl Registration {
             _ => {}
         }
         let private = Mode::from_bits_truncate(0o177);
-        let listener = runtime_directory::with_mask(private, || UnixListener::bind(&path))?;
+        let listener = runtime_directory::with_file_mask(private, || UnixListener::bind(&path))?;
         Ok(Some(Self {
             listener,
             path,

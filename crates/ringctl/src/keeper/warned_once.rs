@@ -3,7 +3,7 @@
 use std::io::{self, Read, Seek, Write};
 use std::path::Path;
 
-use ring_process::owned;
+use ring_process::private_files;
 use ring_runtime::clock;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -15,13 +15,13 @@ pub(super) fn record_warning(daemon: Option<&Path>, warning: &str) -> bool {
 }
 
 fn try_record(daemon: Option<&Path>, warning: &str) -> io::Result<bool> {
-    let (boot, _) = clock::of_boot()?;
+    let (boot, _) = clock::boot_clock_offset()?;
     let Some(boot) = boot else {
         return Ok(true);
     };
     let path = private_path(daemon, "warned", xxh3_64(warning.as_bytes()))?;
     // The directory may outlive a reboot, and may belong to another user.
-    let mut file = owned::open(&path)?;
+    let mut file = private_files::open(&path)?;
     let mut recorded = String::new();
     file.read_to_string(&mut recorded)?;
     if recorded.lines().any(|line| line == boot) {

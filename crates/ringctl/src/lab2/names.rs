@@ -20,7 +20,7 @@ pub(crate) fn add_names(socket: &Path, text: String) -> String {
     let Ok(Reply::Status(status)) = client::ask(socket, &CommonRequest::Status) else {
         return text;
     };
-    let Ok(mut status) = status.json().read::<Status>() else {
+    let Ok(mut status) = status.json().decode::<Status>() else {
         return text;
     };
     members::add_names(&mut status);

@@ -31,7 +31,7 @@ pub(super) fn pause(socket: &Path, options: &PauseOptions, quiet: bool) -> Resul
     let mut daemon = Connection::open(socket)?;
     let mut ask = |until: Instant| {
         let wait = until.since(clock::now().monotonic);
-        let request = Request::Own(RingRequest::Pause(PauseRequest {
+        let request = Request::System(RingRequest::Pause(PauseRequest {
             drain: options.drain,
             persist: options.persist,
             wait_ms: Some(duration_ms(wait)),

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use ring_client::lock::MARGINS;
 use ring_control::lab2::{LockRequest, RefusalReason, RingRequest, Status};
-use ring_control::{NodeStatus, OwnJson, Refusal, Reply, Request, harmless};
+use ring_control::{NodeStatus, RawJson, Refusal, Reply, Request, escape_control_characters};
 use serde_json::Error as JsonError;
 
 use super::super::keeper::{Assignment, Binding, Granter, NotAcquired};
@@ -13,7 +13,7 @@ use super::super::{Error, client, client::CommonRequest};
 use super::options::AcquireOptions;
 
 pub(super) fn request_done(socket: &Path, own: RingRequest) -> Result<(), Error> {
-    client::request_done(socket, &Request::Own(own))
+    client::request_done(socket, &Request::System(own))
 }
 
 /// Fetches the status of a ring's node, and adds the names of its members.
@@ -29,21 +29,21 @@ pub(super) fn fetch_status(socket: &Path) -> Result<Status, Error> {
 /// Reads the status of a ring's node. Refuses another system's.
 pub(super) fn read_status(status: &NodeStatus) -> Result<Status, Error> {
     if let Some(system) = status.system() {
-        let system = harmless(&system);
+        let system = escape_control_characters(&system);
         return Err(Error::Refused(format!(
             "members of {system} have no names; leave the name out"
         )));
     }
-    let read = status.json().read();
+    let read = status.json().decode();
     read.map_err(|error: JsonError| Error::Unexpected(error.to_string()))
 }
 
-pub(super) fn request_json(own: RingRequest) -> OwnJson {
-    OwnJson::of(&Request::Own(own))
+pub(super) fn request_json(own: RingRequest) -> RawJson {
+    RawJson::encode(&Request::System(own))
 }
 
-pub(super) fn lock_request_json(lock: LockRequest) -> OwnJson {
-    OwnJson::of(&Request::<RingRequest>::Lock(lock))
+pub(super) fn lock_request_json(lock: LockRequest) -> RawJson {
+    RawJson::encode(&Request::<RingRequest>::Lock(lock))
 }
 
 pub(super) fn keeper_assignment(socket: &Path, lock: LockRequest, binding: Binding) -> Assignment {

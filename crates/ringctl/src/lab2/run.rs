@@ -87,7 +87,7 @@ fn command_line(options: &RunOptions) -> Vec<OsString> {
 
 /// Returns the environment variables that describe the lock to the command.
 fn environment(grant: &Grant) -> Vec<(&'static str, String)> {
-    let token: Option<TokenStatus> = grant.token.as_ref().and_then(|token| token.read().ok());
+    let token: Option<TokenStatus> = grant.token.as_ref().and_then(|token| token.decode().ok());
     let progress = token.map(|token| token.progress.to_string());
     vec![
         (fence::LOCK_VARIABLE, grant.fencing.clone()),

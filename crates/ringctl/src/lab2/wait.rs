@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use ring_control::{NodeStatus, Reply, harmless};
+use ring_control::{NodeStatus, Reply, escape_control_characters};
 use ring_runtime::clock;
 use ring_text::format_duration;
 use serde::Deserialize;
@@ -44,13 +44,14 @@ pub(super) fn wait(socket: &Path, target: Target, timeout: Option<Duration>) -> 
         let (state, is_held) = match reply {
             Reply::Snapshot(snapshot) => {
                 check_target(target, &snapshot.status)?;
-                let read = snapshot.status.json().read();
+                let read = snapshot.status.json().decode();
                 let WaitedKeys { state, clients } =
                     read.map_err(|error: serde_json::Error| Error::Unexpected(error.to_string()))?;
                 (state, clients.iter().any(|client| client.holds))
             }
             Reply::Event(event) => {
-                let (Ok(head), Ok(keys)) = (event.head(), event.json().read::<WaitedKeys>()) else {
+                let (Ok(head), Ok(keys)) = (event.head(), event.json().decode::<WaitedKeys>())
+                else {
                     continue;
                 };
                 (keys.state, head.event == "lock_granted")
@@ -77,7 +78,7 @@ fn check_target(target: Target, status: &NodeStatus) -> Result<(), Error> {
     let system = if system.is_empty() {
         "a ring".to_owned()
     } else {
-        harmless(&system)
+        escape_control_characters(&system)
     };
     Err(Error::Refused(match known {
         [] => format!("cannot wait: a node of {system} has no states to wait for"),

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use ring_control::{EventMessage, NodeStatus, OwnJson, harmless};
+use ring_control::{EventMessage, NodeStatus, RawJson, escape_control_characters};
 use serde_json::Value;
 
 use super::text::{ROWS_MAX, new_table, short_duration, write_more};
@@ -40,24 +40,33 @@ pub(crate) fn event_text(event: &EventMessage) -> String {
         .iter()
         .filter(|(key, _)| !EVENT_HEAD_KEYS.contains(&key.as_str()));
     let shown = own.map(|(key, own)| {
-        key_and_value(key, own)
-            .unwrap_or_else(|| format!("{} {}", harmless(key), harmless(own.text())))
+        key_and_value(key, own).unwrap_or_else(|| {
+            format!(
+                "{} {}",
+                escape_control_characters(key),
+                escape_control_characters(own.text())
+            )
+        })
     });
     shown.collect::<Vec<_>>().join(" ")
 }
 
 /// Returns `key value`; `None` if the value is a list or an object.
-fn key_and_value(key: &str, own: &OwnJson) -> Option<String> {
-    Some(format!("{} {}", harmless(key), inline_value(key, own)?))
+fn key_and_value(key: &str, own: &RawJson) -> Option<String> {
+    Some(format!(
+        "{} {}",
+        escape_control_characters(key),
+        inline_value(key, own)?
+    ))
 }
 
-fn fields(own: &OwnJson) -> Vec<(String, OwnJson)> {
+fn fields(own: &RawJson) -> Vec<(String, RawJson)> {
     own.fields().unwrap_or_default()
 }
 
 /// Writes an object: first the values that fit into a line, then a block for each other value.
 fn write_object(
-    fields: &[(String, OwnJson)],
+    fields: &[(String, RawJson)],
     indent: &str,
     counts: bool,
     out: &mut dyn Write,
@@ -74,14 +83,18 @@ fn write_object(
             continue;
         }
         lines += 1;
-        writeln!(out, "{indent}{:<width$}{value}", harmless(key))?;
+        writeln!(
+            out,
+            "{indent}{:<width$}{value}",
+            escape_control_characters(key)
+        )?;
     }
     let inner = format!("{indent}  ");
     for (key, own) in blocks {
         let counts = counts || key == COUNTERS_KEY;
         match own.fields() {
             Some(fields) => {
-                writeln!(out, "{indent}{}", harmless(key))?;
+                writeln!(out, "{indent}{}", escape_control_characters(key))?;
                 write_object(&fields, &inner, counts, out)?;
             }
             None => write_rows(key, own, indent, out)?,
@@ -91,9 +104,14 @@ fn write_object(
 }
 
 /// Writes a list of objects with one row per element.
-fn write_rows(key: &str, own: &OwnJson, indent: &str, out: &mut dyn Write) -> io::Result<()> {
-    let elements: Vec<OwnJson> = own.read().unwrap_or_default();
-    writeln!(out, "{indent}{} ({})", harmless(key), elements.len())?;
+fn write_rows(key: &str, own: &RawJson, indent: &str, out: &mut dyn Write) -> io::Result<()> {
+    let elements: Vec<RawJson> = own.decode().unwrap_or_default();
+    writeln!(
+        out,
+        "{indent}{} ({})",
+        escape_control_characters(key),
+        elements.len()
+    )?;
     let elements_fields: Vec<_> = elements.iter().take(ROWS_MAX).map(fields).collect();
     let mut columns: Vec<&str> = Vec::new();
     for (key, _) in elements_fields.iter().flatten() {
@@ -101,13 +119,16 @@ fn write_rows(key: &str, own: &OwnJson, indent: &str, out: &mut dyn Write) -> io
             columns.push(key);
         }
     }
-    let header: Vec<_> = columns.iter().map(|key| harmless(key)).collect();
+    let header: Vec<_> = columns
+        .iter()
+        .map(|key| escape_control_characters(key))
+        .collect();
     let mut table = new_table(header);
     for fields in &elements_fields {
         let cell = |column: &&str| {
             let field = fields.iter().find(|(key, _)| key == column);
             field.map_or_else(String::new, |(key, own)| {
-                inline_value(key, own).unwrap_or_else(|| harmless(own.text()))
+                inline_value(key, own).unwrap_or_else(|| escape_control_characters(own.text()))
             })
         };
         table.add_row(columns.iter().map(cell));
@@ -128,8 +149,8 @@ fn write_rows(key: &str, own: &OwnJson, indent: &str, out: &mut dyn Write) -> io
 }
 
 /// Returns a value that fits into a line; `None` for an object, or a list that contains one.
-fn inline_value(key: &str, own: &OwnJson) -> Option<String> {
-    let value: Value = own.read().ok()?;
+fn inline_value(key: &str, own: &RawJson) -> Option<String> {
+    let value: Value = own.decode().ok()?;
     match &value {
         Value::Object(fields) => fields.is_empty().then(|| "-".to_owned()),
         Value::Array(elements) if elements.is_empty() => Some("-".to_owned()),
@@ -158,7 +179,7 @@ fn scalar(value: &Value) -> Option<String> {
         Value::Bool(true) => Some("yes".to_owned()),
         Value::Bool(false) => Some("no".to_owned()),
         Value::Number(number) => Some(number.to_string()),
-        Value::String(text) => Some(harmless(text)),
+        Value::String(text) => Some(escape_control_characters(text)),
         Value::Array(_) | Value::Object(_) => None,
     }
 }
@@ -167,9 +188,9 @@ fn scalar(value: &Value) -> Option<String> {
 mod tests {
     use super::event_text;
     use crate::render::View;
-    use ring_control::{EventHead, EventMessage, NodeStatus, OwnJson};
+    use ring_control::{EventHead, EventMessage, NodeStatus, RawJson};
 
-    fn own(text: &str) -> OwnJson {
+    fn own(text: &str) -> RawJson {
         serde_json::from_str(text).expect("it is JSON")
     }
 
@@ -245,7 +266,7 @@ counters
             text: None,
         };
         let more = own(r#"{"name":"6a","to":{"id":7}}"#);
-        let event = EventMessage::new(&head, &more.read::<serde_json::Value>().expect("JSON"));
+        let event = EventMessage::new(&head, &more.decode::<serde_json::Value>().expect("JSON"));
         assert_eq!(event_text(&event), r#"name 6a to {"id":7}"#);
     }
 }

@@ -10,7 +10,7 @@ mod view;
 
 use ring_control::ftn::SYSTEM as FTN;
 use ring_control::jitterbug::SYSTEM as JITTERBUG;
-use ring_control::{EventHead, EventMessage, NodeStatus, harmless};
+use ring_control::{EventHead, EventMessage, NodeStatus, escape_control_characters};
 
 use ftn::ServerView;
 use jitterbug::NodeView;
@@ -33,7 +33,7 @@ pub(crate) fn view(status: NodeStatus) -> serde_json::Result<Box<dyn View>> {
 /// Returns an event's text for people, without its number, time and name.
 pub(crate) fn event_text(event: &EventMessage, head: &EventHead) -> String {
     match &head.text {
-        Some(text) => harmless(text),
+        Some(text) => escape_control_characters(text),
         None => lab2::event_text(event).unwrap_or_else(|| common::event_text(event)),
     }
 }

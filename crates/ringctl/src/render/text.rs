@@ -5,14 +5,14 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use comfy_table::{ContentArrangement, Row, Table, presets};
-use ring_control::{OwnJson, harmless};
+use ring_control::{RawJson, escape_control_characters};
 use serde_json::Deserializer;
 
 /// Maximum number of rows of a list that a page shows. `--json` has the others.
 pub(super) const ROWS_MAX: usize = 100;
 
 /// Writes JSON for programs, indented, with the keys in their original order.
-pub(crate) fn write_json(own: &OwnJson, out: &mut impl Write) -> io::Result<()> {
+pub(crate) fn write_json(own: &RawJson, out: &mut impl Write) -> io::Result<()> {
     let mut from = Deserializer::from_str(own.text());
     let mut to = serde_json::Serializer::pretty(&mut *out);
     serde_transcode::transcode(&mut from, &mut to)?;
@@ -45,7 +45,7 @@ pub(super) fn write_more(all: usize, out: &mut dyn Write) -> io::Result<()> {
 
 pub(super) fn write_troubles(troubles: &[String], out: &mut dyn Write) -> io::Result<()> {
     for trouble in troubles.iter().take(ROWS_MAX) {
-        writeln!(out, "  Warning: {}", harmless(trouble))?;
+        writeln!(out, "  Warning: {}", escape_control_characters(trouble))?;
     }
     Ok(())
 }
@@ -89,12 +89,12 @@ pub(super) fn short_duration(ns: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::{short_duration, write_json};
-    use ring_control::OwnJson;
+    use ring_control::RawJson;
 
     #[test]
     fn json_is_only_indented() {
         let text = r#"{"z":18446744073709551615,"a":[null,-1.5,"\u0007"],"e":{}}"#;
-        let own: OwnJson = serde_json::from_str(text).expect("it is JSON");
+        let own: RawJson = serde_json::from_str(text).expect("it is JSON");
         let mut out = Vec::new();
         write_json(&own, &mut out).expect("a vector takes all");
         let out = String::from_utf8(out).expect("it is text");

@@ -43,7 +43,7 @@ impl Signals {
         let signals = Self {
             delivery,
             arrived: VecDeque::new(),
-            ignored: IgnoredSignals::now()?,
+            ignored: IgnoredSignals::read()?,
             stop: None,
         };
         signals.catch(&COMMAND_ONLY)?;

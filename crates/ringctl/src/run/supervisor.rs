@@ -198,7 +198,7 @@ impl Supervisor {
 
     /// Kills the processes that the keeper would have ended.
     fn kill_tree(&mut self) {
-        let tree = Tree::of(self.gate.pid(), self.cgroup.take());
+        let tree = Tree::existing(self.gate.pid(), self.cgroup.take());
         if let Killed::AllBut(survivor) = self.tree.insert(tree).kill() {
             self.report_survivor(&survivor_text(survivor));
         }

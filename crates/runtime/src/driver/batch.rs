@@ -55,7 +55,7 @@ impl Buffers {
 
 impl<P: Copy> ReceiveBatch<P> {
     /// Makes an empty batch of at most `count` messages of at most `size` bytes. The batch never allocates again.
-    pub fn of(count: usize, size: usize) -> Self {
+    pub fn new(count: usize, size: usize) -> Self {
         Self {
             buffers: Buffers::new(count, size),
             used_count: 0,
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn a_skipped_buffer_leaves_other_messages_in_place() {
-        let mut batch = ReceiveBatch::of(3, 1);
+        let mut batch = ReceiveBatch::new(3, 1);
         for (byte, buffer) in batch.free_buffers().enumerate() {
             buffer[0] = u8::try_from(byte).expect("few");
         }

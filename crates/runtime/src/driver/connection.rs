@@ -6,7 +6,7 @@
 use std::io::{self, ErrorKind};
 use std::mem;
 
-use ring_proto::Closed;
+use ring_proto::CloseReason;
 
 use super::IoEvent;
 use super::connections::{Connection, reason};
@@ -29,7 +29,7 @@ pub(super) struct Stream<C, P> {
     pub(super) connection: C,
     phase: ConnectionPhase<P>,
     /// The failure that the machine does not know of yet.
-    failed: Option<Closed>,
+    failed: Option<CloseReason>,
     /// Whether the network has announced a change since the last check for a reset.
     must_check: bool,
     /// Whether a read may return something.
@@ -101,7 +101,7 @@ impl<C: Connection, P: Copy> Stream<C, P> {
         self.is_blocked = false;
     }
 
-    pub(super) fn fail(&mut self, why: Closed) {
+    pub(super) fn fail(&mut self, why: CloseReason) {
         self.failed = Some(why);
     }
 
@@ -152,7 +152,7 @@ impl<C: Connection, P: Copy> Stream<C, P> {
                 return Some(IoEvent::Accepted(from));
             }
             ConnectionPhase::Connecting => {
-                return match self.connection.established() {
+                return match self.connection.check_established() {
                     Ok(()) => {
                         self.phase = ConnectionPhase::Up;
                         Some(IoEvent::Connected)
@@ -193,7 +193,7 @@ impl<C: Connection, P: Copy> Stream<C, P> {
         }
         self.has_news |= has_read;
         if mem::take(&mut self.must_check) || has_read {
-            self.connection.check()?;
+            self.connection.check_reset()?;
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
 
-use ring_proto::{Closed, StreamId};
+use ring_proto::{CloseReason, StreamId};
 
 use super::connection::{ConnectionPhase, Stream, WriteOutcome};
 use super::{IoEvent, Streams};
@@ -38,7 +38,7 @@ pub trait Network<P> {
     fn watch(&mut self, connection: &Self::Connection, key: u64) -> io::Result<()>;
 
     /// Returns the next source that may have changed.
-    fn changed(&mut self) -> Option<Changed>;
+    fn next_changed(&mut self) -> Option<Changed>;
 }
 
 /// A source that may have changed.
@@ -56,7 +56,7 @@ pub trait Connection {
     ///
     /// # Errors
     /// `WouldBlock`: not yet. Anything else: it cannot be established.
-    fn established(&mut self) -> io::Result<()>;
+    fn check_established(&mut self) -> io::Result<()>;
 
     /// Reads bytes; 0: the peer has closed its side.
     ///
@@ -68,7 +68,7 @@ pub trait Connection {
     ///
     /// # Errors
     /// The connection has failed.
-    fn check(&mut self) -> io::Result<()>;
+    fn check_reset(&mut self) -> io::Result<()>;
 
     /// Writes some of `bytes`, and returns their number.
     ///
@@ -101,7 +101,7 @@ pub struct Connections<N: Network<P>, P> {
     /// Connections that the machine has closed and whose last bytes are not written yet, the oldest first.
     closing: VecDeque<StreamId>,
     /// Connections that failed before they had a socket.
-    failed: VecDeque<(StreamId, Closed)>,
+    failed: VecDeque<(StreamId, CloseReason)>,
     /// Whether peers may be waiting to be accepted.
     may_accept: bool,
 }
@@ -224,7 +224,7 @@ impl<N: Network<P>, P: Copy> Connections<N, P> {
     }
 
     fn collect_changes(&mut self) {
-        while let Some(changed) = self.network.changed() {
+        while let Some(changed) = self.network.next_changed() {
             match changed {
                 Changed::Listener => self.may_accept = true,
                 Changed::Connection(key) => {
@@ -260,7 +260,7 @@ impl<N: Network<P>, P: Copy> Connections<N, P> {
 }
 
 impl<N: Network<P>, P: Copy> Streams<P> for Connections<N, P> {
-    fn vacant(&self) -> Option<StreamId> {
+    fn next_id(&self) -> Option<StreamId> {
         self.free_slots.last().map(|&slot| self.id(slot))
     }
 
@@ -323,7 +323,7 @@ impl<N: Network<P>, P: Copy> Streams<P> for Connections<N, P> {
         }
     }
 
-    fn next(&mut self) -> Option<(StreamId, IoEvent<P>)> {
+    fn next_event(&mut self) -> Option<(StreamId, IoEvent<P>)> {
         if let Some((id, closed)) = self.failed.pop_front() {
             return Some((id, IoEvent::Closed(closed)));
         }
@@ -387,13 +387,13 @@ fn id_of(key: u64) -> StreamId {
 }
 
 /// Converts an error into the reason why a connection has closed.
-pub(super) fn reason(error: &io::Error) -> Closed {
+pub(super) fn reason(error: &io::Error) -> CloseReason {
     match error.kind() {
-        ErrorKind::ConnectionRefused => Closed::Refused,
+        ErrorKind::ConnectionRefused => CloseReason::Refused,
         ErrorKind::ConnectionReset | ErrorKind::ConnectionAborted | ErrorKind::BrokenPipe => {
-            Closed::Reset
+            CloseReason::Reset
         }
-        ErrorKind::TimedOut => Closed::TimedOut,
-        _ => Closed::Failed,
+        ErrorKind::TimedOut => CloseReason::TimedOut,
+        _ => CloseReason::Failed,
     }
 }

@@ -14,7 +14,7 @@ pub const QUOTA: Quota = Quota::of_messages(RECEIVE_BATCH, 1 << 16);
 
 /// Makes an empty batch to receive datagrams of at most `longest` bytes. The link drops longer ones.
 pub fn receive_batch<P: Copy>(longest: usize) -> ReceiveBatch<P> {
-    ReceiveBatch::of(RECEIVE_BATCH, longest)
+    ReceiveBatch::new(RECEIVE_BATCH, longest)
 }
 
 /// Makes an empty batch to send datagrams of at most `longest` bytes.

@@ -14,7 +14,7 @@ pub const QUOTA: Quota = Quota::of_messages(4 * RECEIVE_BATCH, 64 * RECEIVE_BATC
 
 /// Makes an empty batch to receive frames.
 pub fn receive_batch() -> ReceiveBatch {
-    ReceiveBatch::of(RECEIVE_BATCH, MAX_FRAME)
+    ReceiveBatch::new(RECEIVE_BATCH, MAX_FRAME)
 }
 
 /// Makes an empty batch to send frames.

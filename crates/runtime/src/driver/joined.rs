@@ -8,22 +8,22 @@ use super::{Link, Quota, ReceiveBatch, Refused, Streams, TransmitBatch};
 
 /// A link of datagrams, together with connections.
 #[derive(Debug)]
-pub struct Joined<D, S> {
+pub struct JoinedLink<D, S> {
     /// The link that carries the datagrams.
     pub datagrams: D,
     /// The connections.
     pub streams: S,
 }
 
-impl<P, D: Link<P>, S: Streams<P>> Link<P> for Joined<D, S> {
+impl<P, D: Link<P>, S: Streams<P>> Link<P> for JoinedLink<D, S> {
     const QUOTA: Quota = D::QUOTA;
 
     fn receive(&mut self, now: Now, batch: &mut ReceiveBatch<P>) -> io::Result<()> {
         self.datagrams.receive(now, batch)
     }
 
-    fn left_by(&self, now: Now) -> Now {
-        self.datagrams.left_by(now)
+    fn sent_by(&self, now: Now) -> Now {
+        self.datagrams.sent_by(now)
     }
 
     fn send(&mut self, batch: &TransmitBatch<P>) -> Result<usize, Refused> {

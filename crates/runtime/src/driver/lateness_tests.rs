@@ -6,7 +6,7 @@ use std::io;
 use std::time::Duration;
 
 use ring_proto::time::{Instant, Now};
-use ring_proto::{Machine, Sent, Stored, StreamEvent, StreamId, Ticket, Transmit};
+use ring_proto::{Machine, SendOutcome, StoreOutcome, StreamEvent, StreamId, Ticket, Transmit};
 
 use super::memory::{Shared, Wire};
 use super::{
@@ -43,7 +43,7 @@ impl Machine for LatenessRecorder {
     type Durable = Infallible;
     type Job = Infallible;
 
-    fn heeds_lateness(&self) -> bool {
+    fn has_lateness_handler(&self) -> bool {
         true
     }
 
@@ -63,8 +63,8 @@ impl Machine for LatenessRecorder {
         self.is_due = false;
         self.tell("timeout", now);
     }
-    fn handle_sent(&mut self, _now: Now, _ticket: Ticket, _sent: Sent) {}
-    fn handle_stored(&mut self, _now: Now, _stored: Stored) {}
+    fn handle_sent(&mut self, _now: Now, _ticket: Ticket, _sent: SendOutcome) {}
+    fn handle_stored(&mut self, _now: Now, _stored: StoreOutcome) {}
     fn poll_durable(&mut self) -> Option<Infallible> {
         None
     }
@@ -107,7 +107,7 @@ impl Link<u32> for TestLink {
 struct NoDisk;
 
 impl Store<Infallible> for NoDisk {
-    fn store(&mut self, durable: &Infallible) -> Stored {
+    fn store(&mut self, durable: &Infallible) -> StoreOutcome {
         match *durable {}
     }
 }
@@ -136,7 +136,7 @@ fn lateness_is_reported_before_messages_and_timeouts() {
         streams: Connections::new(lan, 2),
     };
     let (mut disk, mut seen) = (NoDisk, RecordedEvents::default());
-    let batches = (ReceiveBatch::of(4, 16), TransmitBatch::of(4, 16));
+    let batches = (ReceiveBatch::new(4, 16), TransmitBatch::of(4, 16));
     let sleeper = LatenessRecorder {
         is_due: true,
         ..LatenessRecorder::default()

@@ -55,7 +55,7 @@ pub trait Link<P = ()> {
 
     /// Returns a time by which all messages of the last [`send`](Self::send) have left. The default, `now`, is right
     /// only where no time passes within a loop iteration.
-    fn left_by(&self, now: Now) -> Now {
+    fn sent_by(&self, now: Now) -> Now {
         now
     }
 
@@ -85,8 +85,8 @@ impl<P: Copy, L: Link<P>> Link<P> for Option<L> {
         }
     }
 
-    fn left_by(&self, now: Now) -> Now {
-        self.as_ref().map_or(now, |link| link.left_by(now))
+    fn sent_by(&self, now: Now) -> Now {
+        self.as_ref().map_or(now, |link| link.sent_by(now))
     }
 
     fn streams(&mut self) -> Option<&mut dyn Streams<P>> {

@@ -32,7 +32,7 @@ pub(super) struct Peer {
 pub(super) struct Wire(pub Rc<RefCell<Peer>>);
 
 impl Connection for Wire {
-    fn established(&mut self) -> io::Result<()> {
+    fn check_established(&mut self) -> io::Result<()> {
         let peer = self.0.borrow();
         match (peer.refuses, peer.silent) {
             (true, _) => Err(ErrorKind::ConnectionRefused.into()),
@@ -52,7 +52,7 @@ impl Connection for Wire {
         Ok(count)
     }
 
-    fn check(&mut self) -> io::Result<()> {
+    fn check_reset(&mut self) -> io::Result<()> {
         let has_reset = self.0.borrow().has_reset;
         let reset = || Err(ErrorKind::ConnectionReset.into());
         if has_reset { reset() } else { Ok(()) }
@@ -117,7 +117,7 @@ impl Network<u32> for Shared {
         Ok(())
     }
 
-    fn changed(&mut self) -> Option<Changed> {
+    fn next_changed(&mut self) -> Option<Changed> {
         self.0.borrow_mut().changed.pop_front()
     }
 }

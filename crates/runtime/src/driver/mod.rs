@@ -14,7 +14,7 @@ mod streams;
 pub use batch::{ReceiveBatch, TransmitBatch};
 pub use connection::RECEIVE_BUFFER_MAX;
 pub use connections::{Changed, Connection, Connections, Network};
-pub use joined::Joined;
+pub use joined::JoinedLink;
 pub use link::{Link, Quota, Refused};
 pub use pump::{Driver, Environment, NoStore, Observe, Store};
 pub use streams::{IoEvent, Streams};

@@ -4,7 +4,10 @@ use std::convert::Infallible;
 use std::io;
 
 use ring_proto::time::{Instant, Now};
-use ring_proto::{JobOp, Machine, Sent, Stored, StreamEvent, StreamId, StreamOp, Ticket, Transmit};
+use ring_proto::{
+    JobRequest, Machine, SendOutcome, StoreOutcome, StreamEvent, StreamId, StreamOp, Ticket,
+    Transmit,
+};
 
 use super::{IoEvent, Link, ReceiveBatch, Refused, Streams, TransmitBatch, frames};
 
@@ -14,7 +17,7 @@ const TIMEOUTS_PER_TURN: usize = 4;
 /// Stores what must survive a restart.
 pub trait Store<D> {
     /// Stores `durable`. The store itself reports a failure.
-    fn store(&mut self, durable: &D) -> Stored;
+    fn store(&mut self, durable: &D) -> StoreOutcome;
 }
 
 /// A store for machines that store nothing.
@@ -22,7 +25,7 @@ pub trait Store<D> {
 pub struct NoStore;
 
 impl Store<Infallible> for NoStore {
-    fn store(&mut self, durable: &Infallible) -> Stored {
+    fn store(&mut self, durable: &Infallible) -> StoreOutcome {
         match *durable {}
     }
 }
@@ -204,7 +207,7 @@ impl<M: Machine> Driver<M> {
         S: Store<M::Durable>,
         O: Observe<M::Event>,
     {
-        let gathers = self.pump.machine.gathers();
+        let gathers = self.pump.machine.can_batch_output();
         let mut left = self.received.len();
         for (message, from, now, age) in self.received.iter() {
             self.pump.machine.handle_message(now, from, message, age);
@@ -225,7 +228,7 @@ impl<M: Machine> Driver<M> {
         S: Store<M::Durable>,
         O: Observe<M::Event>,
     {
-        if self.pump.machine.heeds_lateness() {
+        if self.pump.machine.has_lateness_handler() {
             let now = clock();
             self.pump.machine.handle_lateness(now);
             self.pump.drain(now, environment);
@@ -245,7 +248,7 @@ impl<M: Machine> Driver<M> {
     {
         let streams = environment.link.as_deref_mut().and_then(Link::streams);
         let Some((streams, (id, event))) =
-            streams.and_then(|streams| streams.next().map(|next| (streams, next)))
+            streams.and_then(|streams| streams.next_event().map(|next| (streams, next)))
         else {
             return false;
         };
@@ -257,7 +260,7 @@ impl<M: Machine> Driver<M> {
     }
 
     /// Returns the machine's next order to do a job off the loop, or to cancel jobs.
-    pub fn next_job(&mut self) -> Option<JobOp<M::Job>> {
+    pub fn next_job(&mut self) -> Option<JobRequest<M::Job>> {
         self.pump.machine.poll_job()
     }
 
@@ -359,7 +362,7 @@ impl<M: Machine> Pump<M> {
         let Some(streams) = link.and_then(Link::streams) else {
             return self.machine.poll_stream(None).is_some();
         };
-        let Some(wanted) = self.machine.poll_stream(streams.vacant()) else {
+        let Some(wanted) = self.machine.poll_stream(streams.next_id()) else {
             return false;
         };
         match wanted {
@@ -389,8 +392,8 @@ impl<M: Machine> Pump<M> {
     /// Sends the batch and reports the outcome of each message.
     fn flush<L: Link<M::Peer>>(&mut self, now: Now, mut link: Option<&mut L>) {
         self.send(now, link.as_deref_mut());
-        if let Some(link) = link.filter(|_| self.machine.asks_when_left()) {
-            self.machine.handle_left(link.left_by(now));
+        if let Some(link) = link.filter(|_| self.machine.wants_flush_report()) {
+            self.machine.handle_flushed(link.sent_by(now));
         }
     }
 
@@ -401,7 +404,7 @@ impl<M: Machine> Pump<M> {
             let result = link.map_or(Ok(0), |link| link.send(&self.transmit));
             let accepted = *result.as_ref().unwrap_or(&0);
             for ticket in tickets.by_ref().take(accepted) {
-                self.machine.handle_sent(now, ticket, Sent::Accepted);
+                self.machine.handle_sent(now, ticket, SendOutcome::Accepted);
             }
             match result {
                 // The link refused one of the others. The next call returns the reason.
@@ -411,8 +414,8 @@ impl<M: Machine> Pump<M> {
                     // destination.
                     let Some(ticket) = tickets.next() else { break };
                     let sent = match refused {
-                        Refused::TooLong => Sent::TooLong,
-                        Refused::Other(_) => Sent::Failed,
+                        Refused::TooLong => SendOutcome::TooLong,
+                        Refused::Other(_) => SendOutcome::Failed,
                     };
                     self.machine.handle_sent(now, ticket, sent);
                     self.transmit.drop_first(1);
@@ -424,7 +427,7 @@ impl<M: Machine> Pump<M> {
             }
         }
         for ticket in tickets {
-            self.machine.handle_sent(now, ticket, Sent::Failed);
+            self.machine.handle_sent(now, ticket, SendOutcome::Failed);
         }
         self.transmit.clear();
     }

@@ -5,7 +5,10 @@ use std::io;
 use std::time::Duration;
 
 use ring_proto::time::{Instant, Now};
-use ring_proto::{JobOp, Machine, Sent, Stored, StreamEvent, StreamId, StreamOp, Ticket, Transmit};
+use ring_proto::{
+    JobRequest, Machine, SendOutcome, StoreOutcome, StreamEvent, StreamId, StreamOp, Ticket,
+    Transmit,
+};
 
 use super::memory::{Shared, Wire};
 use super::{
@@ -56,7 +59,7 @@ impl Machine for Recorder {
     }
     fn handle_link(&mut self, _now: Now, (): ()) {}
     fn handle_timeout(&mut self, _now: Now) {}
-    fn handle_sent(&mut self, _now: Now, ticket: Ticket, sent: Sent) {
+    fn handle_sent(&mut self, _now: Now, ticket: Ticket, sent: SendOutcome) {
         self.events.push_back(format!("{} {sent:?}", ticket.id()));
     }
     fn handle_stream(&mut self, _now: Now, id: StreamId, event: StreamEvent<'_, u32>) -> usize {
@@ -76,8 +79,8 @@ impl Machine for Recorder {
             }
         }
     }
-    fn handle_stored(&mut self, _now: Now, stored: Stored) {
-        self.is_stored = stored == Stored::Done;
+    fn handle_stored(&mut self, _now: Now, stored: StoreOutcome) {
+        self.is_stored = stored == StoreOutcome::Done;
     }
     fn poll_durable(&mut self) -> Option<usize> {
         self.durable.take()
@@ -102,8 +105,8 @@ impl Machine for Recorder {
         self.said.drain(..count);
         count
     }
-    fn poll_job(&mut self) -> Option<JobOp<usize>> {
-        self.jobs.pop_front().map(JobOp::Start)
+    fn poll_job(&mut self) -> Option<JobRequest<usize>> {
+        self.jobs.pop_front().map(JobRequest::Start)
     }
     fn poll_event(&mut self) -> Option<String> {
         assert!(
@@ -149,9 +152,9 @@ impl Link<u32> for TestLink {
 struct Disk(Vec<usize>);
 
 impl Store<usize> for Disk {
-    fn store(&mut self, durable: &usize) -> Stored {
+    fn store(&mut self, durable: &usize) -> StoreOutcome {
         self.0.push(*durable);
-        Stored::Done
+        StoreOutcome::Done
     }
 }
 
@@ -176,7 +179,7 @@ struct Stage {
 impl Stage {
     fn new() -> Self {
         let lan = Shared::default();
-        let batches = (ReceiveBatch::of(4, 16), TransmitBatch::of(4, 16));
+        let batches = (ReceiveBatch::new(4, 16), TransmitBatch::of(4, 16));
         Self {
             driver: Driver::with_batches(Recorder::default(), batches.0, batches.1),
             place: TestLink {
@@ -217,7 +220,7 @@ fn a_datagram_is_answered_to_its_sender() {
     assert_eq!(stage.place.sent, [(5, b"ab".to_vec()), (6, b"c".to_vec())]);
     assert_eq!(stage.disk.0, [2, 1]);
     let jobs: Vec<_> = std::iter::from_fn(|| stage.driver.next_job()).collect();
-    assert_eq!(jobs, [2, 1].map(JobOp::Start));
+    assert_eq!(jobs, [2, 1].map(JobRequest::Start));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::io::ErrorKind;
 
-use ring_proto::{Closed, StreamId};
+use ring_proto::{CloseReason, StreamId};
 
 use super::memory::{Peer, Shared, Wire};
 use super::{Changed, Connections, IoEvent, RECEIVE_BUFFER_MAX, Streams};
@@ -39,9 +39,9 @@ impl Rig {
     /// Makes an established connection, and returns its other end.
     fn accepted(&mut self, takes: usize) -> (StreamId, Wire) {
         let wire = self.call(7, takes);
-        let (id, what) = self.streams.next().expect("it is accepted");
+        let (id, what) = self.streams.next_event().expect("it is accepted");
         assert_eq!(what, IoEvent::Accepted(7));
-        assert_eq!(self.streams.next(), None);
+        assert_eq!(self.streams.next_event(), None);
         (id, wire)
     }
 
@@ -58,7 +58,7 @@ impl Rig {
     }
 
     fn collect_events(&mut self) -> Vec<(StreamId, IoEvent<u32>)> {
-        std::iter::from_fn(|| self.streams.next()).collect()
+        std::iter::from_fn(|| self.streams.next_event()).collect()
     }
 
     /// Writes as many of `bytes` as the connection takes. The rest stays.
@@ -123,7 +123,10 @@ fn a_reset_discards_bytes_that_were_sent_before_it() {
         peer.sent.extend(b"a token");
         (peer.has_closed, peer.has_reset) = (true, true);
     });
-    assert_eq!(rig.collect_events(), [(id, IoEvent::Closed(Closed::Reset))]);
+    assert_eq!(
+        rig.collect_events(),
+        [(id, IoEvent::Closed(CloseReason::Reset))]
+    );
     assert_eq!(rig.streams.received(id), None);
     let (id, wire) = rig.accepted(0);
     rig.change(&wire, |peer| {
@@ -134,7 +137,7 @@ fn a_reset_discards_bytes_that_were_sent_before_it() {
     rig.change(&wire, |peer| peer.has_reset = true);
     assert_eq!(
         rig.collect_events(),
-        [(id, IoEvent::Closed(Closed::Reset))],
+        [(id, IoEvent::Closed(CloseReason::Reset))],
         "after the end"
     );
 }
@@ -148,7 +151,10 @@ fn a_reset_is_noticed_when_bytes_are_received_again() {
     // The network has not announced the reset yet.
     wire.0.borrow_mut().has_reset = true;
     rig.streams.receive_again(id);
-    assert_eq!(rig.collect_events(), [(id, IoEvent::Closed(Closed::Reset))]);
+    assert_eq!(
+        rig.collect_events(),
+        [(id, IoEvent::Closed(CloseReason::Reset))]
+    );
 }
 
 #[test]
@@ -163,7 +169,7 @@ fn a_slow_peer_gets_all_bytes_and_then_the_end() {
     while !wire.0.borrow().end {
         assert_eq!(rig.collect_events(), [], "it takes nothing");
         rig.change(&wire, |peer| peer.takes = 3_000);
-        assert_eq!(rig.streams.next(), Some((id, IoEvent::Writable)));
+        assert_eq!(rig.streams.next_event(), Some((id, IoEvent::Writable)));
         rig.write(id, &mut rest);
         turns += 1;
     }
@@ -195,7 +201,7 @@ fn closing_connections_hold_at_most_half_of_the_slots() {
     }
     let over = |at: usize| ends[at].1.0.borrow().over;
     assert_eq!((over(0), over(1)), (Some("reset"), None));
-    assert!(rig.streams.vacant().is_some());
+    assert!(rig.streams.next_id().is_some());
 }
 
 #[test]
@@ -227,12 +233,12 @@ fn when_all_slots_are_taken_peers_wait_for_one() {
     let mut rig = Rig::new();
     let (first, _one) = rig.accepted(0);
     let (_, _two) = rig.accepted(0);
-    assert_eq!(rig.streams.vacant(), None);
+    assert_eq!(rig.streams.next_id(), None);
     let _three = rig.call(3, 0);
     assert_eq!(rig.collect_events(), []);
     rig.streams.abort(first);
     assert!(rig.streams.is_due());
-    let vacant = rig.streams.vacant().expect("a slot");
+    let vacant = rig.streams.next_id().expect("a slot");
     assert_eq!(rig.collect_events(), [(vacant, IoEvent::Accepted(3))]);
 }
 
@@ -242,14 +248,14 @@ fn an_opened_connection_has_the_id_that_was_vacant() {
     let wire = Wire::default();
     (wire.0.borrow_mut().silent, wire.0.borrow_mut().takes) = (true, 100);
     rig.lan.0.borrow_mut().reachable.push_back(wire.clone());
-    let id = rig.streams.vacant().expect("a slot");
+    let id = rig.streams.next_id().expect("a slot");
     rig.streams.open(9);
     rig.write(id, &mut b"hello".to_vec());
     rig.streams.finish(id);
     assert_eq!(rig.collect_events(), [], "nobody has answered");
     rig.change(&wire, |peer| peer.silent = false);
-    assert_eq!(rig.streams.next(), Some((id, IoEvent::Connected)));
-    assert_eq!(rig.streams.next(), Some((id, IoEvent::Writable)));
+    assert_eq!(rig.streams.next_event(), Some((id, IoEvent::Connected)));
+    assert_eq!(rig.streams.next_event(), Some((id, IoEvent::Writable)));
     rig.write(id, &mut b"hello".to_vec());
     let peer = wire.0.borrow();
     assert!(peer.end && peer.read == b"hello", "{peer:?}");
@@ -258,17 +264,17 @@ fn an_opened_connection_has_the_id_that_was_vacant() {
     let refusing = Wire::default();
     refusing.0.borrow_mut().refuses = true;
     rig.lan.0.borrow_mut().reachable.push_back(refusing);
-    let id = rig.streams.vacant().expect("a slot");
+    let id = rig.streams.next_id().expect("a slot");
     rig.streams.open(9);
     assert_eq!(
         rig.collect_events(),
-        [(id, IoEvent::Closed(Closed::Refused))]
+        [(id, IoEvent::Closed(CloseReason::Refused))]
     );
-    let id = rig.streams.vacant().expect("it is vacant again");
+    let id = rig.streams.next_id().expect("it is vacant again");
     rig.streams.open(9);
     assert_eq!(
         rig.collect_events(),
-        [(id, IoEvent::Closed(Closed::Failed))],
+        [(id, IoEvent::Closed(CloseReason::Failed))],
         "no way there"
     );
 }
@@ -277,7 +283,7 @@ fn an_opened_connection_has_the_id_that_was_vacant() {
 fn a_failure_is_not_reported_after_close_or_abort() {
     let mut rig = Rig::new();
     for is_reset in [true, false] {
-        let id = rig.streams.vacant().expect("a slot");
+        let id = rig.streams.next_id().expect("a slot");
         rig.streams.open(9);
         if is_reset {
             rig.streams.abort(id);
@@ -298,7 +304,7 @@ fn a_peer_that_has_given_up_does_not_block_those_behind_it() {
         ErrorKind::Other,
     ]);
     rig.call(7, 0);
-    let (_, what) = rig.streams.next().expect("it is accepted");
+    let (_, what) = rig.streams.next_event().expect("it is accepted");
     assert_eq!(what, IoEvent::Accepted(7));
 }
 

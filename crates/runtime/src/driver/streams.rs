@@ -1,6 +1,6 @@
 //! The connections of a link, as the driver uses them.
 
-use ring_proto::{Closed, StreamId};
+use ring_proto::{CloseReason, StreamId};
 
 /// Maximum events of connections handled in one loop iteration.
 pub(super) const EVENTS_PER_TURN: usize = 64;
@@ -19,13 +19,13 @@ pub enum IoEvent<P> {
     /// The connection takes bytes again.
     Writable,
     /// The connection has closed or failed.
-    Closed(Closed),
+    Closed(CloseReason),
 }
 
 /// A link's connections. A call with the id of a closed connection does nothing.
 pub trait Streams<P> {
     /// Returns the id that the next opened connection gets; `None`: all slots are taken.
-    fn vacant(&self) -> Option<StreamId>;
+    fn next_id(&self) -> Option<StreamId>;
 
     /// Connects to a peer. The connection gets the id that was [`vacant`](Self::vacant). A later event reports
     /// whether the attempt succeeded.
@@ -45,7 +45,7 @@ pub trait Streams<P> {
     fn abort(&mut self, id: StreamId);
 
     /// Returns the next event, without waiting.
-    fn next(&mut self) -> Option<(StreamId, IoEvent<P>)>;
+    fn next_event(&mut self) -> Option<(StreamId, IoEvent<P>)>;
 
     /// Whether there may be more events without a new announcement by the network.
     fn is_due(&self) -> bool;

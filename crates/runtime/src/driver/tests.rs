@@ -200,7 +200,7 @@ fn a_links_quota_bounds_a_turn() {
     for (due, expected) in [(now + 1, 2), (now, 5)] {
         let mut journal = Journal::default();
         let puppet = Puppet::due_at(Instant::from_nanos(due), &journal);
-        let (received, transmit) = (ReceiveBatch::of(1, 8), TransmitBatch::of(1, 8));
+        let (received, transmit) = (ReceiveBatch::new(1, 8), TransmitBatch::of(1, 8));
         let mut driver = Driver::with_batches(puppet, received, transmit);
         let (mut link, mut store) = (EndlessLink, journal.clone());
         let mut environment = Environment {

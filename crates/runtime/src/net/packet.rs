@@ -196,7 +196,7 @@ impl Link for PacketSocket {
         Ok(())
     }
 
-    fn left_by(&self, _now: Now) -> Now {
+    fn sent_by(&self, _now: Now) -> Now {
         clock::now()
     }
 

@@ -181,7 +181,7 @@ impl Network<SocketAddr> for TcpNetwork {
         Ok(epoll::add(&self.epoll, &connection.0, key, flags)?)
     }
 
-    fn changed(&mut self) -> Option<Changed> {
+    fn next_changed(&mut self) -> Option<Changed> {
         if self.changes.is_empty() {
             if mem::take(&mut self.are_all_fetched) {
                 return None;
@@ -204,8 +204,8 @@ impl Network<SocketAddr> for TcpNetwork {
 pub struct TcpConnection(Socket);
 
 impl Connection for TcpConnection {
-    fn established(&mut self) -> io::Result<()> {
-        self.check()?;
+    fn check_established(&mut self) -> io::Result<()> {
+        self.check_reset()?;
         match self.0.peer_addr() {
             Err(error) if error.kind() == ErrorKind::NotConnected => {
                 Err(ErrorKind::WouldBlock.into())
@@ -218,7 +218,7 @@ impl Connection for TcpConnection {
         self.0.read(buffer)
     }
 
-    fn check(&mut self) -> io::Result<()> {
+    fn check_reset(&mut self) -> io::Result<()> {
         self.0.take_error()?.map_or(Ok(()), Err)
     }
 
@@ -286,7 +286,7 @@ mod tests {
         /// Waits for changes and returns them.
         fn take_changes(&mut self) -> Vec<Changed> {
             self.poller.wait(EVENT_TIMEOUT).expect("a wait");
-            std::iter::from_fn(|| self.network.changed()).collect()
+            std::iter::from_fn(|| self.network.next_changed()).collect()
         }
     }
 

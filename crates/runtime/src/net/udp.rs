@@ -212,7 +212,7 @@ impl Link<SocketAddr> for UdpLink {
         Ok(())
     }
 
-    fn left_by(&self, _now: Now) -> Now {
+    fn sent_by(&self, _now: Now) -> Now {
         clock::now()
     }
 

@@ -48,7 +48,7 @@ impl Alarm {
     ///
     /// # Errors
     /// None on a healthy system.
-    pub fn by(&mut self, deadline: Option<Instant>) -> io::Result<()> {
+    pub fn set_deadline(&mut self, deadline: Option<Instant>) -> io::Result<()> {
         self.wait_count = self.wait_count.saturating_add(1);
         let followed = self.wait_count <= FOLLOWED_WAITS;
         let moves = |deadline, set| deadline < set || (followed && deadline > set);
@@ -69,7 +69,7 @@ impl Alarm {
     }
 
     /// Records that it was found readable.
-    pub fn went_off(&mut self) {
+    pub fn on_went_off(&mut self) {
         self.set = None;
         self.has_gone_off = true;
         self.wait_count = 0;
@@ -116,24 +116,24 @@ mod tests {
     fn it_goes_off_at_the_deadline_and_not_before() {
         let (mut alarm, mut poller) = alarm();
         for deadline in [Instant::from_nanos(0), in_millis(0), in_millis(5)] {
-            alarm.by(Some(deadline)).expect("set");
+            alarm.set_deadline(Some(deadline)).expect("set");
             assert!(goes_off(&mut poller, EVENT_TIMEOUT));
             assert!(clock::now().monotonic >= deadline);
-            alarm.went_off();
+            alarm.on_went_off();
         }
     }
 
     #[test]
     fn it_follows_an_earlier_deadline_at_once_and_a_later_one_after_it_went_off() {
         let (mut alarm, mut poller) = alarm();
-        alarm.by(Some(in_millis(3_600_000))).expect("set");
+        alarm.set_deadline(Some(in_millis(3_600_000))).expect("set");
         assert!(!goes_off(&mut poller, NO_WAIT));
-        alarm.by(Some(in_millis(1))).expect("set");
+        alarm.set_deadline(Some(in_millis(1))).expect("set");
         let later = in_millis(20);
-        alarm.by(Some(later)).expect("set");
+        alarm.set_deadline(Some(later)).expect("set");
         assert!(goes_off(&mut poller, EVENT_TIMEOUT));
-        alarm.went_off();
-        alarm.by(Some(later)).expect("set");
+        alarm.on_went_off();
+        alarm.set_deadline(Some(later)).expect("set");
         assert!(goes_off(&mut poller, EVENT_TIMEOUT));
         assert!(clock::now().monotonic >= later);
     }
@@ -142,25 +142,25 @@ mod tests {
     fn it_follows_a_postponed_deadline_only_in_the_first_waits() {
         let (mut alarm, mut poller) = alarm();
         let soon = in_millis(50);
-        alarm.by(Some(soon)).expect("set");
+        alarm.set_deadline(Some(soon)).expect("set");
         let late = in_millis(3_600_000);
-        alarm.by(Some(late)).expect("put off");
+        alarm.set_deadline(Some(late)).expect("put off");
         assert!(!goes_off(&mut poller, Some(Duration::from_millis(100))));
         for _ in 0..super::FOLLOWED_WAITS {
-            alarm.by(Some(late)).expect("left alone");
+            alarm.set_deadline(Some(late)).expect("left alone");
         }
-        alarm.by(Some(in_millis(5))).expect("set");
-        alarm.by(Some(late)).expect("left alone");
+        alarm.set_deadline(Some(in_millis(5))).expect("set");
+        alarm.set_deadline(Some(late)).expect("left alone");
         assert!(goes_off(&mut poller, EVENT_TIMEOUT));
     }
 
     #[test]
     fn it_is_not_readable_without_a_deadline() {
         let (mut alarm, mut poller) = alarm();
-        alarm.by(Some(in_millis(0))).expect("set");
+        alarm.set_deadline(Some(in_millis(0))).expect("set");
         assert!(goes_off(&mut poller, EVENT_TIMEOUT));
-        alarm.went_off();
-        alarm.by(None).expect("unset");
+        alarm.on_went_off();
+        alarm.set_deadline(None).expect("unset");
         assert!(!goes_off(&mut poller, NO_WAIT));
     }
 }

@@ -83,7 +83,7 @@ impl Reactor {
     /// # Errors
     /// A system call failed.
     pub fn wait(&mut self, deadline: Option<Instant>) -> Result<ReadyKeys, SystemCallError> {
-        let set = self.alarm.by(deadline);
+        let set = self.alarm.set_deadline(deadline);
         set.map_err(SystemCallError::to("set the timer"))?;
         self.poller
             .wait(None)
@@ -91,7 +91,7 @@ impl Reactor {
         let mut ready = ReadyKeys::default();
         for found in self.poller.ready() {
             if found.key == ALARM_KEY {
-                self.alarm.went_off();
+                self.alarm.on_went_off();
             }
             ready.0 |=
                 u32::try_from(found.key).map_or(0, |key| 1_u64.checked_shl(key).unwrap_or(0));

@@ -139,5 +139,6 @@ impl<Q: Inbox> Worker<Q> {
 /// Gives up the loop's priority: this work may wait, and programs would inherit the priority.
 fn drop_priority() {
     // Lowering the priority needs no permission. If it fails, the thread keeps the daemon's priority.
-    let _ = nice::at_least(DEFAULT_NICE).and_then(|()| clock::timer_slack(DEFAULT_TIMER_SLACK));
+    let _ =
+        nice::lower_priority(DEFAULT_NICE).and_then(|()| clock::timer_slack(DEFAULT_TIMER_SLACK));
 }

@@ -32,7 +32,7 @@ impl Bounds {
         let (least, more) = schedule.latency_us;
         let latency = Duration::from_micros(least + more);
         let patience = u32::try_from(SESSION_TIMEOUT_FACTOR).unwrap_or(u32::MAX);
-        let silence = options.silence(schedule.ids.len());
+        let silence = options.token_loss_timeout(schedule.ids.len());
         // A claim, a removal or an insertion waits for reads and writes, one after the other.
         let ring = 3 * silence
             + all * (options.connect_timeout + options.ack_timeout)

@@ -1,6 +1,6 @@
 //! The clients: their requests, the answers, and the resulting posts (`docs/board.md`, sections 10 and 12).
 
-use ring_proto::andrews::{Answer, Command, Request};
+use ring_proto::andrews::{Command, Request, RequestAnswer};
 
 use super::node::HostInput;
 use super::outcome::{Excuse, Rule};
@@ -25,7 +25,7 @@ pub(super) struct ClientRequest {
     key: Option<u64>,
     /// The time, in nanoseconds.
     pub(super) at: u64,
-    pub(super) answer: Option<Answer>,
+    pub(super) answer: Option<RequestAnswer>,
 }
 
 impl Clients {
@@ -50,7 +50,7 @@ impl Clients {
     /// Whether all requests from `first` on are done.
     pub(super) fn are_done(&self, first: usize) -> bool {
         let mut asked = self.asked.iter().skip(first);
-        asked.all(|it| matches!(it.answer, Some(Answer::Done { .. })))
+        asked.all(|it| matches!(it.answer, Some(RequestAnswer::Done { .. })))
     }
 
     fn all(&self) -> impl Iterator<Item = (u64, &ClientRequest)> {
@@ -92,7 +92,7 @@ impl World {
     }
 
     /// Handles a node's answer to a request.
-    pub(super) fn on_answer(&mut self, at: usize, request: u64, answer: Answer) {
+    pub(super) fn on_answer(&mut self, at: usize, request: u64, answer: RequestAnswer) {
         let now = self.now;
         let place = usize::try_from(request).unwrap_or(usize::MAX);
         let Some(asked) = self.system.clients.asked.get_mut(place) else {
@@ -112,28 +112,32 @@ impl World {
         }
         let counters = &mut self.system.stats.counters;
         *match answer {
-            Answer::Done { .. } => &mut counters.answers_done,
-            Answer::Token => &mut counters.answers_token,
-            Answer::Database => &mut counters.answers_database,
-            Answer::Unknown => &mut counters.answers_unknown,
-            Answer::Crowded => &mut counters.answers_crowded,
+            RequestAnswer::Done { .. } => &mut counters.answers_done,
+            RequestAnswer::Token => &mut counters.answers_token,
+            RequestAnswer::Database => &mut counters.answers_database,
+            RequestAnswer::Unknown => &mut counters.answers_unknown,
+            RequestAnswer::Crowded => &mut counters.answers_crowded,
         } += 1;
         // An answer of a slow node comes at the end of its loop iteration.
         let waited_for = (now + self.nodes[at].slow).saturating_sub(asked.at);
         let is_allowed = match answer {
-            Answer::Done { .. } => true,
+            RequestAnswer::Done { .. } => true,
             // Clocks may run a little fast.
-            Answer::Token => is_leaving || waited_for >= self.system.request_timeout / 100 * 98,
-            Answer::Database | Answer::Unknown => troubled_at.is_some_and(|it| it >= asked.at),
-            Answer::Crowded => waited > WAITING_REQUESTS_MAX,
+            RequestAnswer::Token => {
+                is_leaving || waited_for >= self.system.request_timeout / 100 * 98
+            }
+            RequestAnswer::Database | RequestAnswer::Unknown => {
+                troubled_at.is_some_and(|it| it >= asked.at)
+            }
+            RequestAnswer::Crowded => waited > WAITING_REQUESTS_MAX,
         };
         if !is_allowed {
             let what = format!("{request} is answered {answer:?} without a reason");
             return self.report_at(at, Rule::Answered, what);
         }
         match answer {
-            Answer::Done { sequence } => self.check_posted(at, request, sequence),
-            Answer::Unknown => {
+            RequestAnswer::Done { sequence } => self.check_posted(at, request, sequence),
+            RequestAnswer::Unknown => {
                 self.system.findings.excuse(Excuse::Unknown);
                 self.ask_again(request);
             }
@@ -186,9 +190,11 @@ impl World {
             let own = self.system.tables.count(request, None);
             let of_key = self.system.tables.count(request, asked.key);
             let is_right = match asked.answer {
-                Some(Answer::Done { .. }) => of_key == 1,
-                Some(Answer::Token | Answer::Database | Answer::Crowded) => own == 0,
-                Some(Answer::Unknown) | None => of_key <= 1,
+                Some(RequestAnswer::Done { .. }) => of_key == 1,
+                Some(RequestAnswer::Token | RequestAnswer::Database | RequestAnswer::Crowded) => {
+                    own == 0
+                }
+                Some(RequestAnswer::Unknown) | None => of_key <= 1,
             };
             if !is_right {
                 let answer = asked.answer;

@@ -1,6 +1,6 @@
 //! The database's times and answers. A process has one session, which runs one transaction after the other.
 
-use ring_proto::JobOp;
+use ring_proto::JobRequest;
 use ring_proto::andrews::{Command, DatabaseState, Job, Outcome, Work};
 use ring_runtime::driver::Driver;
 
@@ -39,7 +39,7 @@ impl World {
     pub(super) fn take_jobs(&mut self, at: usize) {
         while let Some(wanted) = self.nodes[at].driver.as_mut().and_then(Driver::next_job) {
             // The state machine never cancels a job.
-            if let JobOp::Start(job) = wanted {
+            if let JobRequest::Start(job) = wanted {
                 self.check_job(at, &job);
                 self.nodes[at].own.process.worker.waiting.push_back(job);
             }
@@ -139,7 +139,7 @@ impl World {
             is_told_twice,
             is_read_only,
         } = fate;
-        if is_read_only && !matches!(job.work, Work::Look) {
+        if is_read_only && !matches!(job.work, Work::ReadRing) {
             is_done = false;
             self.nodes[at].own.process.refused = Some(job.id);
         }
@@ -155,7 +155,7 @@ impl World {
         let outcome = match told {
             Some(ForgedAnswer::Failed) => Outcome::Failed,
             // A transaction that only reads fails.
-            Some(ForgedAnswer::Unknown) if matches!(job.work, Work::Look) => Outcome::Failed,
+            Some(ForgedAnswer::Unknown) if matches!(job.work, Work::ReadRing) => Outcome::Failed,
             Some(ForgedAnswer::Unknown) => Outcome::Unknown,
             None => outcome,
         };
@@ -168,7 +168,7 @@ impl World {
                 outcome: outcome.clone(),
                 is_last,
             };
-            self.queue.push(due, Event::Own(told));
+            self.queue.push(due, Event::System(told));
         };
         say(answer, true);
         if is_told_twice {
@@ -189,7 +189,7 @@ impl World {
             Outcome::Failed => counters.jobs_failed += 1,
             _ => counters.jobs_done += 1,
         }
-        if !matches!(work, Work::Look) {
+        if !matches!(work, Work::ReadRing) {
             self.system.trace.note(now, || {
                 format!("database: {outcome:?}, for n{at}: {work:?}")
             });

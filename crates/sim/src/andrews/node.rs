@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
-use ring_proto::andrews::{Answer, Command, Job};
+use ring_proto::andrews::{Command, Job, RequestAnswer};
 
 use super::notation::address;
 use super::schedule::DatabaseBehavior;
@@ -67,7 +67,7 @@ pub(super) struct InputEvents {
     /// Whether the process has forgotten a token.
     pub(super) has_lost: bool,
     /// Requests that were answered.
-    pub(super) answers: Vec<(u64, Answer)>,
+    pub(super) answers: Vec<(u64, RequestAnswer)>,
 }
 
 /// The datagrams of a process whose numbers are compared.

@@ -87,7 +87,7 @@ impl World {
         let own = &node.own;
         let options = self.system.schedule.options(0);
         let (late, alone) = (nanos(options.ack_timeout), nanos(options.alone_timeout));
-        let silence = nanos(options.silence(self.len()));
+        let silence = nanos(options.token_loss_timeout(self.len()));
         let Some(since) = own
             .process
             .alone_since
@@ -127,7 +127,10 @@ impl World {
     fn check_beat(&mut self, at: usize, coordinator: Option<u32>) {
         let now = self.now;
         let options = self.system.schedule.options(0);
-        let (late, still) = (nanos(options.ack_timeout), nanos(options.still_timeout()));
+        let (late, still) = (
+            nanos(options.ack_timeout),
+            nanos(options.beat_timeout_with_proof()),
+        );
         let is_prompt = self.nodes[at]
             .own
             .process

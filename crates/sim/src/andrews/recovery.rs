@@ -53,7 +53,7 @@ impl World {
         ring.len() == self.live().count()
             && self.live().all(|at| {
                 let own = self.nodes[at].own.id;
-                let snapshot = self.machine(at).map(|it| (it.standing(), it.snapshot()));
+                let snapshot = self.machine(at).map(|it| (it.summary(), it.snapshot()));
                 snapshot.is_some_and(|(standing, snapshot)| {
                     standing.state == State::Member
                         && ring.get(&own).is_some()

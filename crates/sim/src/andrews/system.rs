@@ -20,11 +20,11 @@ use super::settings::FaultKind;
 use super::tables::Tables;
 use crate::kernel::checks::Findings;
 use crate::kernel::datagram_log::datagram_log;
+use crate::kernel::simulation;
 use crate::kernel::stats::Count;
-use crate::kernel::streams::{Fabric, Tcp};
+use crate::kernel::streams::{ConnectionTable, Tcp};
 use crate::kernel::system::{Moment, Route, System};
 use crate::kernel::trace::Trace;
-use crate::kernel::world;
 
 /// The connections of a node, as many as the program has. Half of them may be ones that the state machine has given
 /// up. It needs 22, and one to refuse another with, which is fewer than the rest.
@@ -32,7 +32,7 @@ const CONNECTIONS_MAX: u16 = 64;
 /// A length that exceeds every datagram that is sent.
 const DATAGRAM_LEN_MAX: usize = 64;
 
-pub(super) type World = world::World<AndrewsSystem>;
+pub(super) type World = simulation::Simulation<AndrewsSystem>;
 
 /// An event of the coordinated ring.
 #[derive(Debug)]
@@ -133,17 +133,17 @@ impl System for AndrewsSystem {
     type Fault = Fault;
 
     const HEADER_LEN: usize = 0;
-    const LONGEST: usize = DATAGRAM_LEN_MAX;
-    const FLOODED: bool = false;
+    const MESSAGE_LEN_MAX: usize = DATAGRAM_LEN_MAX;
+    const FLOODS_DUPLICATES: bool = false;
     /// UDP's checksum always finds a few flipped bits.
-    const CHECKSUM_FINDS: u16 = 1_000;
+    const CHECKSUM_FINDS_PER_1000: u16 = 1_000;
 
     fn address(_: usize, own: &NodeData) -> SocketAddr {
         own.address
     }
 
     fn listen(
-        fabric: &Rc<RefCell<Fabric<SocketAddr>>>,
+        fabric: &Rc<RefCell<ConnectionTable<SocketAddr>>>,
         node: usize,
         own: &NodeData,
     ) -> Self::Streams {
@@ -158,7 +158,7 @@ impl System for AndrewsSystem {
         Route::One(node_of(to).filter(|&node| node < sim.len()))
     }
 
-    fn sent(
+    fn on_sent(
         &mut self,
         moment: Moment,
         own: &mut NodeData,
@@ -186,13 +186,13 @@ impl System for AndrewsSystem {
 
     datagram_log!(findings, line);
 
-    fn observed(&mut self, moment: Moment, own: &mut NodeData, event: &Event) {
+    fn on_event(&mut self, moment: Moment, own: &mut NodeData, event: &Event) {
         let Moment { at, node } = moment;
         self.trace.note(at, || format!("n{node} reports {event:?}"));
         self.on_event(at, own, node, event);
     }
 
-    fn stored(_: &mut NodeData, durable: &std::convert::Infallible) {
+    fn store(_: &mut NodeData, durable: &std::convert::Infallible) {
         match *durable {}
     }
 
@@ -200,7 +200,7 @@ impl System for AndrewsSystem {
         self.stats.count(what);
     }
 
-    fn happen(sim: &mut World, event: AndrewsEvent) {
+    fn on_system_event(sim: &mut World, event: AndrewsEvent) {
         match event {
             AndrewsEvent::Transaction {
                 node,
@@ -227,18 +227,18 @@ impl System for AndrewsSystem {
         }
     }
 
-    fn act(sim: &mut World, fault: &Fault) {
+    fn apply_action(sim: &mut World, fault: &Fault) {
         sim.act(fault);
     }
 
-    fn look_at(sim: &mut World, at: usize) {
+    fn check_node(sim: &mut World, at: usize) {
         sim.check_node(at);
         if std::mem::take(&mut sim.nodes[at].own.process.left) {
             sim.later_in_life(at, sim.now, AndrewsEvent::End { node: at });
         }
     }
 
-    fn resumed(sim: &mut World, at: usize, missed: Vec<HostInput>) {
+    fn on_resumed(sim: &mut World, at: usize, missed: Vec<HostInput>) {
         for what in missed {
             sim.give_input(at, what);
         }

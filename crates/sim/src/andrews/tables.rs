@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ring_proto::andrews::{Change, Outcome, Rows, Seat, Work, Write};
+use ring_proto::andrews::{Change, CoordinatorRow, Outcome, Rows, Work, Write};
 
 /// The first term whose sequences do not fit into the tables.
 const MAX_TERM: u64 = 1 << 31;
@@ -37,7 +37,7 @@ pub(super) struct Tables {
 pub(super) struct Topology {
     /// Members and their successors.
     pub(super) ring: BTreeMap<u32, u32>,
-    pub(super) seat: Seat,
+    pub(super) seat: CoordinatorRow,
     pub(super) acting: bool,
     pub(super) beat: u64,
     pub(super) sequence: u64,
@@ -63,7 +63,7 @@ impl Tables {
                 }
                 Outcome::Done
             }
-            Work::Look => Outcome::Rows(self.topology.rows(&self.nodes)),
+            Work::ReadRing => Outcome::Rows(self.topology.rows(&self.nodes)),
             Work::Write(write) => self.write(own, *write),
             Work::Serve {
                 sequence, requests, ..
@@ -96,7 +96,7 @@ impl Tables {
             Write::Token { new, .. } => new,
             Write::Claim { seen, .. } | Write::Elected { seen } => seen.term.saturating_add(1),
             Write::Found { term, .. } | Write::Change { term, .. } | Write::Beat { term } => term,
-            Write::Try => return Outcome::Done,
+            Write::Test => return Outcome::Done,
         };
         if !fits(term) {
             return Outcome::Failed;
@@ -159,13 +159,13 @@ impl Topology {
                 }
             }
             Write::Change { change, .. } => self.change(change)?,
-            Write::Elected { .. } | Write::Beat { .. } | Write::Try => {}
+            Write::Elected { .. } | Write::Beat { .. } | Write::Test => {}
         }
         Some(())
     }
 
     fn write_row(&mut self, own: u32, write: Write) -> Option<()> {
-        let own_seat = |term| Seat {
+        let own_seat = |term| CoordinatorRow {
             id: Some(own),
             term,
         };
@@ -174,7 +174,7 @@ impl Topology {
             Write::Claim { seen, .. } | Write::Elected { seen } => (seen, own_seat(seen.term + 1)),
             Write::Change { term, .. } | Write::Beat { term } => (own_seat(term), own_seat(term)),
             Write::Token { term, new } => (own_seat(term), own_seat(new)),
-            Write::Try => return Some(()),
+            Write::Test => return Some(()),
         };
         (self.seat == guard).then_some(())?;
         self.seat = row;
@@ -183,7 +183,7 @@ impl Topology {
             Write::Claim { .. } => self.acting = true,
             Write::Elected { .. } => self.acting = false,
             Write::Change { .. } | Write::Beat { .. } => self.beat += 1,
-            Write::Token { .. } | Write::Try => {}
+            Write::Token { .. } | Write::Test => {}
         }
         Some(())
     }
@@ -238,8 +238,8 @@ mod tests {
 
     use super::*;
 
-    fn seat(id: u32, term: u64) -> Seat {
-        Seat { id: Some(id), term }
+    fn seat(id: u32, term: u64) -> CoordinatorRow {
+        CoordinatorRow { id: Some(id), term }
     }
 
     fn write(tables: &mut Tables, own: u32, write: Write) -> Outcome {
@@ -263,7 +263,7 @@ mod tests {
     fn two() -> Tables {
         let mut tables = Tables::default();
         let found = Write::Found {
-            seen: Seat::default(),
+            seen: CoordinatorRow::default(),
             term: 1,
             acting: false,
         };

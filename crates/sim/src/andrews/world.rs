@@ -1,6 +1,6 @@
 //! The start and end of nodes, and their inputs.
 
-use ring_proto::andrews::{Andrews, Listening, Options};
+use ring_proto::andrews::{Andrews, Options, SocketsBound};
 
 use super::node::{HostInput, NodeData, Process};
 use super::outcome::{Excuse, Outcome, Rule};
@@ -45,7 +45,7 @@ impl World {
             .and_then(|list| Andrews::new(options, list, seed).map_err(|error| error.to_string()));
         match made {
             Ok(machine) => {
-                self.launch(at, machine);
+                self.start_process(at, machine);
                 self.give_input(at, HostInput::Bound);
             }
             Err(error) => self.report_at(at, Rule::Panic, error),
@@ -83,7 +83,7 @@ impl World {
             .note(now, || format!("n{at} gets {what:?}"));
         self.input(at, |driver, now, environment| match what {
             HostInput::Command(command) => driver.command(now, command, environment),
-            HostInput::Bound => driver.link_changed(now, Listening, environment),
+            HostInput::Bound => driver.link_changed(now, SocketsBound, environment),
         });
     }
 
@@ -96,7 +96,7 @@ impl World {
     }
 
     pub(super) fn kill_process(&mut self, at: usize) {
-        self.end(at);
+        self.end_process(at);
         self.clean_up(at);
     }
 

@@ -10,12 +10,12 @@ use super::files::Files;
 use super::system::SystemCommand;
 use super::{Error, Options};
 use crate::kernel::stats::Tally as _;
-use crate::lab2::{Outcome, Recorder, Schedule, Stats, Subject, Trace, replay};
+use crate::lab2::{Inspect, Outcome, Recorder, Schedule, Stats, Trace, replay};
 
 /// The simulations of one state machine.
 pub(super) struct Lab2<M>(PhantomData<M>);
 
-impl<M: Subject> SystemCommand for Lab2<M> {
+impl<M: Inspect> SystemCommand for Lab2<M> {
     const COMMAND: &'static str = "ring-sim";
     const REPORT: &'static str = "\
 time          {time} in all

@@ -7,7 +7,7 @@ use super::node::CrashAfterSend;
 use super::schedule::{Fault, SystemFault};
 use super::settings::FaultKind;
 use super::system::World;
-use ring_proto::ftn::station::Command;
+use ring_proto::ftn::endpoint::Command;
 
 const SECOND: i64 = 1_000_000_000;
 

@@ -1,7 +1,7 @@
 //! Generates a run's schedule from its seed.
 
 use ring_codec::ftn::Kind as Type;
-use ring_proto::ftn::MIN_CLIENT_TIMEOUT;
+use ring_proto::ftn::CLIENT_TIMEOUT_MIN;
 use ring_proto::ftn::server::{SESSION_BYTES, majority};
 use ring_proto::time::nanos;
 
@@ -169,7 +169,7 @@ impl Generator {
         if self.rng.chance(500) {
             // A server adapts to neither a fifteenth nor five times its client timeout, as it does to smaller differences.
             let timeout = client_timeout_us * self.rng.pick(&[5, 1, 75]) / 15;
-            deviant.client_timeout_us = timeout.max(nanos(MIN_CLIENT_TIMEOUT) / 1_000);
+            deviant.client_timeout_us = timeout.max(nanos(CLIENT_TIMEOUT_MIN) / 1_000);
         }
         if self.rng.chance(300) {
             deviant.server_timeout_us = self.rng.pick(&[3 * heartbeat_us, 2 * server_timeout_us]);

@@ -10,7 +10,7 @@ use super::outcome::Rule;
 use super::schedule::TOKENS;
 use super::system::{FtnEvent, FtnSystem, World};
 use super::update_log::data;
-use ring_proto::ftn::station::Command;
+use ring_proto::ftn::endpoint::Command;
 
 /// The lengths of updates: mostly short, sometimes longer than a datagram, and as many parts as one window holds. A
 /// longer one would take another exchange, for which the bound on a grant has no time.
@@ -175,7 +175,7 @@ impl World {
         let local = self.nodes[at].clock.monotonic(self.now);
         let client = self.machine(at)?.client()?;
         client.lease().filter(|end| local < *end)?;
-        Some(client.holding(&token_name(token))?.access)
+        Some(client.held_token(&token_name(token))?.access)
     }
 
     /// Begins an update of a token, unless another one of this client is unconfirmed.

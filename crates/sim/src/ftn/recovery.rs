@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ring_codec::ftn::{Access, ServerState};
 use ring_proto::ftn::RETRY_MAX;
-use ring_proto::ftn::client::Standing;
+use ring_proto::ftn::client::ClientState;
 use ring_proto::ftn::server::{Options, RoleKind, Server};
 
 use super::node::CrashAfterSend;
@@ -130,7 +130,7 @@ impl World {
             let client = self.machine(at).and_then(|it| it.client());
             client.map_or_else(
                 || format!("n{at} dead"),
-                |it| format!("n{at} {:?}", it.standing()),
+                |it| format!("n{at} {:?}", it.state()),
             )
         });
         servers.chain(clients).collect::<Vec<_>>().join("; ")
@@ -221,7 +221,7 @@ impl World {
         let live = |sim: &Self| {
             (sim.system.servers..sim.len()).all(|at| {
                 let client = sim.machine(at).and_then(|it| it.client());
-                client.is_some_and(|it| matches!(it.standing(), Standing::Live { .. }))
+                client.is_some_and(|it| matches!(it.state(), ClientState::Live { .. }))
             })
         };
         let elapsed = self.run_until(limit, live);

@@ -77,7 +77,7 @@ impl World {
             },
             11 => Message::Parted {
                 content: self.rng.pick(&[0, 7, msgnum]),
-                came: token.data,
+                arrived: token.data,
             },
             _ => return self.draw_nonsense(),
         };

@@ -16,19 +16,19 @@ use super::schedule::Fault;
 use super::settings::FaultKind;
 use super::world::ProcessOptions;
 use crate::kernel::datagram_log::datagram_log;
+use crate::kernel::simulation;
 use crate::kernel::stats::Count;
-use crate::kernel::streams::{Fabric, NoStreams};
+use crate::kernel::streams::{ConnectionTable, NoStreams};
 use crate::kernel::system::{Moment, Route, System};
 use crate::kernel::trace::Trace;
-use crate::kernel::world;
-use ring_proto::ftn::station::{Event, Station};
+use ring_proto::ftn::endpoint::{Endpoint, Event};
 
 /// The longest datagram of a socket, in bytes: the limit of UDP over IPv4.
 pub(super) const SOCKET_DATAGRAM_MAX: usize = 65_507;
 /// The longest datagram of a path, in bytes: 1,280 bytes of IPv6 without its header and UDP's. Fragments are lost.
 pub(super) const PATH_DATAGRAM_MAX: usize = 1_232;
 
-pub(super) type World = world::World<FtnSystem>;
+pub(super) type World = simulation::Simulation<FtnSystem>;
 
 /// An event of FTN for a node's process.
 #[derive(Debug)]
@@ -62,7 +62,7 @@ impl FtnSystem {
 }
 
 impl System for FtnSystem {
-    type Machine = Station;
+    type Machine = Endpoint;
     type Streams = NoStreams;
     type Address = SocketAddr;
     type Label = Option<&'static str>;
@@ -72,20 +72,20 @@ impl System for FtnSystem {
     type Fault = Fault;
 
     const HEADER_LEN: usize = 0;
-    const LONGEST: usize = SOCKET_DATAGRAM_MAX;
-    const FLOODED: bool = false;
+    const MESSAGE_LEN_MAX: usize = SOCKET_DATAGRAM_MAX;
+    const FLOODS_DUPLICATES: bool = false;
     /// UDP's checksum always finds a few flipped bits.
-    const CHECKSUM_FINDS: u16 = 1_000;
+    const CHECKSUM_FINDS_PER_1000: u16 = 1_000;
 
     fn address(_: usize, own: &NodeData) -> SocketAddr {
         own.address
     }
 
-    fn takes(own: &NodeData, to: SocketAddr) -> bool {
+    fn accepts(own: &NodeData, to: SocketAddr) -> bool {
         own.address == to
     }
 
-    fn listen(_: &Rc<RefCell<Fabric<SocketAddr>>>, _: usize, _: &NodeData) -> NoStreams {
+    fn listen(_: &Rc<RefCell<ConnectionTable<SocketAddr>>>, _: usize, _: &NodeData) -> NoStreams {
         NoStreams
     }
 
@@ -98,7 +98,7 @@ impl System for FtnSystem {
         Route::One(node.filter(|&node| node < sim.len()))
     }
 
-    fn sent(
+    fn on_sent(
         &mut self,
         moment: Moment,
         own: &mut NodeData,
@@ -148,7 +148,7 @@ impl System for FtnSystem {
 
     datagram_log!(checks.findings, line);
 
-    fn observed(&mut self, moment: Moment, own: &mut NodeData, event: &Event) {
+    fn on_event(&mut self, moment: Moment, own: &mut NodeData, event: &Event) {
         let Moment { at, node } = moment;
         if matches!(own.crash_after_send, CrashAfterSend::Dead(_)) {
             return;
@@ -166,7 +166,7 @@ impl System for FtnSystem {
         }
     }
 
-    fn stored(own: &mut NodeData, durable: &server::Durable) {
+    fn store(own: &mut NodeData, durable: &server::Durable) {
         if matches!(own.crash_after_send, CrashAfterSend::Dead(_)) {
             return;
         }
@@ -179,7 +179,7 @@ impl System for FtnSystem {
         self.stats.count(what);
     }
 
-    fn happen(sim: &mut World, event: FtnEvent) {
+    fn on_system_event(sim: &mut World, event: FtnEvent) {
         match event {
             FtnEvent::Done { node, token, job } => sim.finish_job(node, token, job),
             FtnEvent::End { node } => {
@@ -192,11 +192,11 @@ impl System for FtnSystem {
         }
     }
 
-    fn act(sim: &mut World, fault: &Fault) {
+    fn apply_action(sim: &mut World, fault: &Fault) {
         sim.act(fault);
     }
 
-    fn look_at(sim: &mut World, at: usize) {
+    fn check_node(sim: &mut World, at: usize) {
         sim.end_if_crashed(at);
         if at < sim.system.servers {
             sim.check_server(at);
@@ -205,7 +205,7 @@ impl System for FtnSystem {
         }
     }
 
-    fn resumed(sim: &mut World, at: usize, (): ()) {
+    fn on_resumed(sim: &mut World, at: usize, (): ()) {
         if at < sim.system.servers {
             sim.check_server(at);
         }

@@ -17,7 +17,7 @@ use super::settings::FaultKind;
 use super::system::{FtnEvent, FtnSystem, PATH_DATAGRAM_MAX, SOCKET_DATAGRAM_MAX, World};
 use crate::kernel::node::Node;
 use crate::kernel::rng::{Rng, Stream};
-use ring_proto::ftn::station::{Command, Net, Station};
+use ring_proto::ftn::endpoint::{Command, Endpoint, Net};
 
 /// The offset of the wall clocks: they start in 2026, for the numbers of cold leaders.
 const WALL_OFFSET: i64 = 90_000_000_000_000_000;
@@ -116,8 +116,8 @@ impl World {
                 if process_options.deviant == Some(at) {
                     self.system.count_fault(FaultKind::Options);
                 }
-                self.launch(at, Station::Server(Box::new(machine)));
-                self.report_link(at, Net::Server(server::Net::Up));
+                self.start_process(at, Endpoint::Server(Box::new(machine)));
+                self.report_link(at, Net::Server(server::NetworkState::Up));
             }
             Kind::Client(own) => {
                 *own = ClientData::default();
@@ -129,7 +129,7 @@ impl World {
                 if !is_first {
                     self.next_port(at);
                 }
-                self.launch(at, Station::Client(Box::new(machine)));
+                self.start_process(at, Endpoint::Client(Box::new(machine)));
                 self.report_socket(at);
             }
         }
@@ -149,7 +149,7 @@ impl World {
 
     fn report_socket(&mut self, at: usize) {
         let port = self.nodes[at].own.address.port();
-        self.report_link(at, Net::Client(client::Net::Up { port }));
+        self.report_link(at, Net::Client(client::SocketState::Up { port }));
     }
 
     /// Opens another socket of a client. The datagrams in the old one are lost.
@@ -166,8 +166,11 @@ impl World {
         let now = self.now;
         // The facts that it learned in its last input are lost with it, and so are tokens that it handed over without
         // telling.
-        let known = self.machine(at).and_then(Station::server).map(known_tokens);
-        self.end(at);
+        let known = self
+            .machine(at)
+            .and_then(Endpoint::server)
+            .map(known_tokens);
+        self.end_process(at);
         self.nodes[at].own.crash_after_send = CrashAfterSend::None;
         if at < self.system.servers {
             let exemptions = &mut self.system.checks.exemptions;
@@ -203,7 +206,7 @@ impl World {
         let leads = |other: usize| {
             let server = self.machine(other)?.server()?;
             let is_majority = 2 * server.options().quorum > self.system.servers;
-            let is_leader = is_majority && server.standing().role == RoleKind::Leader;
+            let is_leader = is_majority && server.summary().role == RoleKind::Leader;
             let local = self.nodes[other].clock.monotonic(self.now);
             (is_leader && server.snapshot(local).authority).then_some(other)
         };

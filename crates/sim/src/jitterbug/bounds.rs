@@ -38,8 +38,11 @@ impl Bounds {
         let (least, more) = schedule.latency_us;
         let latency = Duration::from_micros(least + more);
         let all = || (0..schedule.nodes).map(|node| schedule.options_of(node));
-        let restore = all().map(|it| it.restore()).max().unwrap_or_default();
-        let longest = all().map(|it| it.stall()).max().unwrap_or_default();
+        let restore = all()
+            .map(|it| it.restore_duration())
+            .max()
+            .unwrap_or_default();
+        let longest = all().map(|it| it.own_lease()).max().unwrap_or_default();
         let longest = longest.max(heard);
         let interval = all().map(|it| it.tr_interval).max().unwrap_or_default();
         let windows = u32::try_from(options.max_data / WINDOW_BYTES).unwrap_or(u32::MAX);

@@ -1,6 +1,6 @@
 //! Generates a run's schedule from its seed.
 
-use ring_proto::jitterbug::LEAST_LEASE;
+use ring_proto::jitterbug::LEASE_MIN;
 use ring_proto::time::nanos;
 
 use super::schedule::{
@@ -112,7 +112,7 @@ fn options(rng: &mut Rng, nodes: usize, data: &DataPlan) -> NodeOptions {
 
 /// Returns the shortest interval with a sufficient lease.
 fn least_interval(count: u32) -> u64 {
-    (nanos(LEAST_LEASE) / 1_000).div_ceil(u64::from(2 * count - 1))
+    (nanos(LEASE_MIN) / 1_000).div_ceil(u64::from(2 * count - 1))
 }
 
 /// Whether a kind is not a fault, but part of normal use.

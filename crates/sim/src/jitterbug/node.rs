@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 
 use ring_codec::jitterbug::Node;
-use ring_proto::jitterbug::{Command, Job, Net, State};
+use ring_proto::jitterbug::{Command, Job, NetworkState, State};
 use ring_proto::time::Instant;
 
 use super::notation::{FIRST_TCP_PORT, PORT, address};
@@ -93,7 +93,7 @@ impl Programs {
 #[derive(Debug, Clone)]
 pub(super) enum HostInput {
     Command(Command),
-    Network(Net),
+    Network(NetworkState),
 }
 
 impl NodeData {

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use ring_codec::jitterbug::Node;
-use ring_proto::jitterbug::{LEAST_LEASE, State};
+use ring_proto::jitterbug::{LEASE_MIN, State};
 use ring_runtime::driver::Driver;
 
 use super::data;
@@ -154,7 +154,7 @@ impl World {
             return;
         };
         let stood = node.clock.monotonic(now).since(since);
-        if stood >= self.system.options_of(at).stall() && node.own.stalls == stalls {
+        if stood >= self.system.options_of(at).own_lease() && node.own.stalls == stalls {
             let what = format!("it was stalled for {stood:?}");
             let checks = &mut self.system.checks;
             checks.findings.report(now, Some(at), Rule::Stall, what);
@@ -164,11 +164,11 @@ impl World {
     /// Checks the use of the token by a node and by all others.
     pub(super) fn check_use(&mut self, at: usize) {
         let machine = self.machine(at);
-        let standing = machine.map(ring_proto::jitterbug::Jitterbug::standing);
+        let standing = machine.map(ring_proto::jitterbug::Jitterbug::summary);
         let uses = standing.is_some_and(|it| it.may_use);
         let lease = machine.map(ring_proto::jitterbug::Jitterbug::lease);
         let now = self.now;
-        if let Some(lease) = lease.filter(|lease| *lease < LEAST_LEASE) {
+        if let Some(lease) = lease.filter(|lease| *lease < LEASE_MIN) {
             let what = format!("a lease of {lease:?}");
             let checks = &mut self.system.checks;
             checks.findings.report(now, Some(at), Rule::Terms, what);

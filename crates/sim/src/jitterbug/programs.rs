@@ -1,6 +1,6 @@
 //! The programs that compute and decide, one at a time, as the daemon's worker runs them.
 
-use ring_proto::JobOp;
+use ring_proto::JobRequest;
 use ring_proto::jitterbug::{Command, Job, Outcome, Work, policy};
 
 use super::data;
@@ -22,11 +22,11 @@ impl World {
             .and_then(ring_runtime::driver::Driver::next_job)
         {
             match wanted {
-                JobOp::Start(job) => {
+                JobRequest::Start(job) => {
                     self.nodes[at].own.programs.waiting.push_back((job, false));
                     self.start_job(at);
                 }
-                JobOp::Cancel => self.kill_programs(at),
+                JobRequest::Cancel => self.kill_programs(at),
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use ring_proto::jitterbug::{Command, Jitterbug, MOST_LEASE, Options, State};
+use ring_proto::jitterbug::{Command, Jitterbug, LEASE_MAX, Options, State};
 
 use super::bounds::{Bounds, RESEND_INTERVAL};
 use super::node::HostInput;
@@ -23,7 +23,7 @@ impl World {
         self.end_faults(schedule);
         let has_long_lease = self.system.checks.exemptions.has_long_lease;
         let heard = if has_long_lease {
-            MOST_LEASE
+            LEASE_MAX
         } else {
             Duration::ZERO
         };
@@ -74,8 +74,8 @@ impl World {
 
     /// Checks that no node uses a lease that a stranger announced.
     fn check_leases(&mut self) {
-        let all = self.live().map(|at| self.system.options_of(at).stall());
-        let least = all.chain([Options::default().stall()]).min();
+        let all = self.live().map(|at| self.system.options_of(at).own_lease());
+        let least = all.chain([Options::default().own_lease()]).min();
         let leases = self.live().filter_map(|at| self.machine(at));
         let short = leases
             .map(Jitterbug::lease)

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use ring_codec::jitterbug::{Message, Node, Terms, TokenId};
-use ring_proto::jitterbug::{LEAST_LEASE, MOST_LEASE, State};
+use ring_proto::jitterbug::{LEASE_MAX, LEASE_MIN, State};
 
 use super::data;
 use super::events::STRANGER;
@@ -108,7 +108,7 @@ impl World {
             asks: self.rng.chance(200),
         };
         let checks = &mut self.system.checks;
-        checks.exemptions.has_long_lease |= micros(MOST_LEASE) == terms.longest_us;
+        checks.exemptions.has_long_lease |= micros(LEASE_MAX) == terms.longest_us;
         // The nodes cannot know better.
         checks.tokens.on_held(follows, STRANGER);
         if terms.is_followed {
@@ -120,9 +120,9 @@ impl World {
     /// Returns a lease, mostly one that no node may have.
     fn draw_lease(&mut self) -> u32 {
         if self.rng.chance(30) {
-            return micros(MOST_LEASE);
+            return micros(LEASE_MAX);
         }
-        let least = micros(LEAST_LEASE);
+        let least = micros(LEASE_MIN);
         self.rng
             .pick(&[0, 1, 1_000, least - 1, u32::MAX, least, least, 60_000])
     }

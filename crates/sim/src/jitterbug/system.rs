@@ -17,18 +17,18 @@ use super::schedule::{DataPlan, Fault};
 use super::settings::FaultKind;
 use crate::kernel::datagram_log::datagram_log;
 use crate::kernel::kinds::Kind as _;
+use crate::kernel::simulation;
 use crate::kernel::stats::Count;
-use crate::kernel::streams::{Fabric, Tcp};
+use crate::kernel::streams::{ConnectionTable, Tcp};
 use crate::kernel::system::{Listens, Moment, Route, System};
 use crate::kernel::trace::Trace;
-use crate::kernel::world;
 
 /// The connections of a node: 16 incoming ones, its own, and some to be refused.
 const CONNECTIONS_MAX: u16 = 24;
 /// A length that exceeds every datagram.
 const DATAGRAM_LEN_MAX: usize = 64;
 
-pub(super) type World = world::World<JitterbugSystem>;
+pub(super) type World = simulation::Simulation<JitterbugSystem>;
 
 /// An event of Jitterbug for a node's process.
 #[derive(Debug)]
@@ -124,20 +124,20 @@ impl System for JitterbugSystem {
     type Fault = Fault;
 
     const HEADER_LEN: usize = 0;
-    const LONGEST: usize = DATAGRAM_LEN_MAX;
-    const FLOODED: bool = false;
+    const MESSAGE_LEN_MAX: usize = DATAGRAM_LEN_MAX;
+    const FLOODS_DUPLICATES: bool = false;
     /// UDP's checksum always finds a few flipped bits.
-    const CHECKSUM_FINDS: u16 = 1_000;
+    const CHECKSUM_FINDS_PER_1000: u16 = 1_000;
 
     fn address(_: usize, own: &NodeData) -> SocketAddr {
         own.address()
     }
 
-    fn takes(own: &NodeData, to: SocketAddr) -> bool {
+    fn accepts(own: &NodeData, to: SocketAddr) -> bool {
         to == broadcast() || to == own.address()
     }
 
-    fn listens(own: &NodeData, to: SocketAddr) -> Listens {
+    fn answer_to_connect(own: &NodeData, to: SocketAddr) -> Listens {
         if to.ip() != own.ip {
             Listens::Nowhere
         } else if to.port() == own.tcp_port {
@@ -148,7 +148,7 @@ impl System for JitterbugSystem {
     }
 
     fn listen(
-        fabric: &Rc<RefCell<Fabric<SocketAddr>>>,
+        fabric: &Rc<RefCell<ConnectionTable<SocketAddr>>>,
         node: usize,
         own: &NodeData,
     ) -> Self::Streams {
@@ -167,7 +167,7 @@ impl System for JitterbugSystem {
         Route::One(node_of(to).filter(|&node| node < sim.len()))
     }
 
-    fn sent(
+    fn on_sent(
         &mut self,
         moment: Moment,
         _: &mut NodeData,
@@ -199,13 +199,13 @@ impl System for JitterbugSystem {
 
     datagram_log!(checks.findings, line);
 
-    fn observed(&mut self, moment: Moment, own: &mut NodeData, event: &Event) {
+    fn on_event(&mut self, moment: Moment, own: &mut NodeData, event: &Event) {
         let Moment { at, node } = moment;
         self.trace.note(at, || format!("n{node} reports {event:?}"));
         self.on_event(at, own, node, event);
     }
 
-    fn stored(_: &mut NodeData, durable: &std::convert::Infallible) {
+    fn store(_: &mut NodeData, durable: &std::convert::Infallible) {
         match *durable {}
     }
 
@@ -218,7 +218,7 @@ impl System for JitterbugSystem {
         };
     }
 
-    fn happen(sim: &mut World, event: JitterbugEvent) {
+    fn on_system_event(sim: &mut World, event: JitterbugEvent) {
         match event {
             JitterbugEvent::Job {
                 node,
@@ -235,18 +235,18 @@ impl System for JitterbugSystem {
         }
     }
 
-    fn act(sim: &mut World, fault: &Fault) {
+    fn apply_action(sim: &mut World, fault: &Fault) {
         sim.act(fault);
     }
 
-    fn look_at(sim: &mut World, at: usize) {
+    fn check_node(sim: &mut World, at: usize) {
         sim.check_node(at);
         if std::mem::take(&mut sim.nodes[at].own.left) {
             sim.later_in_life(at, sim.now, JitterbugEvent::End { node: at });
         }
     }
 
-    fn resumed(sim: &mut World, at: usize, missed: Vec<HostInput>) {
+    fn on_resumed(sim: &mut World, at: usize, missed: Vec<HostInput>) {
         for what in missed {
             sim.give_input(at, what);
         }

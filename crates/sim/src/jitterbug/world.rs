@@ -1,6 +1,6 @@
 //! The start and end of nodes, and their inputs.
 
-use ring_proto::jitterbug::{Jitterbug, Net, Network as Place};
+use ring_proto::jitterbug::{Jitterbug, Network as Place, NetworkState};
 use ring_proto::time::nanos;
 
 use super::node::{HostInput, NodeData};
@@ -46,7 +46,7 @@ impl World {
         let now = self.now;
         match Jitterbug::new(self.system.options_of(at), seed) {
             Ok(machine) => {
-                self.launch(at, machine);
+                self.start_process(at, machine);
                 self.report_network(at);
             }
             Err(error) => {
@@ -59,12 +59,12 @@ impl World {
     }
 
     /// Returns the state of a node's network.
-    pub(super) fn net(&self, at: usize) -> Net {
+    pub(super) fn net(&self, at: usize) -> NetworkState {
         let node = &self.nodes[at];
         if node.unplugged {
-            return Net::Down;
+            return NetworkState::Down;
         }
-        Net::Up(Place {
+        NetworkState::Up(Place {
             address: node.own.ip,
             prefix: PREFIX,
             scope: 0,
@@ -101,7 +101,7 @@ impl World {
     }
 
     pub(super) fn kill_process(&mut self, at: usize) {
-        self.end(at);
+        self.end_process(at);
         self.clean_up(at);
     }
 

@@ -4,7 +4,7 @@
 /// argument is the path of its findings, the second the function that formats a datagram.
 macro_rules! datagram_log {
     ($($findings:ident).+, $line:path) => {
-        fn carried(
+        fn on_carried(
             &mut self,
             leaves: u64,
             _: Option<usize>,
@@ -20,19 +20,19 @@ macro_rules! datagram_log {
             self.stats.mix(leaves, bytes);
         }
 
-        fn heard(&mut self, moment: Moment, bytes: &[u8], age: Duration) {
+        fn on_read(&mut self, moment: Moment, bytes: &[u8], age: Duration) {
             self.stats.delivered += 1;
             let Moment { at, node } = moment;
             let read = || format!("n{node} reads {} ({age:?} old)", $line(bytes));
             self.trace.note(at, read);
         }
 
-        fn storm(&mut self, now: u64, sent: u64) {
+        fn on_storm(&mut self, now: u64, sent: u64) {
             let what = format!("{sent} in less than a second");
             self.$($findings).+.report(now, None, Rule::Storm, what);
         }
 
-        fn is_enough(&self) -> bool {
+        fn can_end(&self) -> bool {
             self.$($findings).+.is_enough()
         }
     };

@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::kinds::Trouble;
+use super::kinds::FaultEffect;
 use super::network::NetworkConditions;
 use super::schedule::{self, Action, Fault as _, MAX_TIME_US, Parts, Schedule, declare_faults};
+use super::simulation::Simulation;
 use super::streams::Carrier;
 use super::system::System;
-use super::world::World;
 
 const MS: u64 = 1_000_000;
 
@@ -130,7 +130,7 @@ declare_faults! {
     }
 }
 
-impl<S: System> World<S> {
+impl<S: System> Simulation<S> {
     /// Applies a common fault, or returns the fault if it belongs to one system.
     pub fn apply_fault<'a, W>(&mut self, fault: &'a Fault<W>) -> Option<&'a W> {
         match fault {
@@ -159,12 +159,12 @@ impl<S: System> World<S> {
             NetworkFault::Part { ref groups } => {
                 self.part(groups);
                 if !groups.is_empty() {
-                    self.count_split(Trouble::Partition);
+                    self.count_split(FaultEffect::Partition);
                 }
             }
             NetworkFault::Unheard { node, by } => {
                 self.network.cuts.push((node, by));
-                self.count_split(Trouble::OneWay);
+                self.count_split(FaultEffect::OneWay);
             }
             NetworkFault::Hear {} => self.network.cuts.clear(),
             NetworkFault::Replay { count } => self.replay_captured(count),
@@ -174,7 +174,7 @@ impl<S: System> World<S> {
 
     /// Counts a split on a network with connections. There it makes messages wait instead of losing them, so no lost
     /// message would count it.
-    fn count_split(&mut self, cut: Trouble) {
+    fn count_split(&mut self, cut: FaultEffect) {
         if S::Streams::ANY {
             self.count_effect(cut);
         }
@@ -199,12 +199,12 @@ impl<S: System> World<S> {
             ProcessFault::Slow { node, us } => {
                 self.nodes[node].slow = us * 1_000;
                 if us > 0 {
-                    self.count_effect(Trouble::Slow);
+                    self.count_effect(FaultEffect::Slow);
                 }
             }
             ProcessFault::Rate { node, millionths } => {
                 self.set_rate(node, millionths);
-                self.count_effect(Trouble::Clock);
+                self.count_effect(FaultEffect::Clock);
             }
             ProcessFault::Deaf { node, deaf } => self.nodes[node].deaf = deaf,
             ProcessFault::Refuse { node, rate } => self.nodes[node].refuse = rate,

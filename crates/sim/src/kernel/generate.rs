@@ -1,7 +1,7 @@
 //! Generates the faults that the systems share.
 
 use super::faults::{Fault, NetworkFault, ProcessFault, StreamFault};
-use super::kinds::{Kind, Trouble};
+use super::kinds::{FaultEffect, Kind};
 use super::rng::Rng;
 use super::schedule::{self, Action, Fault as _};
 
@@ -120,40 +120,40 @@ impl<W: schedule::Fault, X: GeneratorOptions<Fault = Fault<W>>> Generator<X> {
             return false;
         };
         match trouble {
-            Trouble::Drop => {
+            FaultEffect::Drop => {
                 let rate = self.rng.pick(&[50, 200, 500, 900]);
                 self.add_network_fault(at, NetworkFault::Drop { rate });
             }
-            Trouble::Duplicate => {
+            FaultEffect::Duplicate => {
                 let rate = self.rng.pick(&[100, 500]);
                 self.add_network_fault(at, NetworkFault::Duplicate { rate });
             }
-            Trouble::Reorder => {
+            FaultEffect::Reorder => {
                 let rate = self.rng.pick(&[50, 200, 500]);
                 let ms = self.rng.pick(X::CHOICES.reorder_ms);
                 self.add_network_fault(at, NetworkFault::Reorder { rate, ms });
             }
-            Trouble::Delay => {
+            FaultEffect::Delay => {
                 let ms = self.rng.pick(X::CHOICES.delay_ms);
                 let jitter_ms = self.rng.pick(X::CHOICES.jitter_ms);
                 self.add_network_fault(at, NetworkFault::Delay { ms, jitter_ms });
             }
-            Trouble::Corrupt => {
+            FaultEffect::Corrupt => {
                 let rate = self.rng.pick(&[20, 200]);
                 self.add_network_fault(at, NetworkFault::Corrupt { rate });
             }
-            Trouble::OneWay => {
+            FaultEffect::OneWay => {
                 let (node, by) = (self.draw_node(), self.draw_node());
                 if node != by {
                     self.add_network_fault(at, NetworkFault::Unheard { node, by });
                 }
             }
-            Trouble::Partition => {
+            FaultEffect::Partition => {
                 let parts = self.rng.pick(&[2, 2, 3]);
                 let groups = self.draw_groups(parts);
                 self.add_network_fault(at, NetworkFault::Part { groups });
             }
-            Trouble::Replay => {
+            FaultEffect::Replay => {
                 let count = self.rng.pick(&[1, 5, 20]);
                 let replay = NetworkFault::Replay { count };
                 for again in 0..X::CHOICES.replays {
@@ -161,23 +161,23 @@ impl<W: schedule::Fault, X: GeneratorOptions<Fault = Fault<W>>> Generator<X> {
                     self.add(at, Fault::Network(replay.clone()));
                 }
             }
-            Trouble::Clock => {
+            FaultEffect::Clock => {
                 let node = self.draw_node();
                 let millionths = self.rng.pick(X::CHOICES.rates);
                 let fault = ProcessFault::Rate { node, millionths };
                 self.add(at, Fault::Process(fault));
             }
-            Trouble::Slow => {
+            FaultEffect::Slow => {
                 let node = self.draw_node();
                 let us = self.rng.pick(X::CHOICES.slow_us);
                 self.add_process_fault(at, ProcessFault::Slow { node, us });
             }
-            Trouble::Refuse => {
+            FaultEffect::Refuse => {
                 let node = self.draw_node();
                 let rate = self.rng.pick(&[100, 900]);
                 self.add_process_fault(at, ProcessFault::Refuse { node, rate });
             }
-            Trouble::Deaf => {
+            FaultEffect::Deaf => {
                 let node = self.draw_node();
                 self.add_process_fault(at, ProcessFault::Deaf { node, deaf: true });
             }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// An effect that the kernel has on messages, connections or processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Trouble {
+pub enum FaultEffect {
     /// A copy of a message was lost.
     Drop,
     /// A message arrived twice.
@@ -64,9 +64,9 @@ pub trait Kind: Copy + Ord + 'static {
     /// Returns the explanation for the help.
     fn help(self) -> &'static str;
     /// Returns the kind that counts a kernel effect, or `None` if this system does not count it.
-    fn of_effect(trouble: Trouble) -> Option<Self>;
+    fn of_effect(trouble: FaultEffect) -> Option<Self>;
     /// Returns the kernel effect that this kind counts, if there is one.
-    fn effect(self) -> Option<Trouble>;
+    fn effect(self) -> Option<FaultEffect>;
 }
 
 /// Declares `FaultKind`, a system's kinds of fault: `Name "word" "What it does.",`, or `Name(Trouble) …` if the
@@ -103,16 +103,16 @@ macro_rules! kinds {
                 }
             }
 
-            fn of_effect(trouble: $crate::kernel::kinds::Trouble) -> Option<Self> {
+            fn of_effect(trouble: $crate::kernel::kinds::FaultEffect) -> Option<Self> {
                 match trouble {
-                    $($($crate::kernel::kinds::Trouble::$trouble => Some(Self::$name),)?)*
+                    $($($crate::kernel::kinds::FaultEffect::$trouble => Some(Self::$name),)?)*
                     _ => None,
                 }
             }
 
-            fn effect(self) -> Option<$crate::kernel::kinds::Trouble> {
+            fn effect(self) -> Option<$crate::kernel::kinds::FaultEffect> {
                 match self {
-                    $($(Self::$name => Some($crate::kernel::kinds::Trouble::$trouble),)?)*
+                    $($(Self::$name => Some($crate::kernel::kinds::FaultEffect::$trouble),)?)*
                     _ => None,
                 }
             }

@@ -2,19 +2,19 @@
 
 use std::rc::Rc;
 
-use super::kinds::Trouble;
+use super::kinds::FaultEffect;
 use super::network::NetworkConditions;
 use super::queue::{Bytes, Event, id};
+use super::simulation::Simulation;
 use super::stats::Count;
 use super::system::{Message, Peer, Route, System};
-use super::world::World;
 
 /// The number of messages that are kept for a later replay.
 const CAPTURED_MESSAGES_MAX: usize = 64;
 /// One of this many messages is captured.
 const CAPTURE_ONE_OF: u64 = 16;
 
-impl<S: System> World<S> {
+impl<S: System> Simulation<S> {
     /// Sets the network's faults.
     pub fn set_conditions(&mut self, conditions: NetworkConditions) {
         self.network.conditions = conditions;
@@ -50,7 +50,7 @@ impl<S: System> World<S> {
                 return;
             };
             self.inject(old.from, old.to, old.bytes);
-            self.count_effect(Trouble::Replay);
+            self.count_effect(FaultEffect::Replay);
         }
     }
 
@@ -62,13 +62,13 @@ impl<S: System> World<S> {
             self.capture_some(&message);
         }
         self.system
-            .carried(leaves, from, &message.bytes, message.to, label);
+            .on_carried(leaves, from, &message.bytes, message.to, label);
         if from.is_some_and(|at| self.nodes[at].unplugged) {
             return;
         }
         let longest = self.network.conditions.longest;
         if longest.is_some_and(|longest| message.bytes.len() > S::HEADER_LEN + longest) {
-            return self.count_effect(Trouble::Narrow);
+            return self.count_effect(FaultEffect::Narrow);
         }
         let due = self.draw_arrival(from, leaves);
         let route = S::route(self, message.to);
@@ -76,7 +76,7 @@ impl<S: System> World<S> {
             return self.send_to_all(message, due);
         }
         if from.is_some_and(|at| self.nodes[at].unicast_lost.0) {
-            return self.count_effect(Trouble::Unicast);
+            return self.count_effect(FaultEffect::Unicast);
         }
         match route {
             Route::All | Route::One(None) => {}
@@ -109,7 +109,7 @@ impl<S: System> World<S> {
         let mut due = leaves + least + self.rng.below(spread + 1) + delay;
         if delay + jitter > 0 {
             due += self.rng.below(jitter + 1);
-            self.count_effect(Trouble::Delay);
+            self.count_effect(FaultEffect::Delay);
         }
         if let Some(from) = from {
             let before = &mut self.nodes[from].last_due;
@@ -128,7 +128,7 @@ impl<S: System> World<S> {
         if !clear {
             for to in (0..self.nodes.len()).filter(|&to| Some(to) != from) {
                 if self.nodes[to].broadcasts_lost {
-                    self.count_effect(Trouble::Broadcast);
+                    self.count_effect(FaultEffect::Broadcast);
                     except.push(id(to));
                 } else if !self.delivers_with_others(&message, to, due) {
                     except.push(id(to));
@@ -141,7 +141,7 @@ impl<S: System> World<S> {
 
     fn send_to_one(&mut self, message: Message<S>, at: usize, due: u64) {
         if self.nodes[at].unicast_lost.1 {
-            return self.count_effect(Trouble::Unicast);
+            return self.count_effect(FaultEffect::Unicast);
         }
         let is_own = message.sender() == Some(at);
         if !is_own && (self.network.clear || self.delivers_with_others(&message, at, due)) {
@@ -160,20 +160,20 @@ impl<S: System> World<S> {
         }
         let conditions = self.network.conditions.clone();
         if self.rng.chance(conditions.drop) {
-            self.count_effect(Trouble::Drop);
+            self.count_effect(FaultEffect::Drop);
             return false;
         }
         if self.rng.chance(conditions.duplicate) {
-            self.count_effect(Trouble::Duplicate);
+            self.count_effect(FaultEffect::Duplicate);
             self.send_duplicate(message, to, due);
         }
         if self.rng.chance(conditions.corrupt) {
-            self.count_effect(Trouble::Corrupt);
+            self.count_effect(FaultEffect::Corrupt);
             self.send_corrupted(message, to, due);
             return false;
         }
         if self.rng.chance(conditions.reorder) {
-            self.count_effect(Trouble::Reorder);
+            self.count_effect(FaultEffect::Reorder);
             let later = due + self.rng.between(1, conditions.reorder_by);
             let (message, at) = (message.clone(), id(to));
             self.queue.push(later, Event::One { message, at });
@@ -182,11 +182,11 @@ impl<S: System> World<S> {
         true
     }
 
-    pub(super) fn cut_between(&self, from: usize, to: usize) -> Option<Trouble> {
+    pub(super) fn cut_between(&self, from: usize, to: usize) -> Option<FaultEffect> {
         if self.network.cuts.contains(&(from, to)) {
-            Some(Trouble::OneWay)
+            Some(FaultEffect::OneWay)
         } else if self.nodes[from].group != self.nodes[to].group {
-            Some(Trouble::Partition)
+            Some(FaultEffect::Partition)
         } else {
             None
         }
@@ -199,7 +199,7 @@ impl<S: System> World<S> {
                 .rng
                 .below(self.network.conditions.reorder_by.max(1_000_000));
         let message = message.clone();
-        let copy = if S::FLOODED && self.rng.chance(250) && !self.network.parted {
+        let copy = if S::FLOODS_DUPLICATES && self.rng.chance(250) && !self.network.parted {
             let except = None;
             Event::All { message, except }
         } else {
@@ -210,7 +210,7 @@ impl<S: System> World<S> {
     }
 
     fn send_corrupted(&mut self, message: &Message<S>, to: usize, due: u64) {
-        if self.rng.chance(S::CHECKSUM_FINDS) {
+        if self.rng.chance(S::CHECKSUM_FINDS_PER_1000) {
             return;
         }
         let mut wrong = message.bytes.to_vec();
@@ -218,7 +218,7 @@ impl<S: System> World<S> {
             let bit = self.rng.index(wrong.len() * 8);
             wrong[bit / 8] ^= 1 << (bit % 8);
         }
-        self.system.corrupted(due, &message.bytes, &wrong);
+        self.system.on_corrupted(due, &message.bytes, &wrong);
         let message = Message::<S> {
             bytes: wrong.into(),
             ..message.clone()
@@ -227,7 +227,7 @@ impl<S: System> World<S> {
         self.queue.push(due, Event::One { message, at });
     }
 
-    pub(super) fn count_effect(&mut self, trouble: Trouble) {
+    pub(super) fn count_effect(&mut self, trouble: FaultEffect) {
         self.system.count(Count::Effect(trouble));
     }
 }

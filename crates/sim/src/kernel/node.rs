@@ -5,13 +5,13 @@ use std::collections::VecDeque;
 use std::io;
 
 use ring_proto::time::{Instant, Now};
-use ring_proto::{Machine, Stored};
+use ring_proto::{Machine, StoreOutcome};
 use ring_runtime::driver::{
     Driver, Environment, Link, Observe, ReceiveBatch, Refused, Store, Streams, TransmitBatch,
 };
 
 use super::clock::Clock;
-use super::kinds::Trouble;
+use super::kinds::FaultEffect;
 use super::queue::{Bytes, id};
 use super::rng::Rng;
 use super::stats::Count;
@@ -159,11 +159,11 @@ pub struct NodeLink<'a, S: System> {
 
 impl<S: System> NodeLink<'_, S> {
     /// Returns the effect that refuses the next message, if one does.
-    fn refusal(&mut self, bytes: &[u8], to: Peer<S>) -> Option<Trouble> {
+    fn refusal(&mut self, bytes: &[u8], to: Peer<S>) -> Option<FaultEffect> {
         if self.rng.chance(self.refuse) {
-            Some(Trouble::Refuse)
+            Some(FaultEffect::Refuse)
         } else if self.refuse_unicast && !S::is_broadcast(bytes, to) {
-            Some(Trouble::Unicast)
+            Some(FaultEffect::Unicast)
         } else {
             None
         }
@@ -182,12 +182,12 @@ impl<S: System> Link<Peer<S>> for NodeLink<'_, S> {
             buffer[..len].copy_from_slice(&bytes[..len]);
             let age = now.monotonic.since(at);
             batch.push(len, from, now, age);
-            system.heard(self.context.moment, &bytes, age);
+            system.on_read(self.context.moment, &bytes, age);
         }
         Ok(())
     }
 
-    fn left_by(&self, _now: Now) -> Now {
+    fn sent_by(&self, _now: Now) -> Now {
         self.late
     }
 
@@ -207,7 +207,7 @@ impl<S: System> Link<Peer<S>> for NodeLink<'_, S> {
                 break;
             }
             accepted += 1;
-            if let Some((to, label)) = system.sent(self.context.moment, own, bytes, to) {
+            if let Some((to, label)) = system.on_sent(self.context.moment, own, bytes, to) {
                 let node = self.context.moment.node;
                 let message = Message::<S> {
                     node: Some(id(node)),
@@ -239,13 +239,13 @@ pub struct NodeDisk<'a, S: System> {
 }
 
 impl<S: System> Store<<S::Machine as Machine>::Durable> for NodeDisk<'_, S> {
-    fn store(&mut self, durable: &<S::Machine as Machine>::Durable) -> Stored {
+    fn store(&mut self, durable: &<S::Machine as Machine>::Durable) -> StoreOutcome {
         if self.full {
-            return Stored::Failed;
+            return StoreOutcome::Failed;
         }
         let (_, own) = &mut *self.context.parts.borrow_mut();
-        S::stored(own, durable);
-        Stored::Done
+        S::store(own, durable);
+        StoreOutcome::Done
     }
 }
 
@@ -255,6 +255,6 @@ pub struct MachineObserver<'a, S: System>(pub &'a InputContext<'a, S>);
 impl<S: System> Observe<<S::Machine as Machine>::Event> for MachineObserver<'_, S> {
     fn observe(&mut self, _now: Now, event: &<S::Machine as Machine>::Event) {
         let (system, own) = &mut *self.0.parts.borrow_mut();
-        system.observed(self.0.moment, own, event);
+        system.on_event(self.0.moment, own, event);
     }
 }

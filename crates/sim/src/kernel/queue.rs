@@ -61,7 +61,7 @@ pub enum Event<E, P, A> {
     /// An action of the schedule is due.
     Act(u32),
     /// An event of the system.
-    Own(E),
+    System(E),
     /// An event of the system for one process of a node.
     Life { node: u32, life: u32, event: E },
 }

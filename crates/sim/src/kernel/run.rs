@@ -7,10 +7,10 @@ use super::network::Network;
 use super::node::Node;
 use super::rng::Rng;
 use super::schedule::Schedule;
+use super::simulation::Simulation;
 use super::system::System;
 use super::trace::Trace;
 use super::violation;
-use super::world::World;
 
 /// A schedule from which a whole run follows.
 pub trait Run: Schedule {
@@ -50,7 +50,7 @@ pub fn guarded<T>(run: impl FnOnce() -> T) -> Result<T, String> {
     })
 }
 
-impl<S: System> World<S> {
+impl<S: System> Simulation<S> {
     /// Creates a simulation of a schedule; its nodes are not started.
     pub fn of_schedule<W: Clone>(
         nodes: Vec<Node<S>>,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::kinds::{Kind, Trouble};
+use super::kinds::{FaultEffect, Kind};
 
 /// An event that the kernel counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub enum Count {
     /// A message arrived for a stalled process whose queue is full.
     Overflowed,
     /// A fault took effect.
-    Effect(Trouble),
+    Effect(FaultEffect),
 }
 
 /// The counters that a system adds.

@@ -1,8 +1,8 @@
 //! Connections from strangers: peers that are not nodes and misbehave.
 
+use super::simulation::Simulation;
 use super::streams::{Pipe, Step};
 use super::system::{Peer, System};
-use super::world::World;
 
 /// A stranger's use of a connection.
 #[derive(Debug, Clone)]
@@ -27,7 +27,7 @@ pub(crate) enum Ending {
     Resets,
 }
 
-impl<S: System> World<S> {
+impl<S: System> Simulation<S> {
     pub(crate) fn admit_stranger(&mut self, to: usize, stranger: &Stranger<Peer<S>>) {
         let mut pipe = Pipe::new(stranger.from, stranger.to, to);
         pipe.ends[0].reads = stranger.reads;

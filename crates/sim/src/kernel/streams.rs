@@ -186,7 +186,7 @@ impl<P> Pipe<P> {
 
 /// All connections of a simulation, between peers whose addresses are `P`.
 #[derive(Debug)]
-pub struct Fabric<P> {
+pub struct ConnectionTable<P> {
     pub(super) pipes: Vec<Pipe<P>>,
     changed: Vec<VecDeque<Changed>>,
     /// The address from which each node connects, if it has changed since the start.
@@ -198,7 +198,7 @@ pub struct Fabric<P> {
     pub ack_timeout: Option<u64>,
 }
 
-impl<P> Default for Fabric<P> {
+impl<P> Default for ConnectionTable<P> {
     fn default() -> Self {
         Self {
             pipes: Vec::new(),
@@ -211,7 +211,7 @@ impl<P> Default for Fabric<P> {
     }
 }
 
-impl<P> Fabric<P> {
+impl<P> ConnectionTable<P> {
     pub(super) fn ensure_node(&mut self, node: usize) {
         let nodes = self.changed.len().max(node + 1);
         self.changed.resize_with(nodes, VecDeque::new);
@@ -278,7 +278,7 @@ pub struct Tcp<P> {
     /// The address from which the node connects.
     own: P,
     resets: bool,
-    fabric: Rc<RefCell<Fabric<P>>>,
+    fabric: Rc<RefCell<ConnectionTable<P>>>,
     /// Returns the node of an address; `None` if no node has it.
     node_of: fn(P) -> Option<usize>,
 }
@@ -286,7 +286,7 @@ pub struct Tcp<P> {
 impl<P: Copy> Tcp<P> {
     /// Returns the access of `node`, which connects from the address `own`.
     pub fn of(
-        fabric: &Rc<RefCell<Fabric<P>>>,
+        fabric: &Rc<RefCell<ConnectionTable<P>>>,
         node: usize,
         own: P,
         node_of: fn(P) -> Option<usize>,
@@ -311,7 +311,7 @@ impl<P: Copy> Tcp<P> {
 /// An end of a connection.
 #[derive(Debug)]
 pub struct Socket<P> {
-    fabric: Rc<RefCell<Fabric<P>>>,
+    fabric: Rc<RefCell<ConnectionTable<P>>>,
     pipe: usize,
     side: Side,
 }
@@ -358,7 +358,7 @@ impl<P: Copy> Network<P> for Tcp<P> {
         Ok(())
     }
 
-    fn changed(&mut self) -> Option<Changed> {
+    fn next_changed(&mut self) -> Option<Changed> {
         self.fabric.borrow_mut().changed[self.node].pop_front()
     }
 }
@@ -386,7 +386,7 @@ impl<P> Socket<P> {
 }
 
 impl<P> Connection for Socket<P> {
-    fn established(&mut self) -> io::Result<()> {
+    fn check_established(&mut self) -> io::Result<()> {
         self.with(|own, _, _| match own.error {
             Some(error) => Err(error.into()),
             None if own.established => Ok(()),
@@ -411,7 +411,7 @@ impl<P> Connection for Socket<P> {
         })
     }
 
-    fn check(&mut self) -> io::Result<()> {
+    fn check_reset(&mut self) -> io::Result<()> {
         self.with(|own, _, _| own.error.map_or(Ok(()), |error| Err(error.into())))
     }
 

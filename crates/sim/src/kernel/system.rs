@@ -7,9 +7,9 @@ use std::time::Duration;
 use ring_proto::Machine;
 
 use super::queue;
+use super::simulation::Simulation;
 use super::stats::Count;
-use super::streams::{Carrier, Fabric};
-use super::world::World;
+use super::streams::{Carrier, ConnectionTable};
 
 /// The address of a system's peer.
 pub type Peer<S> = <<S as System>::Machine as Machine>::Peer;
@@ -78,31 +78,31 @@ pub trait System: Sized {
     /// The length of the header before the payload, in bytes.
     const HEADER_LEN: usize;
     /// The length of the longest message, in bytes.
-    const LONGEST: usize;
+    const MESSAGE_LEN_MAX: usize;
 
     /// Whether a duplicate of a unicast may be flooded, as by a bridge that has forgotten the address.
-    const FLOODED: bool;
+    const FLOODS_DUPLICATES: bool;
 
     /// The number of corrupt messages per thousand that a checksum finds, and that are lost. A real checksum finds
     /// nearly all, but then no corrupt message would be tested.
-    const CHECKSUM_FINDS: u16 = 900;
+    const CHECKSUM_FINDS_PER_1000: u16 = 900;
 
     /// Returns the address from which a node sends. It may change while the node runs.
     fn address(node: usize, own: &Self::Node) -> Peer<Self>;
 
     /// Whether a node accepts a message to an address. It may have changed its address since the message was sent.
-    fn takes(_own: &Self::Node, _to: Self::Address) -> bool {
+    fn accepts(_own: &Self::Node, _to: Self::Address) -> bool {
         true
     }
 
     /// Returns the answer to a connection request for an address. The node may have changed its address.
-    fn listens(_own: &Self::Node, _to: Peer<Self>) -> Listens {
+    fn answer_to_connect(_own: &Self::Node, _to: Peer<Self>) -> Listens {
         Listens::Yes
     }
 
     /// Returns the connections of a process that is started.
     fn listen(
-        fabric: &Rc<RefCell<Fabric<Peer<Self>>>>,
+        fabric: &Rc<RefCell<ConnectionTable<Peer<Self>>>>,
         node: usize,
         own: &Self::Node,
     ) -> Self::Streams;
@@ -111,10 +111,10 @@ pub trait System: Sized {
     fn is_broadcast(bytes: &[u8], to: Peer<Self>) -> bool;
 
     /// Returns the receivers of an address.
-    fn route(sim: &World<Self>, to: Self::Address) -> Route;
+    fn route(sim: &Simulation<Self>, to: Self::Address) -> Route;
 
     /// Handles a message that a node's link accepts. Returns `None` if it cannot be sent.
-    fn sent(
+    fn on_sent(
         &mut self,
         moment: Moment,
         own: &mut Self::Node,
@@ -123,7 +123,7 @@ pub trait System: Sized {
     ) -> Option<(Self::Address, Self::Label)>;
 
     /// Records a message that is on its way; `from` is `None` if no node has sent it.
-    fn carried(
+    fn on_carried(
         &mut self,
         leaves: u64,
         from: Option<usize>,
@@ -133,13 +133,13 @@ pub trait System: Sized {
     );
 
     /// Records that a node has read a message that had waited for `age`.
-    fn heard(&mut self, moment: Moment, bytes: &[u8], age: Duration);
+    fn on_read(&mut self, moment: Moment, bytes: &[u8], age: Duration);
 
     /// Records that a corrupt message arrives at `due` which no checksum has found.
-    fn corrupted(&mut self, _due: u64, _sent: &[u8], _arrives: &[u8]) {}
+    fn on_corrupted(&mut self, _due: u64, _sent: &[u8], _arrives: &[u8]) {}
 
     /// Handles an event of a state machine.
-    fn observed(
+    fn on_event(
         &mut self,
         moment: Moment,
         own: &mut Self::Node,
@@ -147,28 +147,28 @@ pub trait System: Sized {
     );
 
     /// Stores a node's state on its disk.
-    fn stored(own: &mut Self::Node, durable: &<Self::Machine as Machine>::Durable);
+    fn store(own: &mut Self::Node, durable: &<Self::Machine as Machine>::Durable);
 
     /// Counts an event of the kernel.
     fn count(&mut self, what: Count);
 
     /// Reports a violation: too many messages were sent in less than a second.
-    fn storm(&mut self, now: u64, sent: u64);
+    fn on_storm(&mut self, now: u64, sent: u64);
 
     /// Whether the run has found enough violations and can end.
-    fn is_enough(&self) -> bool;
+    fn can_end(&self) -> bool;
 
     /// Handles an event of the system.
-    fn happen(sim: &mut World<Self>, event: Self::Event);
+    fn on_system_event(sim: &mut Simulation<Self>, event: Self::Event);
 
     /// Carries out an action of the schedule.
-    fn act(sim: &mut World<Self>, fault: &Self::Fault);
+    fn apply_action(sim: &mut Simulation<Self>, fault: &Self::Fault);
 
     /// Checks a node after an input, when all its messages were sent.
-    fn look_at(sim: &mut World<Self>, at: usize);
+    fn check_node(sim: &mut Simulation<Self>, at: usize);
 
     /// Continues a stalled process, which has read its messages.
-    fn resumed(sim: &mut World<Self>, at: usize, missed: Self::Missed);
+    fn on_resumed(sim: &mut Simulation<Self>, at: usize, missed: Self::Missed);
 
     /// Runs after each event.
     fn after_event(&mut self) {}

@@ -2,11 +2,11 @@
 
 use std::io::ErrorKind;
 
-use super::kinds::Trouble;
+use super::kinds::FaultEffect;
 use super::queue::Event;
+use super::simulation::Simulation;
 use super::streams::{Carrier, Pipe, Side, Step, StreamConditions, StreamFate};
 use super::system::{Listens, Peer, System};
-use super::world::World;
 
 /// The interval, in nanoseconds, at which a step is tried again that a split holds back.
 const RETRY_NANOS: u64 = 200_000_000;
@@ -15,7 +15,7 @@ const LONG_EXCHANGE_BYTES: u64 = 4096;
 /// The upper limit that hits the beginning of an exchange.
 const SHORT_EXCHANGE_BYTES: u64 = 64;
 
-impl<S: System> World<S> {
+impl<S: System> Simulation<S> {
     /// Sets the faults of new connections.
     pub fn set_stream_conditions(&mut self, conditions: StreamConditions) {
         self.stream_conditions = conditions;
@@ -97,11 +97,11 @@ impl<S: System> World<S> {
             half_at: is_halved.then(|| (self.draw_byte_count(), self.rng.index(2))),
         };
         for (met, trouble) in [
-            (fate.unanswered, Trouble::Unanswered),
-            (fate.dribbles, Trouble::Dribble),
-            (fate.reset_at.is_some(), Trouble::Reset),
-            (fate.stalls_at.is_some(), Trouble::Stall),
-            (fate.half_at.is_some(), Trouble::Half),
+            (fate.unanswered, FaultEffect::Unanswered),
+            (fate.dribbles, FaultEffect::Dribble),
+            (fate.reset_at.is_some(), FaultEffect::Reset),
+            (fate.stalls_at.is_some(), FaultEffect::Stall),
+            (fate.half_at.is_some(), FaultEffect::Half),
         ] {
             if met {
                 self.count_effect(trouble);
@@ -217,7 +217,9 @@ impl<S: System> World<S> {
             let pipe = &fabric.pipes[pipe];
             (pipe.ends[1].node, pipe.fate, pipe.to)
         };
-        let listens = at.map_or(Listens::No, |at| S::listens(&self.nodes[at].own, to));
+        let listens = at.map_or(Listens::No, |at| {
+            S::answer_to_connect(&self.nodes[at].own, to)
+        });
         if fate.unanswered || listens == Listens::Nowhere {
             return;
         }

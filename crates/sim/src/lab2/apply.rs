@@ -4,10 +4,10 @@ use std::rc::Rc;
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Frame, Kind, NO_IP};
-use ring_proto::lab2::{Command, Constants, Durable};
+use ring_proto::lab2::{Command, Constants, StoredState};
 use std::time::Duration;
 
-use super::Subject;
+use super::Inspect;
 use super::frame_token::token_of;
 use super::lease::is_orderly;
 use super::node::EMPTY_STATE;
@@ -27,7 +27,7 @@ const NEAR_FACTOR: u16 = 10;
 /// given up by then. Without the wait it could accept one token twice.
 const FORGET_DOWNTIME_MIN: u64 = 2_000_000_000;
 
-impl<M: Subject> World<M> {
+impl<M: Inspect> World<M> {
     /// Creates the simulation of a schedule; its nodes are not started.
     pub fn of(schedule: &Schedule) -> Self {
         let mut sim = Self::new(schedule.nodes, schedule.constants(), schedule.seed);
@@ -258,7 +258,7 @@ impl<M: Subject> World<M> {
         self.lose_state(at, synced);
     }
 
-    fn lose_state(&mut self, at: usize, left: Durable) {
+    fn lose_state(&mut self, at: usize, left: StoredState) {
         let node = &mut self.nodes[at];
         let last = node.own.durable.my_token_number;
         node.own.durable = left;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 
 use ring_codec::lab2::{Frame, Message, Token};
-use ring_proto::lab2::Durable;
+use ring_proto::lab2::StoredState;
 
 use super::exemptions::{Chain, Exemptions, chain};
 use super::outcome::{Rule, Violation};
@@ -117,7 +117,13 @@ impl Checks {
 
     /// Checks the token of a node that was elected and has stored it. A clock may take it at most 30 days beyond the
     /// strongest token. This applies only if the progress `knew` that the node knew came from a clock.
-    pub(super) fn check_election(&mut self, at: u64, node: usize, knew: u64, durable: &Durable) {
+    pub(super) fn check_election(
+        &mut self,
+        at: u64,
+        node: usize,
+        knew: u64,
+        durable: &StoredState,
+    ) {
         let Some(token) = durable
             .known
             .filter(|_| !self.exemptions.may_exceed_clock())
@@ -164,7 +170,7 @@ impl Checks {
         at: u64,
         node: usize,
         frame: &Frame<'_>,
-        durable: &Durable,
+        durable: &StoredState,
     ) {
         let (Message::TakeToken { token, .. }
         | Message::TokenIsHere { token, .. }

@@ -1,9 +1,9 @@
 //! Stations that no longer exist: tables list them, or they have sent one frame. None of them answers.
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::{Digest, MAX_MEMBERS_PER_FRAME, Member, Message, NO_IP};
+use ring_codec::lab2::{Digest, MEMBERS_PER_FRAME_MAX, Member, Message, NO_IP};
 
-use super::Subject;
+use super::Inspect;
 use super::settings::FaultKind;
 use super::system::World;
 
@@ -13,7 +13,7 @@ fn address(number: u16) -> MacAddr {
     MacAddr([2, 0xfe, 0, 0, high, low])
 }
 
-impl<M: Subject> World<M> {
+impl<M: Inspect> World<M> {
     /// Introduces `count` dead stations: each has asked for the token once, or one has listed them all.
     pub(super) fn introduce_dead_stations(&mut self, first: u16, count: u16, spoke: bool) {
         self.system.count_fault(FaultKind::Dead);
@@ -33,7 +33,7 @@ impl<M: Subject> World<M> {
             size: u32::from(count),
             hash,
         };
-        for part in members.chunks(MAX_MEMBERS_PER_FRAME) {
+        for part in members.chunks(MEMBERS_PER_FRAME_MAX) {
             let members = part;
             self.broadcast_as(part[0].mac, Message::RingMembers { digest, members });
         }

@@ -5,11 +5,11 @@
 
 use std::time::Duration;
 
-use ring_proto::lab2::{Command, Grade, JobName, OnceRequest, OnceStanding, RunEnd};
+use ring_proto::lab2::{Command, Grade, JobName, OnceProgress, OnceRequest, RunEnd};
 use ring_proto::time::nanos;
 use ring_runtime::driver::Driver;
 
-use super::Subject;
+use super::Inspect;
 use super::checks::StampedRun;
 use super::node::{JobRun, JobRunState};
 use super::outcome::Rule;
@@ -40,7 +40,7 @@ fn name(job: u8) -> Option<JobName> {
     JobName::new(&format!("job-{job}"))
 }
 
-impl<M: Subject> World<M> {
+impl<M: Inspect> World<M> {
     /// Makes the node want to run a job, unless it wants the token already.
     pub(super) fn start_job_run(&mut self, at: usize, job: u8, quorum: bool, work: u64) {
         let node = &self.nodes[at];
@@ -67,7 +67,7 @@ impl<M: Subject> World<M> {
         let machine = driver.machine();
         let goes_on = match (job_run.stage, machine.once()) {
             (JobRunState::Waiting, None) => self.may_request_run(at, &job_run),
-            (JobRunState::Asked, Some((_, OnceStanding::Asking)))
+            (JobRunState::Asked, Some((_, OnceProgress::Asking)))
             | (JobRunState::Working(_), Some(_)) => false,
             _ => true,
         };
@@ -108,8 +108,8 @@ impl<M: Subject> World<M> {
                 self.request_run(at, &job_run)
             }
             (JobRunState::Asked, None) => self.set_stage(at, JobRunState::Waiting),
-            (JobRunState::Asked, Some(OnceStanding::Begun)) => self.begin_run(at, &job_run),
-            (JobRunState::Asked, Some(OnceStanding::Asking)) => {}
+            (JobRunState::Asked, Some(OnceProgress::Begun)) => self.begin_run(at, &job_run),
+            (JobRunState::Asked, Some(OnceProgress::Asking)) => {}
             (JobRunState::Asked, Some(_)) => self.finish_job_run(at, &job_run, RunEnd::NotRun),
             (JobRunState::Working(until), Some(_)) if self.now >= until => {
                 self.finish_job_run(at, &job_run, RunEnd::Done);

@@ -5,7 +5,7 @@
 //! the node loses the token, crashes or stalls. Only the end of the work or the node's own handover ends it
 //! earlier.
 
-use super::Subject;
+use super::Inspect;
 use super::node::{AppClaim, NodeData};
 use super::outcome::Rule;
 use super::schedule::{Action, Fault};
@@ -32,7 +32,7 @@ pub(super) fn is_orderly(plan: &[Action]) -> bool {
     })
 }
 
-impl<M: Subject> World<M> {
+impl<M: Inspect> World<M> {
     /// Checks the lease that a node gives its application.
     pub(super) fn check_lease(&mut self, at: usize) {
         let now = self.now;
@@ -41,7 +41,7 @@ impl<M: Subject> World<M> {
             return;
         };
         let machine = driver.machine();
-        let held = machine.held();
+        let held = machine.held_token();
         let lets_go = |claim: AppClaim| held == Some(claim.token) && !machine.may_use();
         if node.own.lease.is_some_and(lets_go) {
             node.own.lease = None;

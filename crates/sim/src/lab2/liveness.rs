@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ring_codec::lab2::{Kind, PING_LEN, Profile};
-use ring_proto::lab2::{Constants, Trouble};
+use ring_proto::lab2::{Constants, Diagnostic};
 
-use super::Subject;
+use super::Inspect;
 use super::outcome::Rule;
 use super::schedule::{Fault, Schedule};
 use super::settings::FaultKind;
@@ -69,7 +69,7 @@ struct Tables {
 }
 
 impl Tables {
-    fn compare<M: Subject>(&mut self, sim: &World<M>) {
+    fn compare<M: Inspect>(&mut self, sim: &World<M>) {
         let now = sim.now();
         if now >= self.next {
             self.next = now + TABLES_POLL_INTERVAL;
@@ -95,7 +95,7 @@ impl Bounds {
         let waiter = constants.waiter_timeout();
         let looser = constants.looser_timeout();
         let answer = constants.looser_answer_timeout();
-        let hop = constants.hand_over_timeout() + 2 * latency;
+        let hop = constants.handover_timeout() + 2 * latency;
         // No clock is wrong by more than 1 %.
         let with_drift = |bound: Duration| bound + bound / 50 + 10 * latency;
         let in_flight = with_drift(hop * members);
@@ -115,7 +115,7 @@ impl Bounds {
     }
 }
 
-impl<M: Subject> World<M> {
+impl<M: Inspect> World<M> {
     /// Ends the faults and checks the recovery.
     pub(super) fn recover(&mut self, schedule: &Schedule) {
         self.begin_phase("the faults end");
@@ -274,7 +274,7 @@ impl<M: Subject> World<M> {
     }
 
     fn is_unfit(&self, at: usize) -> bool {
-        self.machine(at).is_some_and(Subject::is_unfit)
+        self.machine(at).is_some_and(Inspect::is_unfit)
     }
 
     fn describe_owners(&self) -> String {
@@ -338,13 +338,13 @@ impl<M: Subject> World<M> {
             self.live()
                 .all(|at| self.nodes[at].mtu >= PING_LEN + Profile::LEN)
         };
-        let is_over = |trouble: &Trouble| match *trouble {
-            Trouble::MemberDeaf { mac } => present(mac),
-            Trouble::Apart { mac: Some(mac) } => present(mac) && learns(),
+        let is_over = |trouble: &Diagnostic| match *trouble {
+            Diagnostic::MemberDeaf { mac } => present(mac),
+            Diagnostic::Apart { mac: Some(mac) } => present(mac) && learns(),
             _ => true,
         };
         self.live().find_map(|at| {
-            let told = self.machine(at)?.lasting_troubles();
+            let told = self.machine(at)?.lasting_problems();
             let told = told.into_iter().find(is_over)?;
             Some(format!("n{at} reports {told:?}"))
         })

@@ -39,4 +39,4 @@ pub use system::World;
 pub use trace::Trace;
 
 pub use super::kernel::network::NetworkConditions;
-pub use ring_proto::lab2::Subject;
+pub use ring_proto::lab2::Inspect;

@@ -4,11 +4,11 @@ use std::rc::Rc;
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::Token;
-use ring_proto::lab2::{Constants, Durable, StoredStamp};
+use ring_proto::lab2::{Constants, StoredStamp, StoredState};
 use ring_proto::time::Instant;
 
 /// The state of a node that has stored nothing.
-pub(super) const EMPTY_STATE: Durable = Durable {
+pub(super) const EMPTY_STATE: StoredState = StoredState {
     my_token_number: 0,
     known: None,
     stamp: None,
@@ -80,11 +80,11 @@ pub struct NodeData {
     pub(super) card: u8,
     pub(super) ip: [u8; 16],
     /// The state file.
-    pub(super) durable: Durable,
+    pub(super) durable: StoredState,
     /// The progress that was known before the file named the chain that it names now.
     pub(super) knew: u64,
     /// The part of it that is certainly on the disk.
-    pub(super) synced: Durable,
+    pub(super) synced: StoredState,
     /// The number of writes since.
     pub(super) unsynced: u32,
     pub(super) stamps: Vec<StoredStamp>,

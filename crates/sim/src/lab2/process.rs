@@ -3,12 +3,12 @@
 use ring_proto::LinkState;
 use ring_proto::lab2::{Command, Constants};
 
-use super::Subject;
+use super::Inspect;
 use super::node::{Job, NodeData};
 use super::system::{Lab2Event, Node, World};
 use crate::kernel::queue::id;
 
-impl<M: Subject> World<M> {
+impl<M: Inspect> World<M> {
     /// Makes the node want the token for this many nanoseconds of work, at any grade or with a quorum. Does nothing if
     /// it wants the token already or does not run.
     pub(super) fn want_token(&mut self, at: usize, work: u64, quorum: bool) {
@@ -87,7 +87,7 @@ impl<M: Subject> World<M> {
         let mut stamps = node.own.stamps.clone();
         // The state file keeps the stamps by their places, not by the time of their writes.
         stamps.sort_unstable_by_key(|stored| stored.place);
-        self.launch(at, machine.recall(stamps));
+        self.start_process(at, machine.with_stamps(stamps));
         self.report_link(at);
     }
 
@@ -119,7 +119,7 @@ impl<M: Subject> World<M> {
 
     /// Kills the process. The frames that it has not read are lost; its state file is kept.
     pub fn kill(&mut self, at: usize) {
-        self.end(at);
+        self.end_process(at);
         let node = &mut self.nodes[at];
         node.own.job = None;
         node.own.job_run = None;

@@ -2,11 +2,11 @@
 
 use ring_codec::lab2::{Digest, Kind};
 
-use super::Subject;
+use super::Inspect;
 use super::outcome::{Outcome, Stats, Violation};
 use super::system::{Lab2System, World};
 
-impl<M: Subject> World<M> {
+impl<M: Inspect> World<M> {
     /// Returns the nodes that hold a token. During a handover these are the giver and the successor.
     pub fn owners(&self) -> &[usize] {
         &self.system.owners

@@ -6,12 +6,12 @@
 use ring_codec::lab2::Token;
 use ring_runtime::driver::Driver;
 
-use super::Subject;
+use super::Inspect;
 use super::node::{AppClaim, OwnerQuorum};
 use super::outcome::Rule;
 use super::system::World;
 
-impl<M: Subject> World<M> {
+impl<M: Inspect> World<M> {
     pub(super) fn check_quorum(&mut self, at: usize) {
         let now = self.now;
         let node = &mut self.nodes[at];
@@ -19,7 +19,7 @@ impl<M: Subject> World<M> {
             return;
         };
         let machine = driver.machine();
-        let held = machine.held();
+        let held = machine.held_token();
         let lets_go = |claim: AppClaim| machine.has_held(claim.token) && !machine.may_use();
         if node.own.claim.is_some_and(lets_go) {
             node.own.claim = None;

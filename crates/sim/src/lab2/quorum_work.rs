@@ -4,7 +4,7 @@
 use ring_proto::lab2::Command;
 use ring_proto::time::nanos;
 
-use super::Subject;
+use super::Inspect;
 use super::system::{Lab2Event, World};
 use crate::kernel::queue::id;
 
@@ -15,7 +15,7 @@ const PROMISE_LEN: usize = 71;
 /// The size of the largest ring in which every member answers every heartbeat.
 const ANSWERING_RING_MAX: usize = 64;
 
-impl<M: Subject> World<M> {
+impl<M: Inspect> World<M> {
     /// Whether all live members can get a quorum: enough of them are alive to confirm it. A lone node has one only if
     /// it was told how many members to expect.
     pub(super) fn may_have_quorum(&self) -> bool {

@@ -1,6 +1,6 @@
 //! Whole runs.
 
-use super::Subject;
+use super::Inspect;
 use super::outcome::{Outcome, Rule};
 use super::recorder::Recorder;
 use super::schedule::Schedule;
@@ -10,12 +10,12 @@ use crate::kernel::run::guarded;
 use crate::kernel::schedule::Schedule as _;
 
 /// Runs the schedule of these settings: first the faults, then the recovery.
-pub fn run<M: Subject>(settings: &Settings) -> Outcome {
+pub fn run<M: Inspect>(settings: &Settings) -> Outcome {
     replay::<M>(&Schedule::of(settings), None)
 }
 
 /// Runs a schedule; `recorder` sees every detail. A panic of the state machine is a violation.
-pub fn replay<M: Subject>(schedule: &Schedule, recorder: Option<Box<dyn Recorder>>) -> Outcome {
+pub fn replay<M: Inspect>(schedule: &Schedule, recorder: Option<Box<dyn Recorder>>) -> Outcome {
     guarded(|| {
         let mut sim = World::<M>::of(schedule);
         if let Some(recorder) = recorder {

@@ -3,10 +3,10 @@
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{
-    Digest, ETHERTYPE, Frame, Kind, MAX_FRAME_LEN, Member, Message, NO_IP, Token,
+    Digest, ETHERTYPE, FRAME_LEN_MAX, Frame, Kind, Member, Message, NO_IP, Token,
 };
 
-use super::Subject;
+use super::Inspect;
 use super::notation::{ip, mac};
 use super::settings::FaultKind;
 use super::system::World;
@@ -17,7 +17,7 @@ const STRANGER: MacAddr = MacAddr([2, 0xff, 0, 0, 0, 1]);
 const PHANTOMS_MAX: u64 = 3;
 const FRAME_KINDS: u64 = 11;
 
-impl<M: Subject> World<M> {
+impl<M: Inspect> World<M> {
     pub(super) fn send_stranger_frames(&mut self, frames: u16) {
         for _ in 0..frames {
             self.system.count_fault(FaultKind::Stranger);
@@ -147,7 +147,7 @@ fn encode(ethertype: u16, author: MacAddr, destination: MacAddr, message: Messag
         profile: None,
         card: None,
     };
-    let mut buf = [0; MAX_FRAME_LEN];
+    let mut buf = [0; FRAME_LEN_MAX];
     let len = frame.encode(ethertype, &mut buf).unwrap_or(0);
     buf[..len].to_vec()
 }

@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{ETHERNET_HEADER_LEN, Frame, Kind, Message};
-use ring_proto::lab2::{Command, Constants, Durable, Event, Grade, Reason, State};
+use ring_proto::lab2::{Command, Constants, Event, Grade, Reason, State, StoredState};
 use ring_proto::time::nanos;
 use ring_runtime::driver::frames::MAX_FRAME;
 
-use super::Subject;
+use super::Inspect;
 use super::checks::Checks;
 use super::exemptions::chain;
 use super::frame_token::token_of;
@@ -24,15 +24,15 @@ use super::schedule::Fault;
 use super::settings::FaultKind;
 use crate::kernel::queue::index;
 use crate::kernel::stats::Count;
-use crate::kernel::streams::{Fabric, NoStreams};
+use crate::kernel::streams::{ConnectionTable, NoStreams};
 use crate::kernel::system::{Moment, Route, System};
-use crate::kernel::{node, world};
+use crate::kernel::{node, simulation};
 
 /// The maximum number of writes of a state file until one is on the disk.
 const UNSYNCED_WRITES_MAX: u32 = 8;
 
 /// A simulation of several Lab2 nodes on a segment.
-pub type World<M> = world::World<Lab2System<M>>;
+pub type World<M> = simulation::Simulation<Lab2System<M>>;
 
 /// A node on Lab2's segment.
 pub(super) type Node<M> = node::Node<Lab2System<M>>;
@@ -119,7 +119,7 @@ impl<M> Lab2System<M> {
     }
 }
 
-impl<M: Subject> System for Lab2System<M> {
+impl<M: Inspect> System for Lab2System<M> {
     type Machine = M;
     type Streams = NoStreams;
     type Address = MacAddr;
@@ -130,12 +130,12 @@ impl<M: Subject> System for Lab2System<M> {
     type Fault = Fault;
 
     const HEADER_LEN: usize = ETHERNET_HEADER_LEN;
-    const LONGEST: usize = MAX_FRAME;
-    const FLOODED: bool = true;
+    const MESSAGE_LEN_MAX: usize = MAX_FRAME;
+    const FLOODS_DUPLICATES: bool = true;
 
     fn address(_: usize, _: &NodeData) {}
 
-    fn listen(_: &Rc<RefCell<Fabric<()>>>, _: usize, _: &NodeData) -> NoStreams {
+    fn listen(_: &Rc<RefCell<ConnectionTable<()>>>, _: usize, _: &NodeData) -> NoStreams {
         NoStreams
     }
 
@@ -158,7 +158,7 @@ impl<M: Subject> System for Lab2System<M> {
         Route::Several(others.chain(own).collect())
     }
 
-    fn sent(
+    fn on_sent(
         &mut self,
         moment: Moment,
         own: &mut NodeData,
@@ -189,7 +189,7 @@ impl<M: Subject> System for Lab2System<M> {
         }
     }
 
-    fn carried(
+    fn on_carried(
         &mut self,
         leaves: u64,
         from: Option<usize>,
@@ -207,14 +207,14 @@ impl<M: Subject> System for Lab2System<M> {
         }
     }
 
-    fn heard(&mut self, moment: Moment, bytes: &[u8], age: Duration) {
+    fn on_read(&mut self, moment: Moment, bytes: &[u8], age: Duration) {
         self.stats.delivered += 1;
         if let Some(recorder) = &mut self.recorder {
             recorder.on_read(moment.time(), moment.node, bytes, age);
         }
     }
 
-    fn corrupted(&mut self, due: u64, sent: &[u8], arrives: &[u8]) {
+    fn on_corrupted(&mut self, due: u64, sent: &[u8], arrives: &[u8]) {
         let (said, heard) = (token_of(sent), token_of(arrives));
         if heard.is_some() && heard != said {
             for (_, token) in [said, heard].into_iter().flatten() {
@@ -230,7 +230,7 @@ impl<M: Subject> System for Lab2System<M> {
         }
     }
 
-    fn observed(&mut self, moment: Moment, own: &mut NodeData, event: &Event) {
+    fn on_event(&mut self, moment: Moment, own: &mut NodeData, event: &Event) {
         let seen = &mut own.seen;
         match *event {
             // All effects of one frame are handled before the next frame, and its events come after its answers.
@@ -249,8 +249,9 @@ impl<M: Subject> System for Lab2System<M> {
                 token,
             } => {
                 let works = own.job.as_ref().is_some_and(|job| job.begun);
-                let is_outdone = matches!(reason, Reason::StrongerToken | Reason::Outranked)
-                    || reason == Reason::Apart && works;
+                let is_outdone =
+                    matches!(reason, Reason::StrongerToken | Reason::BetterBackedOwner)
+                        || reason == Reason::Apart && works;
                 if from == State::Owner && is_outdone {
                     let outdone = own.quorum.and(token);
                     seen.outdone = seen.outdone.or(outdone);
@@ -279,7 +280,7 @@ impl<M: Subject> System for Lab2System<M> {
                 let Moment { at, node } = moment;
                 self.checks.check_election(at, node, own.knew, &own.durable);
             }
-            Event::HandOverFailed { minted, .. } => {
+            Event::HandoverFailed { minted, .. } => {
                 self.stats.counters.failed_hand_overs += 1;
                 if minted.is_some() {
                     // It had already given up the token that it offered, even within one loop iteration.
@@ -296,7 +297,7 @@ impl<M: Subject> System for Lab2System<M> {
         }
     }
 
-    fn stored(own: &mut NodeData, durable: &Durable) {
+    fn store(own: &mut NodeData, durable: &StoredState) {
         // The daemon does not sync its state file, so a power loss undoes the last writes.
         own.unsynced += 1;
         if own.unsynced > UNSYNCED_WRITES_MAX {
@@ -306,7 +307,7 @@ impl<M: Subject> System for Lab2System<M> {
         if durable.known.as_ref().map(chain) != own.durable.known.as_ref().map(chain) {
             own.knew = own.durable.known.map_or(0, |known| known.progress);
         }
-        own.durable = Durable {
+        own.durable = StoredState {
             stamp: None,
             ..*durable
         };
@@ -320,16 +321,16 @@ impl<M: Subject> System for Lab2System<M> {
         self.stats.count(what);
     }
 
-    fn storm(&mut self, now: u64, sent: u64) {
+    fn on_storm(&mut self, now: u64, sent: u64) {
         let what = format!("{sent} in less than a second");
         self.checks.report(now, None, Rule::Storm, what);
     }
 
-    fn is_enough(&self) -> bool {
+    fn can_end(&self) -> bool {
         self.checks.findings.is_enough()
     }
 
-    fn happen(sim: &mut World<M>, event: Lab2Event) {
+    fn on_system_event(sim: &mut World<M>, event: Lab2Event) {
         match event {
             Lab2Event::Ask => sim.send_want_token(),
             Lab2Event::Done(at, job) => sim.finish_work(index(at), job),
@@ -338,15 +339,15 @@ impl<M: Subject> System for Lab2System<M> {
         }
     }
 
-    fn act(sim: &mut World<M>, fault: &Fault) {
+    fn apply_action(sim: &mut World<M>, fault: &Fault) {
         sim.act(fault);
     }
 
-    fn look_at(sim: &mut World<M>, at: usize) {
+    fn check_node(sim: &mut World<M>, at: usize) {
         sim.look_at(at);
     }
 
-    fn resumed(sim: &mut World<M>, at: usize, missed: MissedEvents) {
+    fn on_resumed(sim: &mut World<M>, at: usize, missed: MissedEvents) {
         if missed.moved {
             sim.report_link(at);
         }

@@ -84,7 +84,7 @@ impl Recorder for Trace {
                     format_args!("{from} -> {to}: {reason:?}, {token}"),
                 );
             }
-            Event::HandOverFailed { .. } | Event::Dropped { .. } => {
+            Event::HandoverFailed { .. } | Event::Dropped { .. } => {
                 self.add(at, node, format_args!("{event:?}"));
             }
             _ => {}

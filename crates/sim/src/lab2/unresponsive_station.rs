@@ -7,7 +7,7 @@ use ring_codec::MacAddr;
 use ring_codec::lab2::Message;
 use ring_proto::time::nanos;
 
-use super::Subject;
+use super::Inspect;
 use super::settings::FaultKind;
 use super::system::{Lab2Event, World};
 
@@ -19,7 +19,7 @@ pub(super) fn long_work(heartbeat: Duration) -> u64 {
     nanos(heartbeat * 6 / 5)
 }
 
-impl<M: Subject> World<M> {
+impl<M: Inspect> World<M> {
     pub(super) fn start_unresponsive_station(&mut self) {
         if !self.system.has_unresponsive_station {
             self.system.has_unresponsive_station = true;

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use ring_codec::lab2::Token;
 use ring_proto::lab2::Constants;
 
-use super::Subject;
+use super::Inspect;
 use super::node::{InputEvents, NodeData};
 use super::notation::{ip, mac};
 use super::recorder::Recorder;
@@ -19,7 +19,7 @@ use crate::kernel::rng::{Rng, Stream};
 const SMALL_TABLE: usize = 64;
 const SECOND: u64 = 1_000_000_000;
 
-impl<M: Subject> World<M> {
+impl<M: Inspect> World<M> {
     /// Creates a simulation of nodes on a segment without faults; no node is started.
     ///
     /// # Panics
@@ -55,7 +55,7 @@ impl<M: Subject> World<M> {
             return;
         };
         let machine = driver.machine();
-        let (held, may_use) = (machine.held(), machine.may_use());
+        let (held, may_use) = (machine.held_token(), machine.may_use());
         if grown > 0 && (grown <= SMALL_TABLE || grown.is_power_of_two()) {
             let members = machine.members_in_order();
             let max = self.system.constants.max_members;

@@ -138,7 +138,7 @@ impl Database {
         if self.has_failed_to_write {
             return std::mem::take(&mut self.is_attempt_due).then_some(DatabaseAttempt::Write);
         }
-        if !self.wants_look || !self.looks.allow(now, LOOK_GAP_MIN) {
+        if !self.wants_look || !self.looks.try_take(now, LOOK_GAP_MIN) {
             return None;
         }
         self.is_attempt_due = false;
@@ -272,7 +272,7 @@ impl Database {
 }
 
 const fn is_written(work: &Work) -> bool {
-    !matches!(work, Work::Look)
+    !matches!(work, Work::ReadRing)
 }
 
 #[cfg(test)]

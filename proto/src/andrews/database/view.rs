@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use crate::andrews::{Change, Rows, Seat};
+use crate::andrews::{Change, CoordinatorRow, Rows};
 use crate::time::Instant;
 
 /// The rows of a look, and the changes of this coordinator since.
 #[derive(Debug)]
 pub(crate) struct View {
     successors: BTreeMap<u32, u32>,
-    seat: Seat,
+    seat: CoordinatorRow,
     acting: bool,
     beat: u64,
     sequence: u64,
@@ -29,7 +29,7 @@ impl View {
         }
     }
 
-    pub(crate) const fn seat(&self) -> Seat {
+    pub(crate) const fn seat(&self) -> CoordinatorRow {
         self.seat
     }
 

@@ -9,7 +9,7 @@ use crate::andrews::{DatabaseState, State};
 
 /// A short status of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Standing {
+pub struct NodeSummary {
     /// Its state.
     pub state: State,
     /// The coordinator, as last read.

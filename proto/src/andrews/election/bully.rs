@@ -82,7 +82,7 @@ impl Handler for Bully {
 impl Bully {
     fn begin(&mut self, context: &mut Context<'_>) {
         let node = context.node;
-        context.memory.bully.note(node.now);
+        context.memory.bully.record(node.now);
         if node.largest().is_none_or(|largest| largest <= node.own) {
             return self.win(context);
         }
@@ -92,7 +92,7 @@ impl Bully {
 
     /// Begins an election because of a message, at most once per T1.
     fn begin_again(&mut self, context: &mut Context<'_>) {
-        if (context.memory.bully).is_open(context.node.now, context.node.t1) {
+        if (context.memory.bully).is_allowed(context.node.now, context.node.t1) {
             self.begin(context);
         }
     }

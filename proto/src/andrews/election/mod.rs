@@ -125,7 +125,7 @@ impl Elections {
         let outranks_long = since.is_some_and(|since| now.since(since) >= period);
         let is_larger = node.coordinator.is_none_or(|it| it < own);
         let is_wanted = is_named && node.is_acting || outranks_long || is_new && is_larger;
-        is_wanted && self.due.allow(now, period)
+        is_wanted && self.due.try_take(now, period)
     }
 }
 

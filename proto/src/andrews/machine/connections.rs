@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use super::Andrews;
 use crate::andrews::message::OwnedMessage;
 use crate::andrews::ring::{Membership, Peer};
-use crate::andrews::{Event, Loss, Reason};
+use crate::andrews::{Event, Reason, SuccessorLoss};
 use crate::time::Instant;
 use crate::{StreamId, StreamOp};
 
@@ -62,7 +62,7 @@ impl Andrews {
         };
         let stream = successor.stream();
         if !successor.push(&message.encode(self.options.id)) {
-            self.lose_successor(Loss::Ended);
+            self.lose_successor(SuccessorLoss::Ended);
             return false;
         }
         self.out.on_frame_queued(stream, message);

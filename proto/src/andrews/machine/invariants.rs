@@ -122,7 +122,7 @@ mod tests {
     use crate::andrews::tests::rig::{Rig, ms, seq};
     use crate::andrews::tests::steps::ring_of_four;
     use crate::andrews::{Command, Options};
-    use crate::invariants::{Spoilt, assert_each_breaks};
+    use crate::invariants::{BrokenCase, assert_each_breaks};
 
     /// Returns node 2, which holds a token.
     fn holder() -> Rig {
@@ -174,7 +174,7 @@ mod tests {
     }
 
     /// A valid state machine, and how a test breaks it, in the order of the invariants.
-    const SPOILT: &[Spoilt<Rig, Andrews>] = &[
+    const SPOILT: &[BrokenCase<Rig, Andrews>] = &[
         (Rig::node_2, |it| {
             it.role = Role::Joining(RepeatedRequest::new(it.now, it.now, ProcessEvidence::None));
         }),

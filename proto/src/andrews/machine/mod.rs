@@ -45,14 +45,17 @@ use crate::andrews::message::OwnedElection;
 use crate::andrews::ring::{Inbound, Proof, Role};
 use crate::andrews::token::{Requests, Token};
 use crate::andrews::{Command, DatabaseState, Event, Job, NodeList, Options, OptionsError, State};
-use crate::draw::Draw;
+use crate::random::RandomNumbers;
 use crate::time::{Instant, Now};
-use crate::{JobOp, Machine, Sent, Stored, StreamEvent, StreamId, StreamOp, Ticket, Transmit};
+use crate::{
+    JobRequest, Machine, SendOutcome, StoreOutcome, StreamEvent, StreamId, StreamOp, Ticket,
+    Transmit,
+};
 use outbox::Outbox;
 
 /// The sockets are bound, and the node begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Listening;
+pub struct SocketsBound;
 
 /// A node of a coordinated ring.
 ///
@@ -62,7 +65,7 @@ pub struct Listening;
 pub struct Andrews {
     options: Options,
     list: NodeList,
-    draw: Draw,
+    draw: RandomNumbers,
     now: Instant,
     role: Role,
     inbound: Inbound,
@@ -99,7 +102,7 @@ impl Andrews {
         Ok(Self {
             options,
             list,
-            draw: Draw::new(seed),
+            draw: RandomNumbers::new(seed),
             now: Instant::default(),
             role: Role::Starting(None),
             inbound: Inbound::default(),
@@ -150,7 +153,7 @@ impl Andrews {
     /// Returns R for the members that were read last.
     fn silence(&self) -> Duration {
         let members = self.view.as_ref().map_or(0, View::len);
-        self.options.silence(members)
+        self.options.token_loss_timeout(members)
     }
 
     /// Takes the actions that may follow from any input.
@@ -205,7 +208,7 @@ impl Andrews {
 
 impl Machine for Andrews {
     type Peer = SocketAddr;
-    type Net = Listening;
+    type Net = SocketsBound;
     type Command = Command;
     type Event = Event;
     type Durable = Infallible;
@@ -231,7 +234,7 @@ impl Machine for Andrews {
         self.settle();
     }
 
-    fn handle_link(&mut self, now: Now, _: Listening) {
+    fn handle_link(&mut self, now: Now, _: SocketsBound) {
         self.advance_clock(now);
         if !self.is_begun {
             self.is_begun = true;
@@ -249,7 +252,7 @@ impl Machine for Andrews {
         self.settle();
     }
 
-    fn handle_sent(&mut self, now: Now, _: Ticket, _: Sent) {
+    fn handle_sent(&mut self, now: Now, _: Ticket, _: SendOutcome) {
         // The kernel may refuse a datagram. The protocol treats it like a lost one.
         self.advance_clock(now);
     }
@@ -270,7 +273,7 @@ impl Machine for Andrews {
         used
     }
 
-    fn handle_stored(&mut self, now: Now, _: Stored) {
+    fn handle_stored(&mut self, now: Now, _: StoreOutcome) {
         self.advance_clock(now);
     }
 
@@ -298,8 +301,8 @@ impl Machine for Andrews {
         self.peer_mut(id).map_or(0, |(_, peer)| peer.write(room))
     }
 
-    fn poll_job(&mut self) -> Option<JobOp<Job>> {
-        self.database.next_job().map(JobOp::Start)
+    fn poll_job(&mut self) -> Option<JobRequest<Job>> {
+        self.database.next_job().map(JobRequest::Start)
     }
 
     fn poll_event(&mut self) -> Option<Event> {

@@ -21,7 +21,7 @@ impl Andrews {
             (Work::Prepare { .. }, Outcome::Done) => {
                 self.database.on_prepared();
             }
-            (Work::Look, Outcome::Rows(rows)) if self.database.state() == DatabaseState::Up => {
+            (Work::ReadRing, Outcome::Rows(rows)) if self.database.state() == DatabaseState::Up => {
                 self.on_rows(rows, begun);
             }
             (Work::Write(write), Outcome::Done) => self.on_written(write, &timeliness),
@@ -67,7 +67,7 @@ impl Andrews {
                     view.raise_term(new);
                 }
             }
-            Write::Try | Write::Beat { .. } | Write::Change { .. } => {}
+            Write::Test | Write::Beat { .. } | Write::Change { .. } => {}
         }
         if !is_in_time {
             self.database.mark_stale();

@@ -10,7 +10,7 @@ impl Andrews {
     /// Takes the next step of a JOIN or SUCCESSOR_REQUEST, after a look that shows that it is still needed.
     pub(super) fn step_repeated_request(&mut self) {
         let options = &self.options;
-        let is_beat_late = self.is_beat_stalled(options.still_timeout());
+        let is_beat_late = self.is_beat_stalled(options.beat_timeout_with_proof());
         let is_beat_dead = self.is_beat_stalled(options.beat_timeout_without_proof());
         let failed = self.role.failed_successor();
         let (Some(view), Some(request)) = (&self.view, self.role.repeated_request_mut()) else {
@@ -57,7 +57,7 @@ impl Andrews {
         };
         let coordinator = view.seat().id.filter(|&id| id != own);
         let count = u32::try_from(view.len()).unwrap_or(u32::MAX);
-        let first = self.draw.below(count) as usize;
+        let first = self.draw.next_below(count) as usize;
         let mut others = view.members().skip(first).chain(view.members().take(first));
         let other = others.find(|&id| id != own && Some(id) != coordinator);
         for id in coordinator.into_iter().chain(other) {

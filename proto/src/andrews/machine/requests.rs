@@ -2,29 +2,29 @@
 
 use super::Andrews;
 use crate::andrews::database::{RunningJob, Timeliness};
-use crate::andrews::{Answer, DatabaseState, Event, Outcome, Request, Work};
+use crate::andrews::{DatabaseState, Event, Outcome, Request, RequestAnswer, Work};
 
 impl Andrews {
     pub(super) fn on_request(&mut self, request: Request) {
         let until = self.now + self.options.request_timeout;
         if self.leave_by.is_some() {
-            self.answer(request.id, Answer::Token);
+            self.answer(request.id, RequestAnswer::Token);
         } else if !self.requests.push(request, until) {
-            self.answer(request.id, Answer::Crowded);
+            self.answer(request.id, RequestAnswer::Crowded);
         }
     }
 
     pub(super) fn on_requests_due(&mut self) {
         let answer = match self.database.state() {
-            DatabaseState::Up => Answer::Token,
-            DatabaseState::Slow | DatabaseState::Gone => Answer::Database,
+            DatabaseState::Up => RequestAnswer::Token,
+            DatabaseState::Slow | DatabaseState::Gone => RequestAnswer::Database,
         };
         while let Some(request) = self.requests.take_expired(self.now) {
             self.answer(request.id, answer);
         }
     }
 
-    pub(super) fn answer(&mut self, request: u64, answer: Answer) {
+    pub(super) fn answer(&mut self, request: u64, answer: RequestAnswer) {
         self.out.push_event(Event::Answered { request, answer });
     }
 
@@ -48,15 +48,15 @@ impl Andrews {
         self.token.end_visit(job.id, true);
         self.requests.end_visit();
         if let Work::Serve { requests, .. } = job.work {
-            self.answer_all(&requests, Answer::Unknown);
+            self.answer_all(&requests, RequestAnswer::Unknown);
         }
     }
 
     /// Answers requests. A request that only reads never gets `unknown`, because it cannot have written anything.
-    fn answer_all(&mut self, requests: &[Request], answer: Answer) {
+    fn answer_all(&mut self, requests: &[Request], answer: RequestAnswer) {
         for request in requests {
             let answer = match answer {
-                Answer::Unknown if !request.is_post => Answer::Database,
+                RequestAnswer::Unknown if !request.is_post => RequestAnswer::Database,
                 answer => answer,
             };
             self.answer(request.id, answer);
@@ -92,11 +92,11 @@ impl Andrews {
                 return;
             }
             Outcome::Done | Outcome::Rows(_) => {
-                self.answer_all(&requests, Answer::Done { sequence });
-                self.out.push_event(Event::Fed);
+                self.answer_all(&requests, RequestAnswer::Done { sequence });
+                self.out.push_event(Event::PostsRead);
             }
-            Outcome::Failed => self.answer_all(&requests, Answer::Database),
-            Outcome::Unknown => self.answer_all(&requests, Answer::Unknown),
+            Outcome::Failed => self.answer_all(&requests, RequestAnswer::Database),
+            Outcome::Unknown => self.answer_all(&requests, RequestAnswer::Unknown),
         }
         self.requests.end_visit();
     }

@@ -2,7 +2,7 @@
 
 use super::Andrews;
 use crate::StreamOp;
-use crate::andrews::{Answer, Event};
+use crate::andrews::{Event, RequestAnswer};
 
 impl Andrews {
     /// Begins the shutdown: the node passes on its token, and then ends.
@@ -19,7 +19,7 @@ impl Andrews {
         // A job for posts that is running may still be committed. Its clients get their answer before the node ends.
         self.leave_by = Some(self.now + options.ack_timeout + work);
         for request in self.requests.take_all() {
-            self.answer(request.id, Answer::Token);
+            self.answer(request.id, RequestAnswer::Token);
         }
     }
 

@@ -3,13 +3,13 @@
 use super::Andrews;
 use crate::andrews::database::View;
 use crate::andrews::ring::{Peer, RepeatedRequest};
-use crate::andrews::{Counters, ElectionStatus, Snapshot, Standing, TokenStatus};
+use crate::andrews::{Counters, ElectionStatus, NodeSummary, Snapshot, TokenStatus};
 use crate::time::Instant;
 
 impl Andrews {
     /// Returns a short status, which is cheaper than a [`snapshot`](Self::snapshot).
-    pub fn standing(&self) -> Standing {
-        Standing {
+    pub fn summary(&self) -> NodeSummary {
+        NodeSummary {
             state: self.role.state(),
             coordinator: self.view.as_ref().and_then(|view| view.seat().id),
             is_coordinator: self.duties.is_some(),

@@ -8,8 +8,8 @@ use super::Andrews;
 use super::connections::Side;
 use crate::andrews::message::OwnedMessage;
 use crate::andrews::ring::ProcessEvidence;
-use crate::andrews::{Event, Loss, Reason};
-use crate::{Closed, StreamEvent, StreamId, StreamOp};
+use crate::andrews::{Event, Reason, SuccessorLoss};
+use crate::{CloseReason, StreamEvent, StreamId, StreamOp};
 
 impl Andrews {
     /// Handles an event of a connection. Returns how many of the received bytes were consumed.
@@ -66,7 +66,7 @@ impl Andrews {
             self.out.report_drop(source, refusal);
             return match side {
                 Side::Predecessor => self.close_predecessor(),
-                Side::Successor => self.lose_successor(Loss::Ended),
+                Side::Successor => self.lose_successor(SuccessorLoss::Ended),
             };
         }
     }
@@ -141,7 +141,7 @@ impl Andrews {
     /// Handles the end of the peer's side of a connection.
     fn on_end(&mut self, id: StreamId) {
         if self.role.stream() == Some(id) {
-            return self.lose_with_evidence(Loss::Ended, ProcessEvidence::Ended);
+            return self.lose_with_evidence(SuccessorLoss::Ended, ProcessEvidence::Ended);
         }
         if self.inbound.is_predecessor(id) {
             return self.close_predecessor();
@@ -152,8 +152,8 @@ impl Andrews {
     }
 
     /// Handles a connection that the kernel has closed.
-    fn on_closed(&mut self, id: StreamId, why: Closed) {
-        let is_answer = why == Closed::Refused;
+    fn on_closed(&mut self, id: StreamId, why: CloseReason) {
+        let is_answer = why == CloseReason::Refused;
         // A refusal is an answer of the other host, so the network works.
         if self.proof.remove(id) {
             if is_answer {

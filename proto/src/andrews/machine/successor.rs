@@ -3,9 +3,9 @@
 use super::Andrews;
 use crate::andrews::message::OwnedMessage;
 use crate::andrews::ring::{Membership, OwnRow, ProcessEvidence, RowAction};
-use crate::andrews::{Event, Loss};
+use crate::andrews::{Event, SuccessorLoss};
 use crate::time::Instant;
-use crate::{Closed, StreamId, StreamOp};
+use crate::{CloseReason, StreamId, StreamOp};
 
 impl Andrews {
     /// Connects to the successor that the node's row names, unless that is done.
@@ -42,7 +42,7 @@ impl Andrews {
         }
         // A node that is not in the list cannot be reached.
         if self.list.address(to).is_none() {
-            self.lose_successor(Loss::NotConnected);
+            self.lose_successor(SuccessorLoss::NotConnected);
         }
     }
 
@@ -63,20 +63,20 @@ impl Andrews {
     }
 
     /// Handles the kernel's report that the connection to the successor is closed or cannot be opened.
-    pub(super) fn on_successor_closed(&mut self, why: Closed) {
+    pub(super) fn on_successor_closed(&mut self, why: CloseReason) {
         let member = self.role.member();
         let Some((loss, evidence)) = member.and_then(|member| member.loss_on_close(why)) else {
             return;
         };
         let to = member.and_then(Membership::target);
         self.lose_with_evidence(loss, evidence);
-        if let Some(to) = to.filter(|_| why == Closed::Refused) {
+        if let Some(to) = to.filter(|_| why == CloseReason::Refused) {
             // A host that refuses is reachable. This proof counts as later than the loss.
             self.note_contact_with(to);
         }
     }
 
-    pub(super) fn lose_with_evidence(&mut self, why: Loss, evidence: ProcessEvidence) {
+    pub(super) fn lose_with_evidence(&mut self, why: SuccessorLoss, evidence: ProcessEvidence) {
         self.lose_successor(why);
         if let Some(member) = self.role.member_mut() {
             member.set_evidence(evidence);
@@ -84,7 +84,7 @@ impl Andrews {
     }
 
     /// Loses the successor: closes the connection, takes back a token that was being passed, and asks for a look.
-    pub(super) fn lose_successor(&mut self, why: Loss) {
+    pub(super) fn lose_successor(&mut self, why: SuccessorLoss) {
         let now = self.now;
         let member = self.role.member_mut();
         let Some((to, stream)) = member.and_then(|member| member.lose(why, now)) else {

@@ -5,7 +5,7 @@ use crate::StreamId;
 use crate::andrews::database::View;
 use crate::andrews::message::OwnedMessage;
 use crate::andrews::token::{TokenUse, UseInput};
-use crate::andrews::{DatabaseState, Event, Loss, Reason};
+use crate::andrews::{DatabaseState, Event, Reason, SuccessorLoss};
 use crate::time::Instant;
 
 impl Andrews {
@@ -119,7 +119,7 @@ impl Andrews {
 
     pub(super) fn on_pass_due(&mut self) {
         if self.token.is_pass_late(self.now) {
-            self.lose_successor(Loss::NotAcknowledged);
+            self.lose_successor(SuccessorLoss::NotAcknowledged);
         }
     }
 

@@ -4,7 +4,7 @@ use super::Andrews;
 use crate::andrews::database::{DatabaseAttempt, View};
 use crate::andrews::election::Victory;
 use crate::andrews::ring::{Membership, Role};
-use crate::andrews::{Change, Seat, Work, Write};
+use crate::andrews::{Change, CoordinatorRow, Work, Write};
 use crate::time::Instant;
 
 impl Andrews {
@@ -15,8 +15,8 @@ impl Andrews {
             let drop = self.options.drop;
             let work = match how {
                 DatabaseAttempt::Prepare => Work::Prepare { drop },
-                DatabaseAttempt::Write => Work::Write(Write::Try),
-                DatabaseAttempt::Look => Work::Look,
+                DatabaseAttempt::Write => Work::Write(Write::Test),
+                DatabaseAttempt::Look => Work::ReadRing,
             };
             self.database.start(self.now, work);
         }
@@ -52,7 +52,7 @@ impl Andrews {
         let view = self.view.as_ref()?;
         // A random place spreads the nodes: those that join at the same time do not all depend on one predecessor.
         let count = u32::try_from(view.len()).unwrap_or(u32::MAX);
-        let after = view.members().nth(self.draw.below(count) as usize)?;
+        let after = view.members().nth(self.draw.next_below(count) as usize)?;
         let before = view.successor(after)?;
         Some(Change::Insert {
             node,
@@ -128,7 +128,7 @@ impl Andrews {
         // Older proof is not enough: the acknowledgement of the last token came after that token, so a node that was
         // cut off just then would have proof forever.
         let since = now.before(self.silence());
-        let is_beat_late = self.is_beat_stalled(self.options.still_timeout());
+        let is_beat_late = self.is_beat_stalled(self.options.beat_timeout_with_proof());
         let is_beat_dead = self.is_beat_stalled(self.options.beat_timeout_without_proof());
         let is_proven = is_beat_late && self.proof.has_contact_since(since);
         if !(is_beat_dead || is_proven) {
@@ -180,7 +180,7 @@ impl Andrews {
     /// Returns the beat. A coordinator that has lost its successor and hears no node does not beat, so that it is
     /// replaced.
     fn beat_write(&mut self) -> Option<Write> {
-        let Seat { term, .. } = self.view.as_ref()?.seat();
+        let CoordinatorRow { term, .. } = self.view.as_ref()?.seat();
         let lost_at = self.role.member().and_then(Membership::lost_at);
         if lost_at.is_some_and(|since| !self.proof.has_contact_since(since)) {
             return None;
@@ -193,9 +193,9 @@ impl Andrews {
     /// written.
     fn test_write(&mut self) -> Option<Write> {
         // A beat that does not move is the only sign: the coordinator cannot write either.
-        let is_beat_late = self.is_beat_stalled(self.options.still_timeout());
+        let is_beat_late = self.is_beat_stalled(self.options.beat_timeout_with_proof());
         let is_due = is_beat_late && self.duties.is_none();
-        (is_due && self.watch.take_try_due()).then_some(Write::Try)
+        (is_due && self.watch.take_try_due()).then_some(Write::Test)
     }
 
     /// Returns when the next write is due. A write that is already due waits for the database, not for a time.

@@ -7,10 +7,10 @@ use super::frame_reader::FrameReader;
 use super::peer::Peer;
 use super::repeated_request::{ProcessEvidence, RepeatedRequest};
 use super::successor_link::{ConnectAttempt, LostSuccessor, SuccessorLink};
-use crate::andrews::Loss;
+use crate::andrews::SuccessorLoss;
 use crate::throttle::Throttle;
 use crate::time::Instant;
-use crate::{Closed, StreamId};
+use crate::{CloseReason, StreamId};
 
 // The only node of a ring waits for no other node. Without a pause it would connect to itself in a loop.
 const RECONNECT_DELAY: Duration = Duration::from_millis(100);
@@ -147,7 +147,7 @@ impl Membership {
                 let lost = *lost;
                 // The successor may have restarted, or another node may have taken this node's place at it. Each time
                 // is tried once.
-                if lost.why == Loss::Ended && self.second_try.allow(now, ack_timeout) {
+                if lost.why == SuccessorLoss::Ended && self.second_try.try_take(now, ack_timeout) {
                     return RowAction::Connect(Some(lost.since), lost.evidence);
                 }
                 let request = RepeatedRequest::new(lost.since, row.read_at, lost.evidence);
@@ -199,7 +199,11 @@ impl Membership {
     }
 
     /// Loses the successor. Returns its id, and the connection to close.
-    pub(crate) fn lose(&mut self, why: Loss, now: Instant) -> Option<(u32, Option<StreamId>)> {
+    pub(crate) fn lose(
+        &mut self,
+        why: SuccessorLoss,
+        now: Instant,
+    ) -> Option<(u32, Option<StreamId>)> {
         let (to, since) = match &self.link {
             SuccessorLink::Connecting(attempt) => (attempt.to, attempt.lost_at.unwrap_or(now)),
             SuccessorLink::Up(peer) => (peer.id(), now),
@@ -224,21 +228,25 @@ impl Membership {
     }
 
     /// Returns how the successor is lost if the kernel has closed its connection for this reason, and the evidence.
-    pub(crate) fn loss_on_close(&self, why: Closed) -> Option<(Loss, ProcessEvidence)> {
+    pub(crate) fn loss_on_close(
+        &self,
+        why: CloseReason,
+    ) -> Option<(SuccessorLoss, ProcessEvidence)> {
         match &self.link {
-            SuccessorLink::Up(_) if why == Closed::Reset => {
-                Some((Loss::Ended, ProcessEvidence::Ended))
+            SuccessorLink::Up(_) if why == CloseReason::Reset => {
+                Some((SuccessorLoss::Ended, ProcessEvidence::Ended))
             }
-            SuccessorLink::Up(_) => Some((Loss::Ended, ProcessEvidence::None)),
+            SuccessorLink::Up(_) => Some((SuccessorLoss::Ended, ProcessEvidence::None)),
             SuccessorLink::Connecting(attempt) => {
-                let is_gone = why == Closed::Refused && attempt.evidence == ProcessEvidence::Ended;
+                let is_gone =
+                    why == CloseReason::Refused && attempt.evidence == ProcessEvidence::Ended;
                 // One refusal is no evidence: a firewall can refuse for a live host.
                 let evidence = if is_gone {
                     ProcessEvidence::Gone
                 } else {
                     ProcessEvidence::None
                 };
-                Some((Loss::NotConnected, evidence))
+                Some((SuccessorLoss::NotConnected, evidence))
             }
             _ => None,
         }
@@ -252,11 +260,11 @@ impl Membership {
     }
 
     /// Returns how the successor is lost, if a time limit is over.
-    pub(crate) fn overdue_loss(&self, now: Instant, liveness: Duration) -> Option<Loss> {
+    pub(crate) fn overdue_loss(&self, now: Instant, liveness: Duration) -> Option<SuccessorLoss> {
         self.due(liveness).filter(|due| *due <= now)?;
         match self.link {
-            SuccessorLink::Connecting(_) => Some(Loss::NotConnected),
-            SuccessorLink::Up(_) => Some(Loss::Ended),
+            SuccessorLink::Connecting(_) => Some(SuccessorLoss::NotConnected),
+            SuccessorLink::Up(_) => Some(SuccessorLoss::Ended),
             // After its pause a ring of one connects again.
             _ => None,
         }

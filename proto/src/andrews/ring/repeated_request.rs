@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::proof::Proof;
-use crate::andrews::Seat;
+use crate::andrews::CoordinatorRow;
 use crate::time::Instant;
 
 // One or two requests or answers may be lost without a reason to depose the coordinator.
@@ -31,7 +31,7 @@ pub(crate) struct RepeatedRequest {
     /// The coordinator's beat in the first look since then.
     beat: Option<u64>,
     /// The coordinator's row during which the requests were counted.
-    seat: Seat,
+    seat: CoordinatorRow,
     request_count: u32,
     /// The next step needs a look that began at this time or later.
     due: Instant,
@@ -49,7 +49,7 @@ pub(crate) struct StepInput {
     pub alone_timeout: Duration,
     /// When the look began.
     pub read_at: Instant,
-    pub seat: Seat,
+    pub seat: CoordinatorRow,
     pub beat: u64,
     pub is_coordinator: bool,
     /// The successor that has failed.
@@ -80,7 +80,7 @@ impl RepeatedRequest {
             since,
             evidence,
             beat: None,
-            seat: Seat { id: None, term: 0 },
+            seat: CoordinatorRow { id: None, term: 0 },
             request_count: 0,
             due,
             is_ready: false,
@@ -161,7 +161,7 @@ impl RepeatedRequest {
     }
 
     /// Whether this node has asked the coordinator that the row names often enough.
-    fn is_useless(&mut self, seat: Seat) -> bool {
+    fn is_useless(&mut self, seat: CoordinatorRow) -> bool {
         if self.seat != seat {
             // A new coordinator has not been asked yet.
             self.seat = seat;

@@ -3,7 +3,7 @@
 use super::peer::Peer;
 use super::repeated_request::{ProcessEvidence, RepeatedRequest};
 use crate::StreamId;
-use crate::andrews::Loss;
+use crate::andrews::SuccessorLoss;
 use crate::time::Instant;
 
 /// The state of the connection to the successor.
@@ -27,7 +27,7 @@ pub(super) enum SuccessorLink {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LostSuccessor {
     pub(super) to: u32,
-    pub(super) why: Loss,
+    pub(super) why: SuccessorLoss,
     /// A look that began at this time or later decides what follows.
     pub(super) at: Instant,
     /// When the successor was lost first. Only messages since then prove that the network works.

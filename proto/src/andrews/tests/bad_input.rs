@@ -3,11 +3,16 @@
 use super::prelude::*;
 
 /// Returns valid frames, and frames with a flipped bit or a missing end.
-fn bytes(draw: &mut Draw) -> Vec<u8> {
-    let ids: Vec<u32> = (0..draw.below(6)).map(|_| draw.below(11)).collect();
-    let id = draw.below(11);
-    let sequence = seq(u64::from(draw.below(7)), u64::from(draw.below(100)));
-    let message = match draw.below(9) {
+fn bytes(draw: &mut RandomNumbers) -> Vec<u8> {
+    let ids: Vec<u32> = (0..draw.next_below(6))
+        .map(|_| draw.next_below(11))
+        .collect();
+    let id = draw.next_below(11);
+    let sequence = seq(
+        u64::from(draw.next_below(7)),
+        u64::from(draw.next_below(100)),
+    );
+    let message = match draw.next_below(9) {
         0 => OwnedMessage::Join,
         1 => OwnedMessage::Successor(id),
         2 => OwnedMessage::SuccessorRequest,
@@ -18,13 +23,13 @@ fn bytes(draw: &mut Draw) -> Vec<u8> {
         7 => result(Method::Bully, id),
         _ => BULLY,
     };
-    let mut bytes = message.encode(draw.below(11));
-    if draw.below(4) == 0 {
-        let at = draw.below(u32::try_from(bytes.len()).expect("short")) as usize;
-        bytes[at] ^= 1 << draw.below(8);
+    let mut bytes = message.encode(draw.next_below(11));
+    if draw.next_below(4) == 0 {
+        let at = draw.next_below(u32::try_from(bytes.len()).expect("short")) as usize;
+        bytes[at] ^= 1 << draw.next_below(8);
     }
-    if draw.below(6) == 0 {
-        bytes.truncate(draw.below(24) as usize);
+    if draw.next_below(6) == 0 {
+        bytes.truncate(draw.next_below(24) as usize);
     }
     bytes
 }
@@ -32,21 +37,21 @@ fn bytes(draw: &mut Draw) -> Vec<u8> {
 #[test]
 fn any_input_in_any_order_keeps_the_machine_working() {
     for seed in 0..60 {
-        let mut draw = Draw::new(seed);
-        let database = FakeDatabase::ring(&[1, 2, 3, 5], 1 + draw.below(5), 4);
+        let mut draw = RandomNumbers::new(seed);
+        let database = FakeDatabase::ring(&[1, 2, 3, 5], 1 + draw.next_below(5), 4);
         let mut rig = Rig::new(2, database);
         rig.database.is_broken = true;
         for _ in 0..400 {
             let streams: Vec<_> = rig.streams.keys().copied().collect();
-            let stream = streams.get(draw.below(40) as usize).copied();
-            match draw.below(12) {
+            let stream = streams.get(draw.next_below(40) as usize).copied();
+            match draw.next_below(12) {
                 0 => {
-                    let from = ip(draw.below(11));
+                    let from = ip(draw.next_below(11));
                     rig.accept(from);
                 }
                 1..=3 => {
                     let bytes = bytes(&mut draw);
-                    rig.receive_datagram_bytes(ip(draw.below(11)), &bytes);
+                    rig.receive_datagram_bytes(ip(draw.next_below(11)), &bytes);
                 }
                 4..=7 => {
                     if let Some(stream) = stream {
@@ -61,23 +66,24 @@ fn any_input_in_any_order_keeps_the_machine_working() {
                 9 => {
                     if let Some(stream) = stream {
                         let ends = [
-                            Closed::Refused,
-                            Closed::Reset,
-                            Closed::TimedOut,
-                            Closed::Failed,
+                            CloseReason::Refused,
+                            CloseReason::Reset,
+                            CloseReason::TimedOut,
+                            CloseReason::Failed,
                         ];
-                        rig.close_by_kernel(stream, ends[draw.below(4) as usize]);
+                        rig.close_by_kernel(stream, ends[draw.next_below(4) as usize]);
                     }
                 }
                 10 => {
-                    let nodes = (0..draw.below(30)).collect();
-                    let members = (0..draw.below(6)).map(|_| (draw.below(10), draw.below(10)));
+                    let nodes = (0..draw.next_below(30)).collect();
+                    let members =
+                        (0..draw.next_below(6)).map(|_| (draw.next_below(10), draw.next_below(10)));
                     let rows = Rows {
                         nodes,
                         members: members.collect(),
-                        seat: Seat {
-                            id: Some(draw.below(10)),
-                            term: draw.below(10).into(),
+                        seat: CoordinatorRow {
+                            id: Some(draw.next_below(10)),
+                            term: draw.next_below(10).into(),
                         },
                         ..Rows::default()
                     };
@@ -88,10 +94,10 @@ fn any_input_in_any_order_keeps_the_machine_working() {
                         Outcome::Failed,
                         Outcome::Unknown,
                     ];
-                    let outcome = outcomes[draw.below(5) as usize].clone();
-                    rig.answer_job(u64::from(draw.below(400)), outcome);
+                    let outcome = outcomes[draw.next_below(5) as usize].clone();
+                    rig.answer_job(u64::from(draw.next_below(400)), outcome);
                 }
-                _ => rig.run(ms(u64::from(draw.below(900)))),
+                _ => rig.run(ms(u64::from(draw.next_below(900)))),
             }
             rig.take_datagrams();
         }

@@ -6,17 +6,17 @@ const NODES: u32 = 5;
 
 /// Runs a ring with faults, and checks that it recovers. The database checks the invariants after each write.
 fn run_with_faults(seed: u64) {
-    let mut draw = Draw::new(seed);
+    let mut draw = RandomNumbers::new(seed);
     let methods = [Method::RingBased, Method::ChangRoberts, Method::Bully];
     let mut network = Network::new(NODES, FakeDatabase::default(), |id| Options {
         election: methods[(id as usize + usize::try_from(seed % 3).unwrap_or_default()) % 3],
         ..Options::new(id)
     });
-    network.chunk = [1, 7, usize::MAX][draw.below(3) as usize];
+    network.chunk = [1, 7, usize::MAX][draw.next_below(3) as usize];
     let mut dead = BTreeSet::new();
     for number in 0..30 {
-        let id = 1 + draw.below(NODES);
-        match draw.below(10) {
+        let id = 1 + draw.next_below(NODES);
+        match draw.next_below(10) {
             0 if dead.len() < 3 => {
                 network.crash(id);
                 dead.insert(id);
@@ -30,13 +30,13 @@ fn run_with_faults(seed: u64) {
             5 => network.part[Network::index(id)] = 1,
             6 => network.part = vec![0; NODES as usize],
             7 => network.answers = DatabaseMode::Fails,
-            8 => network.answers = DatabaseMode::After(ms(u64::from(draw.below(1400)))),
+            8 => network.answers = DatabaseMode::After(ms(u64::from(draw.next_below(1400)))),
             _ => network.answers = DatabaseMode::After(ms(3)),
         }
         if !dead.contains(&id) {
             network.rig(id).request(seed * 1000 + number, true);
         }
-        network.run(ms(u64::from(draw.below(4000))));
+        network.run(ms(u64::from(draw.next_below(4000))));
     }
     network.answers = DatabaseMode::After(ms(2));
     network.part = vec![0; NODES as usize];
@@ -73,8 +73,8 @@ fn run_with_faults(seed: u64) {
             .iter()
             .filter(|(.., id)| id == request);
         match answer {
-            Answer::Done { .. } => assert_eq!(posts.count(), 1, "seed {seed}: once"),
-            Answer::Unknown => assert!(posts.count() <= 1, "seed {seed}"),
+            RequestAnswer::Done { .. } => assert_eq!(posts.count(), 1, "seed {seed}: once"),
+            RequestAnswer::Unknown => assert!(posts.count() <= 1, "seed {seed}"),
             _ => assert_eq!(posts.count(), 0, "seed {seed}: {request} was not written"),
         }
     }

@@ -84,7 +84,7 @@ fn a_connection_later_than_connect_timeout_does_not_reach_the_successor() {
     rig.take_events();
     rig.run(ms(1));
     assert_eq!(rig.fate(stream), Fate::Closed);
-    let why = Loss::NotConnected;
+    let why = SuccessorLoss::NotConnected;
     assert!(rig.has_reported(&Event::SuccessorLost { id: 3, why }));
     assert_eq!(rig.state(), State::Recovering);
 }
@@ -113,7 +113,7 @@ fn losing_the_predecessor_is_never_a_failure() {
         if how == 0 {
             rig.end_stream(stream);
         } else {
-            rig.close_by_kernel(stream, Closed::Reset);
+            rig.close_by_kernel(stream, CloseReason::Reset);
         }
         rig.run(ms(10_000));
         assert_eq!(rig.state(), State::Member);
@@ -148,7 +148,7 @@ fn a_ring_of_one_is_connected_to_itself_and_again_after_100_ms() {
     rig.run(ms(20));
     let (stream, to) = rig.successor();
     assert_eq!(to, 2);
-    rig.close_by_kernel(stream, Closed::Refused);
+    rig.close_by_kernel(stream, CloseReason::Refused);
     assert_eq!(rig.state(), State::Member);
     rig.take_opened();
     rig.run(ms(99));

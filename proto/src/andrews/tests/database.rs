@@ -32,7 +32,7 @@ fn after_a_failed_write_only_a_successful_test_write_makes_it_up() {
         rig.receive_datagram(8, &OwnedMessage::Join);
         rig.run(ms(1000));
         let job = rig.next_job();
-        let tried = Work::Write(Write::Try);
+        let tried = Work::Write(Write::Test);
         assert_eq!(job.work, tried, "a look would say nothing");
         assert!(rig.jobs.is_empty(), "nothing else is written");
         rig.answer_job(job.id, Outcome::Failed);
@@ -128,7 +128,7 @@ fn a_write_under_a_term_that_has_changed_is_refused_and_followed_by_a_look() {
     assert_eq!(rig.database.run(5, &job.work), Outcome::Refused);
     rig.answer_job(job.id, Outcome::Refused);
     rig.run(ms(20));
-    assert_eq!(rig.next_job().work, Work::Look);
+    assert_eq!(rig.next_job().work, Work::ReadRing);
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn when_it_answers_again_nothing_is_decided_on_rows_from_before() {
     rig.receive_datagram(7, &OwnedMessage::Join);
     rig.answer_job(visit.id, Outcome::Done);
     rig.run(ms(20));
-    assert_eq!(rig.next_job().work, Work::Look);
+    assert_eq!(rig.next_job().work, Work::ReadRing);
 }
 
 #[test]
@@ -182,7 +182,7 @@ fn an_unanswered_write_failed_and_stays_failed() {
     assert_eq!(state(&rig), DatabaseState::Slow);
     let work = |rig: &Rig| rig.jobs.front().map(|job| job.work.clone());
     rig.run(ms(1000));
-    assert_eq!(work(&rig), Some(Work::Write(Write::Try)));
+    assert_eq!(work(&rig), Some(Work::Write(Write::Test)));
     rig.answer_job(first.id, Outcome::Failed);
     rig.take_events();
     rig.run(ms(5000));
@@ -206,7 +206,7 @@ fn a_node_that_only_reads_tries_to_write_when_the_beat_stops() {
     for _ in 0..80 {
         rig.run(ms(100));
         while let Some(job) = rig.jobs.front() {
-            if job.work == Work::Write(Write::Try) {
+            if job.work == Work::Write(Write::Test) {
                 tries += 1;
                 let job = rig.next_job();
                 rig.answer_job(job.id, Outcome::Failed);

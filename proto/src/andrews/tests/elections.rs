@@ -161,7 +161,7 @@ fn a_row_that_has_changed_is_written_again_up_to_three_times_unless_a_larger_one
                 continue;
             };
             if let Work::Write(Write::Elected { .. }) = job.work {
-                rig.database.seat = Seat {
+                rig.database.seat = CoordinatorRow {
                     id: Some(if larger { 5 } else { 1 }),
                     term: rig.database.seat.term + 1,
                 };

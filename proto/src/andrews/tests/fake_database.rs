@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::andrews::{Change, Outcome, Rows, Seat, Work, Write};
+use crate::andrews::{Change, CoordinatorRow, Outcome, Rows, Work, Write};
 
 /// Returns a row of the coordinator.
-pub(crate) const fn seat(id: u32, term: u64) -> Seat {
-    Seat { id: Some(id), term }
+pub(crate) const fn seat(id: u32, term: u64) -> CoordinatorRow {
+    CoordinatorRow { id: Some(id), term }
 }
 
 /// A post: its sequence, the node that wrote it, and its request.
@@ -19,7 +19,7 @@ pub(crate) struct FakeDatabase {
     pub(crate) nodes: BTreeSet<u32>,
     /// Members with their successors.
     pub(crate) ring: BTreeMap<u32, u32>,
-    pub(crate) seat: Seat,
+    pub(crate) seat: CoordinatorRow,
     pub(crate) acting: bool,
     pub(crate) beat: u64,
     pub(crate) sequence: u64,
@@ -64,7 +64,7 @@ impl FakeDatabase {
                 }
                 Outcome::Done
             }
-            Work::Look => Outcome::Rows(self.rows()),
+            Work::ReadRing => Outcome::Rows(self.rows()),
             Work::Write(write) => {
                 let mut after = self.clone();
                 if after.write(node, *write).is_none() {
@@ -99,7 +99,7 @@ impl FakeDatabase {
         match write {
             Write::Found { seen, term, acting } => {
                 (self.seat == seen && self.ring.is_empty()).then_some(())?;
-                self.seat = Seat { id: own, term };
+                self.seat = CoordinatorRow { id: own, term };
                 self.acting = acting;
                 self.ring.insert(node, node);
                 self.sequence = term << 32;
@@ -107,7 +107,7 @@ impl FakeDatabase {
             }
             Write::Claim { seen, change } => {
                 (self.seat == seen).then_some(())?;
-                self.seat = Seat {
+                self.seat = CoordinatorRow {
                     id: own,
                     term: seen.term.wrapping_add(1),
                 };
@@ -118,24 +118,24 @@ impl FakeDatabase {
             }
             Write::Elected { seen } => {
                 (self.seat == seen).then_some(())?;
-                self.seat = Seat {
+                self.seat = CoordinatorRow {
                     id: own,
                     term: seen.term.wrapping_add(1),
                 };
                 self.acting = false;
             }
             Write::Change { term, change } => {
-                (self.seat == Seat { id: own, term }).then_some(())?;
+                (self.seat == CoordinatorRow { id: own, term }).then_some(())?;
                 self.beat = self.beat.wrapping_add(1);
                 self.change(change)?;
             }
-            Write::Try => {}
+            Write::Test => {}
             Write::Beat { term } => {
-                (self.seat == Seat { id: own, term }).then_some(())?;
+                (self.seat == CoordinatorRow { id: own, term }).then_some(())?;
                 self.beat = self.beat.wrapping_add(1);
             }
             Write::Token { term, new } => {
-                (self.seat == Seat { id: own, term }).then_some(())?;
+                (self.seat == CoordinatorRow { id: own, term }).then_some(())?;
                 self.seat.term = new;
                 self.sequence = new << 32;
                 self.holder = own;

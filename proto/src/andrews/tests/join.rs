@@ -9,7 +9,7 @@ fn it_prepares_then_looks() {
     assert_eq!(job.work, Work::Prepare { drop: false });
     assert!(rig.jobs.is_empty());
     rig.answer_job(job.id, Outcome::Done);
-    assert_eq!(rig.next_job().work, Work::Look);
+    assert_eq!(rig.next_job().work, Work::ReadRing);
     assert_eq!(rig.state(), State::Starting);
 }
 
@@ -33,7 +33,7 @@ fn without_coordinator_and_members_a_node_founds() {
         ..FakeDatabase::default()
     };
     let mut rig = Rig::new(3, database);
-    let seen = Seat::default();
+    let seen = CoordinatorRow::default();
     let found = Write::Found {
         seen,
         term: 7,
@@ -168,7 +168,7 @@ fn after_three_joins_without_effect_it_claims_with_proof() {
     rig.run(ms(2000));
     assert_eq!(rig.take_writes(), []);
     let (probe, _) = rig.take_opened().pop().expect("it looks for proof");
-    rig.close_by_kernel(probe, Closed::Refused);
+    rig.close_by_kernel(probe, CloseReason::Refused);
     rig.run(ms(100));
     assert!(matches!(
         rig.take_writes()[..],

@@ -11,7 +11,7 @@ fn waiting() -> Rig {
 
 fn looks(rig: &mut Rig) -> usize {
     let jobs = std::mem::take(&mut rig.jobs);
-    let count = jobs.iter().filter(|job| job.work == Work::Look).count();
+    let count = jobs.iter().filter(|job| job.work == Work::ReadRing).count();
     rig.jobs = jobs;
     count
 }

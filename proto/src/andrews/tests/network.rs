@@ -40,7 +40,7 @@ pub(super) struct Network {
     jobs: Vec<(Duration, usize, Job)>,
     restarts: u64,
     /// Requests that were answered, with their answers.
-    pub(super) answered: BTreeMap<u64, Answer>,
+    pub(super) answered: BTreeMap<u64, RequestAnswer>,
 }
 
 impl Network {
@@ -335,7 +335,7 @@ impl Network {
             return;
         }
         if self.dead[to] {
-            return self.rigs[from].close_by_kernel(id, Closed::Refused);
+            return self.rigs[from].close_by_kernel(id, CloseReason::Refused);
         }
         self.pipes.push(Pipe {
             ends: [(from, Some(id)), (to, None)],

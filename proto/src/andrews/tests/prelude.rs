@@ -14,8 +14,8 @@ pub(super) use super::rig::{
 pub(super) use super::steps::ring_of_four;
 pub(super) use crate::andrews::message::OwnedMessage;
 pub(super) use crate::andrews::{
-    Answer, Change, Command, DatabaseState, Event, Job, ListError, Loss, NodeList, Options,
-    OptionsError, Outcome, Reason, Rows, Seat, State, Work, Write,
+    Change, Command, CoordinatorRow, DatabaseState, Event, Job, ListError, NodeList, Options,
+    OptionsError, Outcome, Reason, RequestAnswer, Rows, State, SuccessorLoss, Work, Write,
 };
-pub(super) use crate::draw::Draw;
-pub(super) use crate::{Closed, Machine, StreamId};
+pub(super) use crate::random::RandomNumbers;
+pub(super) use crate::{CloseReason, Machine, StreamId};

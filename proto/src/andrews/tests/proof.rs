@@ -8,10 +8,10 @@ fn cut_off() -> Rig {
     rig.run(ms(100));
     rig.take_opened();
     let (stream, _) = rig.successor();
-    rig.close_by_kernel(stream, Closed::TimedOut);
+    rig.close_by_kernel(stream, CloseReason::TimedOut);
     let (stream, _) = rig.successor();
     rig.take_opened();
-    rig.close_by_kernel(stream, Closed::Failed);
+    rig.close_by_kernel(stream, CloseReason::Failed);
     rig.run(ms(20));
     assert_eq!(rig.state(), State::Recovering);
     rig
@@ -64,10 +64,10 @@ fn evidence_from_before_the_loss_does_not_count() {
     rig.receive_datagram(1, &OwnedMessage::Successor(5));
     rig.run(ms(1));
     let (stream, _) = rig.successor();
-    rig.close_by_kernel(stream, Closed::TimedOut);
+    rig.close_by_kernel(stream, CloseReason::TimedOut);
     rig.run(ms(20));
     let (stream, _) = rig.successor();
-    rig.close_by_kernel(stream, Closed::Failed);
+    rig.close_by_kernel(stream, CloseReason::Failed);
     beat(&mut rig, 4);
     assert_eq!(rig.take_writes(), []);
 }
@@ -100,10 +100,10 @@ fn a_refused_probe_is_proof_and_one_that_fails_is_none() {
     rig.run(ms(3400));
     let mut probes = rig.take_opened();
     probes.retain(|(probe, _)| rig.fate(*probe) == Fate::Open);
-    rig.close_by_kernel(probes[0].0, Closed::Failed);
+    rig.close_by_kernel(probes[0].0, CloseReason::Failed);
     rig.run(ms(20));
     assert_eq!(rig.take_writes(), []);
-    rig.close_by_kernel(probes[1].0, Closed::Refused);
+    rig.close_by_kernel(probes[1].0, CloseReason::Refused);
     rig.run(ms(20));
     assert!(matches!(rig.take_writes()[..], [Write::Claim { .. }]));
 }
@@ -112,9 +112,9 @@ fn a_refused_probe_is_proof_and_one_that_fails_is_none() {
 fn removing_the_coordinator_needs_proof_or_alone_timeout_since_the_loss() {
     let mut rig = Rig::coordinator_5();
     let (stream, _) = rig.successor();
-    rig.close_by_kernel(stream, Closed::TimedOut);
+    rig.close_by_kernel(stream, CloseReason::TimedOut);
     let (stream, _) = rig.successor();
-    rig.close_by_kernel(stream, Closed::Failed);
+    rig.close_by_kernel(stream, CloseReason::Failed);
     let removals = |rig: &Rig| rig.counters().removals;
     rig.run(ms(4900));
     assert_eq!(removals(&rig), 0);

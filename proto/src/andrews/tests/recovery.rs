@@ -11,7 +11,7 @@ fn lost() -> Rig {
     rig.end_stream(stream);
     let (stream, to) = rig.successor();
     assert_eq!(to, 3);
-    rig.close_by_kernel(stream, Closed::Refused);
+    rig.close_by_kernel(stream, CloseReason::Refused);
     rig.run(ms(20));
     rig
 }
@@ -55,11 +55,11 @@ fn at_most_one_second_try_per_ack_timeout() {
 
 #[test]
 fn a_reset_and_a_kernel_timeout_count_as_an_end() {
-    for why in [Closed::Reset, Closed::TimedOut] {
+    for why in [CloseReason::Reset, CloseReason::TimedOut] {
         let mut rig = Rig::node_2_after(100);
         let (stream, _) = rig.successor();
         rig.close_by_kernel(stream, why);
-        let ended = Loss::Ended;
+        let ended = SuccessorLoss::Ended;
         assert!(rig.has_reported(&Event::SuccessorLost { id: 3, why: ended }));
         assert_eq!(rig.state(), State::Member);
     }
@@ -185,7 +185,7 @@ fn a_claim_that_fails_is_followed_by_a_look() {
     assert_eq!(outcome, Outcome::Refused);
     rig.answer_job(job.id, outcome);
     rig.run(ms(20));
-    assert_eq!(rig.next_job().work, Work::Look);
+    assert_eq!(rig.next_job().work, Work::ReadRing);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::prelude::*;
 
-fn answers(rig: &mut Rig) -> Vec<(u64, Answer)> {
+fn answers(rig: &mut Rig) -> Vec<(u64, RequestAnswer)> {
     let events = rig.take_events().into_iter();
     let answers = events.filter_map(|event| match event {
         Event::Answered { request, answer } => Some((request, answer)),
@@ -23,8 +23,8 @@ fn working() -> (Rig, Job) {
     (rig, job)
 }
 
-fn done_with(sequence: u64) -> Answer {
-    Answer::Done { sequence }
+fn done_with(sequence: u64) -> RequestAnswer {
+    RequestAnswer::Done { sequence }
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn a_visit_answers_64_in_order_and_256_wait() {
     for id in 0..257 {
         rig.request(id, true);
     }
-    assert_eq!(answers(&mut rig), [(256, Answer::Crowded)]);
+    assert_eq!(answers(&mut rig), [(256, RequestAnswer::Crowded)]);
     assert_eq!(rig.snapshot().waiting, 256);
     rig.give_token(seq(4, 9));
     let ids: Vec<u64> = answers(&mut rig).into_iter().map(|(id, _)| id).collect();
@@ -103,7 +103,7 @@ fn after_database_timeout_the_node_passes_the_token_and_the_outcome_is_unknown()
     );
     assert_eq!(
         answers(&mut rig),
-        [(1, Answer::Unknown), (2, Answer::Database)]
+        [(1, RequestAnswer::Unknown), (2, RequestAnswer::Database)]
     );
     rig.acknowledge(seq(4, 10));
     rig.answer_job(job.id, Outcome::Done);
@@ -134,13 +134,13 @@ fn a_failed_visit_answers_that_the_database_is_gone_or_the_outcome_unknown() {
     rig.answer_job(job.id, Outcome::Failed);
     assert_eq!(
         answers(&mut rig),
-        [(1, Answer::Database), (2, Answer::Database)]
+        [(1, RequestAnswer::Database), (2, RequestAnswer::Database)]
     );
     let (mut rig, job) = working();
     rig.answer_job(job.id, Outcome::Unknown);
     assert_eq!(
         answers(&mut rig),
-        [(1, Answer::Unknown), (2, Answer::Database)]
+        [(1, RequestAnswer::Unknown), (2, RequestAnswer::Database)]
     );
     assert_eq!(
         rig.take_successor_frames(),
@@ -155,7 +155,7 @@ fn a_request_waits_for_the_token_for_request_timeout() {
     rig.run(ms(9999));
     assert_eq!(answers(&mut rig), []);
     rig.run(ms(1));
-    assert_eq!(answers(&mut rig), [(1, Answer::Token)]);
+    assert_eq!(answers(&mut rig), [(1, RequestAnswer::Token)]);
     assert_eq!(rig.snapshot().waiting, 0);
 }
 
@@ -180,7 +180,7 @@ fn without_the_database_posts_wait_and_then_get_an_error() {
             .all(|job| !matches!(job.work, Work::Serve { .. }))
     );
     rig.run(ms(9950));
-    assert_eq!(answers(&mut rig), [(1, Answer::Database)]);
+    assert_eq!(answers(&mut rig), [(1, RequestAnswer::Database)]);
 }
 
 #[test]
@@ -191,12 +191,12 @@ fn listeners_get_new_posts_once_per_visit_and_the_token_stays_for_hold() {
     let fed = rig
         .take_events()
         .iter()
-        .filter(|it| **it == Event::Fed)
+        .filter(|it| **it == Event::PostsRead)
         .count();
     assert_eq!(fed, 1);
     rig.run(ms(49));
     assert_eq!(rig.take_successor_frames(), []);
-    assert!(!rig.has_reported(&Event::Fed));
+    assert!(!rig.has_reported(&Event::PostsRead));
     rig.run(ms(1));
     assert_eq!(
         rig.take_successor_frames(),

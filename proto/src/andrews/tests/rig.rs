@@ -11,11 +11,11 @@ use ring_codec::{StreamState, Streamed};
 use super::fake_database::FakeDatabase;
 use crate::andrews::message::{OwnedElection, OwnedMessage};
 use crate::andrews::{
-    Andrews, Command, Counters, Event, Job, Listening, NodeList, Options, Outcome, Reason, Request,
-    Snapshot, State, Work, Write,
+    Andrews, Command, Counters, Event, Job, NodeList, Options, Outcome, Reason, Request, Snapshot,
+    SocketsBound, State, Work, Write,
 };
 use crate::time::{Instant, Now, nanos};
-use crate::{Closed, JobOp, Machine, Sent, StreamEvent, StreamId, StreamOp};
+use crate::{CloseReason, JobRequest, Machine, SendOutcome, StreamEvent, StreamId, StreamOp};
 
 pub(crate) const fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
@@ -151,16 +151,16 @@ impl Rig {
     }
 
     pub(crate) fn begin(&mut self) {
-        self.machine.handle_link(self.time(), Listening);
+        self.machine.handle_link(self.time(), SocketsBound);
         self.drain();
     }
 
     pub(crate) fn state(&self) -> State {
-        self.machine.standing().state
+        self.machine.summary().state
     }
 
     pub(crate) fn is_coordinator(&self) -> bool {
-        self.machine.standing().is_coordinator
+        self.machine.summary().is_coordinator
     }
 
     pub(crate) fn counters(&self) -> &Counters {
@@ -238,7 +238,7 @@ impl Rig {
         let written = std::mem::take(&mut self.database.written);
         let writes = written.into_iter().map(|(_, write)| write);
         writes
-            .filter(|write| !matches!(write, Write::Beat { .. } | Write::Try))
+            .filter(|write| !matches!(write, Write::Beat { .. } | Write::Test))
             .collect()
     }
 
@@ -286,7 +286,7 @@ impl Rig {
         while let Some(job) = self.jobs.front() {
             if !matches!(
                 job.work,
-                Work::Look | Work::Write(Write::Beat { .. } | Write::Try)
+                Work::ReadRing | Work::Write(Write::Beat { .. } | Write::Test)
             ) {
                 return;
             }
@@ -361,7 +361,7 @@ impl Rig {
         self.drain();
     }
 
-    pub(crate) fn close_by_kernel(&mut self, id: StreamId, why: Closed) {
+    pub(crate) fn close_by_kernel(&mut self, id: StreamId, why: CloseReason) {
         let stream = self.streams.get_mut(&id).expect("there is one");
         if stream.fate == Fate::Open {
             stream.fate = Fate::Gone;
@@ -427,7 +427,7 @@ impl Rig {
                 self.sent.push_back((transmit.to, bytes));
                 let time = self.time();
                 self.machine
-                    .handle_sent(time, transmit.ticket, Sent::Accepted);
+                    .handle_sent(time, transmit.ticket, SendOutcome::Accepted);
                 continue;
             }
             let vacant = self.vacant();
@@ -450,7 +450,7 @@ impl Rig {
         }
         self.events
             .extend(std::iter::from_fn(|| self.machine.poll_event()));
-        while let Some(JobOp::Start(job)) = self.machine.poll_job() {
+        while let Some(JobRequest::Start(job)) = self.machine.poll_job() {
             self.jobs.push_back(job);
         }
         if self.answers && !self.jobs.is_empty() {

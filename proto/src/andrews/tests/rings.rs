@@ -16,7 +16,7 @@ fn with(method: Method) -> impl Fn(u32) -> Options {
 /// Returns S, the time in which a ring of `nodes` with default options recovers.
 fn settled(nodes: u32) -> Duration {
     let options = Options::new(1);
-    let silence = options.silence(nodes as usize);
+    let silence = options.token_loss_timeout(nodes as usize);
     silence * 3
         + (options.connect_timeout + options.ack_timeout) * nodes
         + options.alone_timeout

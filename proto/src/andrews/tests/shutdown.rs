@@ -42,7 +42,7 @@ fn it_waits_for_ack_timeout_at_most_and_without_a_token_not_at_all() {
     rig.request(1, true);
     rig.command(Command::ShutDown);
     assert!(rig.machine.is_finished());
-    let answer = Answer::Token;
+    let answer = RequestAnswer::Token;
     assert!(rig.has_reported(&Event::Answered { request: 1, answer }));
 }
 

@@ -6,7 +6,7 @@ use super::fake_database::FakeDatabase;
 use super::rig::{Rig, ms};
 use crate::andrews::message::OwnedMessage;
 use crate::andrews::{Event, Options};
-use crate::{Closed, StreamId};
+use crate::{CloseReason, StreamId};
 
 /// Returns the rows that most tests begin with: 1 → 2 → 3 → 5 → 1, coordinator 5 of term 4.
 pub(crate) fn ring_of_four() -> FakeDatabase {
@@ -55,7 +55,7 @@ impl Rig {
     }
 
     pub(crate) fn refuse_successor(&mut self) {
-        self.close_by_kernel(self.successor().0, Closed::Refused);
+        self.close_by_kernel(self.successor().0, CloseReason::Refused);
     }
 
     pub(crate) fn connect_successor(&mut self) {

@@ -118,7 +118,7 @@ fn lost_before_the_acknowledgement_it_is_held_again_with_a_jump() {
         },
         |rig| {
             let (stream, _) = rig.successor();
-            rig.close_by_kernel(stream, Closed::Reset);
+            rig.close_by_kernel(stream, CloseReason::Reset);
         },
     ];
     for end in ends {
@@ -221,8 +221,8 @@ fn an_arriving_token_prevents_a_new_one() {
 #[test]
 fn r_grows_with_the_members() {
     let options = Options::new(1);
-    assert_eq!(options.silence(0), ms(5000));
-    assert_eq!(options.silence(100), ms(10_000));
+    assert_eq!(options.token_loss_timeout(0), ms(5000));
+    assert_eq!(options.token_loss_timeout(100), ms(10_000));
 }
 
 #[test]

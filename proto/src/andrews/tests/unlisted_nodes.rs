@@ -55,11 +55,11 @@ fn an_unreachable_coordinator_is_asked_and_not_replaced() {
     let mut rig = Rig::member(3, ring_of_four());
     rig.run(ms(100));
     let (stream, _) = rig.successor();
-    rig.close_by_kernel(stream, Closed::TimedOut);
+    rig.close_by_kernel(stream, CloseReason::TimedOut);
     let (stream, to) = rig.successor();
     assert_eq!(to, 5);
     // A firewall refuses in the name of the machine.
-    rig.close_by_kernel(stream, Closed::Refused);
+    rig.close_by_kernel(stream, CloseReason::Refused);
     beat(&mut rig, 20);
     assert_eq!(rig.state(), State::Recovering);
     assert_eq!(rig.take_writes(), []);
@@ -113,10 +113,10 @@ fn an_isolated_coordinator_without_its_successor_does_not_beat() {
     let mut rig = Rig::coordinator_5();
     rig.run(ms(3000));
     let (stream, _) = rig.successor();
-    rig.close_by_kernel(stream, Closed::TimedOut);
+    rig.close_by_kernel(stream, CloseReason::TimedOut);
     let beat = rig.database.beat;
     let (stream, _) = rig.successor();
-    rig.close_by_kernel(stream, Closed::Failed);
+    rig.close_by_kernel(stream, CloseReason::Failed);
     rig.run(ms(4000));
     assert_eq!(rig.database.beat, beat);
     rig.receive_datagram(2, &OwnedMessage::Successor(3));

@@ -17,12 +17,12 @@ use std::time::Duration;
 pub use incoming::{PartOutcome, PartReceiver, ReceivedPart};
 pub use outgoing::{Part, PartSender};
 
-use super::{MAX_DATA, MAX_NAME};
+use super::{DATA_BYTES_MAX, NAME_BYTES_MAX};
 
 /// Most parts of a message. A PARTED with one bit for each still fits a datagram.
 pub const PARTS_MAX: usize = 8_192;
 /// Longest message from or to a client: a name, data, and the fields around them.
-pub const MESSAGE_MAX: usize = MAX_NAME + MAX_DATA + 256;
+pub const MESSAGE_MAX: usize = NAME_BYTES_MAX + DATA_BYTES_MAX + 256;
 /// Default limit for the bytes of all messages in one direction.
 pub const TOTAL_MAX: usize = 16 << 20;
 /// Beyond the limit, peers that were silent for this long are deleted first, the longest silent before others.

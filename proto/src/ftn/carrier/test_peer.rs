@@ -50,7 +50,7 @@ impl TestPeer {
         };
         let answer = Message::Parted {
             content,
-            came: &came,
+            arrived: &came,
         };
         let answer = Datagram::new(header, answer);
         let mut bytes = vec![0; answer.encoded_len()];

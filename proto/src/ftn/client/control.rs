@@ -5,7 +5,7 @@ use super::outbox::Context;
 use super::phase::Phase;
 use super::session::Session;
 use super::{Client, Command, Event, Refusal};
-use crate::ftn::{MAX_DATA, MAX_NAME};
+use crate::ftn::{DATA_BYTES_MAX, NAME_BYTES_MAX};
 
 impl Client {
     pub(super) fn apply_command(&mut self, command: Command) {
@@ -62,8 +62,10 @@ impl Client {
         ) -> Result<(), Refusal>,
     ) {
         let (phase, mut context) = self.split();
-        let is_name = (1..=MAX_NAME).contains(&name.len());
-        let fits = data.as_ref().is_none_or(|data| data.len() <= MAX_DATA);
+        let is_name = (1..=NAME_BYTES_MAX).contains(&name.len());
+        let fits = data
+            .as_ref()
+            .is_none_or(|data| data.len() <= DATA_BYTES_MAX);
         let outcome = match phase {
             // On the wire the empty name marks renewals and listings, so no token can have it.
             _ if !is_name => Err(Refusal::Name),
@@ -81,7 +83,7 @@ impl Client {
     fn list(&mut self, server: usize, after: &[u8]) {
         let (phase, mut context) = self.split();
         match phase {
-            Phase::Session(session) if session.is_live() && after.len() <= MAX_NAME => {
+            Phase::Session(session) if session.is_live() && after.len() <= NAME_BYTES_MAX => {
                 let configuration = &session.configuration;
                 let tokens = &mut session.tokens;
                 tokens.list(&mut context, configuration, server, after);

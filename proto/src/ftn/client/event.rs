@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ring_codec::ftn::{Access, Kind};
 
-use super::Reason;
+use super::DropReason;
 use crate::ftn::Configuration;
 
 /// An event that a client reports to its program, in the order in which they happened.
@@ -16,7 +16,7 @@ pub enum Event {
     /// LOGIN has brought no session for two seconds. The client continues to try.
     LoginFailed {
         /// Cause of the failure.
-        trouble: Trouble,
+        failure: LoginFailure,
     },
     /// The leader has given an id. No renewal of the session is confirmed yet.
     Proving {
@@ -130,7 +130,7 @@ pub enum Event {
         /// Type of the message, if it decodes.
         kind: Option<Kind>,
         /// Reason of the drop.
-        reason: Reason,
+        reason: DropReason,
     },
     /// The socket did not take a datagram. The client repeats it as if it had been lost on the way.
     SendFailed,
@@ -138,7 +138,7 @@ pub enum Event {
 
 /// Cause of a failed login.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Trouble {
+pub enum LoginFailure {
     /// No server answers.
     NoAnswer,
     /// Senders answer with another list of servers, and no server answers with this one.

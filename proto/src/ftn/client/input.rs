@@ -7,9 +7,9 @@ use ring_codec::ftn::{Datagram, Kind, Message, ServerState};
 
 use super::logout::Progress;
 use super::phase::Phase;
-use super::{Client, Event, Reason};
+use super::{Client, DropReason, Event};
 use crate::ftn::carrier::ReceivedPart;
-use crate::ftn::{Configuration, MAX_DATA, MAX_NAME, Servers};
+use crate::ftn::{Configuration, DATA_BYTES_MAX, NAME_BYTES_MAX, Servers};
 
 /// Longest fencing number in a GRANT's data, with the space after it, in bytes.
 const FENCE_BYTES_MAX: usize = 28;
@@ -19,7 +19,7 @@ impl Client {
         let decoded = Datagram::decode(bytes);
         let (kind, outcome) = match &decoded {
             Ok(datagram) => (Some(datagram.message().kind()), self.accept(from, datagram)),
-            Err(_) => (None, Err(Reason::Malformed)),
+            Err(_) => (None, Err(DropReason::Malformed)),
         };
         if let Err(reason) = outcome {
             self.report(Event::Dropped { from, kind, reason });
@@ -30,34 +30,34 @@ impl Client {
         &mut self,
         from: SocketAddr,
         datagram: &Datagram<'_>,
-    ) -> Result<(), Reason> {
+    ) -> Result<(), DropReason> {
         let (header, message) = (datagram.header(), datagram.message());
         if header.ssig != self.options.servers.signature() {
             self.report_other_list(from, header.ssig);
-            return Err(Reason::Ssig);
+            return Err(DropReason::Ssig);
         }
         if !is_for_clients(message.kind()) {
-            return Err(Reason::NotForClients);
+            return Err(DropReason::NotForClients);
         }
         if self.options.servers.sender_address(header.from) != Some(from) {
-            return Err(Reason::NotAServer);
+            return Err(DropReason::NotAServer);
         }
         if is_too_long(&message) {
-            return Err(Reason::TooLong);
+            return Err(DropReason::TooLong);
         }
         // Cannot fail: it is the index of a listed address.
-        let server = usize::try_from(header.from).map_err(|_| Reason::NotAServer)?;
+        let server = usize::try_from(header.from).map_err(|_| DropReason::NotAServer)?;
         // Before the check below, because a longer timeout makes the server usable again.
         if let (Message::Config { .. }, Some(terms)) = (message, datagram.terms()) {
             self.on_announced_timeout(server, terms.client_timeout);
         }
         if self.is_unusable(server) {
-            return Err(Reason::ShortTimeout);
+            return Err(DropReason::ShortTimeout);
         }
         match message {
             Message::Config { leader, sstates } => {
-                let configuration =
-                    configuration(&self.options.servers, leader, sstates).ok_or(Reason::Illegal)?;
+                let configuration = configuration(&self.options.servers, leader, sstates)
+                    .ok_or(DropReason::Illegal)?;
                 self.on_config(server, header.to, configuration)
             }
             Message::Part {
@@ -74,7 +74,10 @@ impl Client {
                 };
                 self.on_part(server, from, header.to, piece)
             }
-            Message::Parted { content, came } => {
+            Message::Parted {
+                content,
+                arrived: came,
+            } => {
                 self.on_parted(server, from, content, came);
                 Ok(())
             }
@@ -87,7 +90,7 @@ impl Client {
         server: usize,
         to: i32,
         configuration: Configuration,
-    ) -> Result<(), Reason> {
+    ) -> Result<(), DropReason> {
         let is_former = self.former_sessions.contains(&to);
         let known = self.configuration().map(Configuration::number);
         if known.is_some_and(|known| configuration.number() > known) {
@@ -96,22 +99,22 @@ impl Client {
         }
         let (phase, mut context) = self.split();
         match phase {
-            Phase::NoSocket { .. } | Phase::Ended => Err(Reason::NoSession),
-            Phase::Login(_) if to < 0 => Err(Reason::Illegal),
-            Phase::Login(_) if is_former => Err(Reason::FormerSession),
+            Phase::NoSocket { .. } | Phase::Ended => Err(DropReason::NoSession),
+            Phase::Login(_) if to < 0 => Err(DropReason::Illegal),
+            Phase::Login(_) if is_former => Err(DropReason::FormerSession),
             Phase::Login(login) => {
                 let session = (to > 0).then_some(to);
                 let is_news = login.record_answer(server, configuration, session);
-                is_news.then_some(()).ok_or(Reason::Late)
+                is_news.then_some(()).ok_or(DropReason::Late)
             }
             Phase::Session(session) => session.on_config(&mut context, server, to, configuration),
             Phase::Logout(logout) => {
                 if configuration.number() < logout.configuration().number() {
-                    return Err(Reason::Late);
+                    return Err(DropReason::Late);
                 }
                 // A CONFIG with an id belongs to a survey, and this client holds nothing.
                 if to != 0 {
-                    return Err(Reason::NoSession);
+                    return Err(DropReason::NoSession);
                 }
                 if logout.on_config(&mut context, server, configuration) == Progress::Done {
                     self.phase = Phase::Ended;
@@ -127,13 +130,13 @@ impl Client {
         server: usize,
         to: i32,
         message: &Message<'_>,
-    ) -> Result<(), Reason> {
+    ) -> Result<(), DropReason> {
         let (phase, mut context) = self.split();
         let Phase::Session(session) = phase else {
-            return Err(Reason::NoSession);
+            return Err(DropReason::NoSession);
         };
         if to != session.id {
-            return Err(Reason::NotForMe);
+            return Err(DropReason::NotForMe);
         }
         let context = &mut context;
         match *message {
@@ -142,7 +145,7 @@ impl Client {
             }
             Message::Revoke { name } => session.on_revoke(context, server, name),
             Message::Confirm { msgnum } => session.on_confirm(context, server, msgnum),
-            _ => Err(Reason::NotForClients),
+            _ => Err(DropReason::NotForClients),
         }
     }
 }
@@ -157,9 +160,9 @@ const fn is_for_clients(kind: Kind) -> bool {
 const fn is_too_long(message: &Message<'_>) -> bool {
     match message {
         Message::Grant { token, .. } => {
-            token.name.len() > MAX_NAME || token.data.len() > MAX_DATA + FENCE_BYTES_MAX
+            token.name.len() > NAME_BYTES_MAX || token.data.len() > DATA_BYTES_MAX + FENCE_BYTES_MAX
         }
-        Message::Revoke { name } => name.len() > MAX_NAME,
+        Message::Revoke { name } => name.len() > NAME_BYTES_MAX,
         _ => false,
     }
 }

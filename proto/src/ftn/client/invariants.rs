@@ -93,14 +93,14 @@ const INVARIANTS: &[Invariant<Client>] = &[
 
 #[cfg(test)]
 mod tests {
-    use crate::invariants::{Spoilt, assert_each_breaks};
+    use crate::invariants::{BrokenCase, assert_each_breaks};
     use std::time::Duration;
 
     use ring_codec::ftn::ServerState::Ready;
 
     use super::*;
     use crate::ftn::Configuration;
-    use crate::ftn::client::Net;
+    use crate::ftn::client::SocketState;
     use crate::ftn::client::holding::HeldToken;
     use crate::ftn::client::outstanding_messages::{MessageKind, OutstandingMessages};
     use crate::ftn::client::phase::Phase;
@@ -146,7 +146,7 @@ mod tests {
     }
 
     /// For each invariant, in order: a sound client, and a function that breaks the invariant.
-    const SPOILT: &[Spoilt<Client, Client>] = &[
+    const SPOILT: &[BrokenCase<Client, Client>] = &[
         (live, |it| it.configured_timeout = Duration::ZERO),
         (live, |it| it.former_sessions.push_back(ME)),
         (live, |it| {
@@ -189,6 +189,6 @@ mod tests {
     fn an_input_that_leaves_one_broken_panics() {
         let mut rig = Rig::live();
         rig.client.former_sessions.push_back(ME);
-        rig.link(Net::Down);
+        rig.link(SocketState::Down);
     }
 }

@@ -3,7 +3,7 @@
 use super::outbox::Context;
 use super::outstanding_messages::MessageKind;
 use super::tokens::Tokens;
-use super::{Event, Reason};
+use super::{DropReason, Event};
 use crate::ftn::Configuration;
 
 impl Tokens {
@@ -32,9 +32,9 @@ impl Tokens {
         server: usize,
         msgnum: i64,
         page: &[u8],
-    ) -> Result<(), Reason> {
+    ) -> Result<(), DropReason> {
         if self.listings.get(&server) != Some(&msgnum) {
-            return Err(Reason::Late);
+            return Err(DropReason::Late);
         }
         self.listings.remove(&server);
         self.outstanding.end(msgnum);

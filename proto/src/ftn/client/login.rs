@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::Trouble;
+use super::LoginFailure;
 use super::outbox::{Content, Context};
 use crate::Backoff;
 use crate::ftn::{Configuration, RETRY, RETRY_MAX};
@@ -136,7 +136,7 @@ impl Login {
         // The leader of the largest configuration may be gone, and the client must not wait for it indefinitely.
         if is_forgotten {
             let trouble = self.failure();
-            context.report(super::Event::LoginFailed { trouble });
+            context.report(super::Event::LoginFailed { failure: trouble });
             self.answers.fill(None);
             self.since = now;
         }
@@ -146,11 +146,11 @@ impl Login {
         }
     }
 
-    fn failure(&self) -> Trouble {
+    fn failure(&self) -> LoginFailure {
         match self.answer_count() {
-            0 if self.has_other_list => Trouble::OtherList,
-            0 => Trouble::NoAnswer,
-            _ => Trouble::NoLeader,
+            0 if self.has_other_list => LoginFailure::OtherList,
+            0 => LoginFailure::NoAnswer,
+            _ => LoginFailure::NoLeader,
         }
     }
 }

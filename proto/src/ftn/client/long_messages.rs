@@ -6,7 +6,7 @@ use ring_codec::ftn::{Datagram, Kind, Message};
 
 use super::outbox::{Content, OutgoingDatagram};
 use super::phase::Phase;
-use super::{Client, Reason};
+use super::{Client, DropReason};
 use crate::ftn::carrier::{MESSAGE_MAX, Part, PartOutcome, ReceivedPart};
 
 impl Client {
@@ -41,17 +41,17 @@ impl Client {
         from: SocketAddr,
         to: i32,
         piece: ReceivedPart<'_>,
-    ) -> Result<(), Reason> {
+    ) -> Result<(), DropReason> {
         let Phase::Session(session) = &self.phase else {
-            return Err(Reason::NoSession);
+            return Err(DropReason::NoSession);
         };
         if to != session.id {
-            return Err(Reason::NotForMe);
+            return Err(DropReason::NotForMe);
         }
         let (now, incoming) = (self.now, &mut self.carrier.incoming);
         let took = incoming.take(now, now, from, piece, MESSAGE_MAX);
         if took == PartOutcome::Refused {
-            return Err(Reason::Malformed);
+            return Err(DropReason::Malformed);
         }
         let content = Content::Parted(piece.content);
         let to = server;
@@ -59,9 +59,9 @@ impl Client {
         let PartOutcome::Complete { bytes, .. } = took else {
             return Ok(());
         };
-        let whole = Datagram::decode(&bytes).map_err(|_| Reason::Malformed)?;
+        let whole = Datagram::decode(&bytes).map_err(|_| DropReason::Malformed)?;
         if matches!(whole.message(), Message::Part { .. }) {
-            return Err(Reason::Malformed);
+            return Err(DropReason::Malformed);
         }
         self.accept(from, &whole)
     }

@@ -13,11 +13,11 @@ use super::outbox::{Context, Output};
 use super::output::{Encoded, encode};
 use super::phase::Phase;
 use super::session::Session;
-use super::{Command, Event, Loss, Net, Options};
-use crate::ftn::MIN_CLIENT_TIMEOUT;
+use super::{Command, Event, Loss, Options, SocketState};
+use crate::ftn::CLIENT_TIMEOUT_MIN;
 use crate::ftn::carrier::Carrier;
 use crate::time::{Instant, Now};
-use crate::{Machine, Sent, Stored, Ticket, Transmit};
+use crate::{Machine, SendOutcome, StoreOutcome, Ticket, Transmit};
 
 /// Most senders with another list of servers that are reported.
 const OTHER_LIST_SENDERS_MAX: usize = 1_024;
@@ -33,7 +33,7 @@ pub struct Client {
     pub(super) configured_timeout: Duration,
     /// Latest time that an input had.
     pub(super) now: Instant,
-    net: Net,
+    net: SocketState,
     numbers: MessageNumbers,
     pub(super) phase: Phase,
     /// Ids of the last sessions, which the client never uses again.
@@ -54,7 +54,7 @@ impl Client {
             configured_timeout: options.client_timeout,
             options,
             now: Instant::default(),
-            net: Net::Down,
+            net: SocketState::Down,
             numbers: MessageNumbers::new(),
             phase: Phase::NoSocket { former_port: None },
             former_sessions: VecDeque::new(),
@@ -181,7 +181,7 @@ impl Client {
     // that this client takes for live. So the client does not use the server at all.
     pub(super) fn on_announced_timeout(&mut self, server: usize, micros: i64) {
         let timeout = u64::try_from(micros).map_or(Duration::ZERO, Duration::from_micros);
-        if timeout < MIN_CLIENT_TIMEOUT {
+        if timeout < CLIENT_TIMEOUT_MIN {
             if self.short_timeouts.insert(server) {
                 self.report(Event::ShortTimeout { server, timeout });
             }
@@ -248,7 +248,7 @@ impl Client {
 
 impl Machine for Client {
     type Peer = SocketAddr;
-    type Net = Net;
+    type Net = SocketState;
     type Command = Command;
     type Event = Event;
     type Durable = Infallible;
@@ -270,10 +270,10 @@ impl Machine for Client {
         self.finish_input();
     }
 
-    fn handle_link(&mut self, now: Now, net: Net) {
+    fn handle_link(&mut self, now: Now, net: SocketState) {
         self.begin_input(now);
         self.net = net;
-        if let Net::Up { port } = net {
+        if let SocketState::Up { port } = net {
             self.on_socket(port);
         }
         self.finish_input();
@@ -297,20 +297,20 @@ impl Machine for Client {
         self.check_after_input();
     }
 
-    fn handle_sent(&mut self, _now: Now, _ticket: Ticket, sent: Sent) {
-        if sent != Sent::Accepted {
+    fn handle_sent(&mut self, _now: Now, _ticket: Ticket, sent: SendOutcome) {
+        if sent != SendOutcome::Accepted {
             self.report(Event::SendFailed);
         }
     }
 
-    fn handle_stored(&mut self, _now: Now, _stored: Stored) {}
+    fn handle_stored(&mut self, _now: Now, _stored: StoreOutcome) {}
 
     fn poll_durable(&mut self) -> Option<Infallible> {
         None
     }
 
     fn poll_transmit(&mut self, buf: &mut [u8]) -> Option<Transmit<SocketAddr>> {
-        if self.net == Net::Down {
+        if self.net == SocketState::Down {
             // The rules that queued these messages repeat them once there is a socket.
             self.out.outbox.clear();
             return None;

@@ -50,9 +50,9 @@ mod tokens;
 mod view;
 
 pub use command::Command;
-pub use event::{Event, Loss, Refusal, Trouble};
+pub use event::{Event, LoginFailure, Loss, Refusal};
 pub use machine::Client;
-pub use net::Net;
+pub use net::SocketState;
 pub use options::Options;
-pub use reason::Reason;
-pub use view::{Holding, Standing};
+pub use reason::DropReason;
+pub use view::{ClientState, HeldToken};

@@ -2,7 +2,7 @@
 
 /// State of the client's datagram socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Net {
+pub enum SocketState {
     /// There is no socket, or it cannot send.
     Down,
     /// The socket is bound to a port.

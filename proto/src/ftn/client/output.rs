@@ -55,7 +55,13 @@ pub(super) fn encode(
         (Phase::Session(session), Content::Parted(content)) => {
             came = carrier.incoming.arrived_parts(address, content)?;
             let came = &came[..];
-            (session.id, Message::Parted { content, came })
+            (
+                session.id,
+                Message::Parted {
+                    content,
+                    arrived: came,
+                },
+            )
         }
         _ => return None,
     };

@@ -1,10 +1,10 @@
 //! Reasons for which the client drops a datagram.
 
-use crate::counted::reasons;
+use crate::counter_macros::reasons;
 
 reasons! {
     /// Reason why a client dropped a datagram (`docs/ftn.md`, section 3).
-    pub enum Reason;
+    pub enum DropReason;
 
     /// The datagram does not decode.
     Malformed "malformed" "it is no message of the protocol",

@@ -5,8 +5,8 @@ use std::str;
 use super::holding::{HeldToken, Hold, TokenState, Update, Want};
 use super::outbox::Context;
 use super::tokens::{ReturnPlan, Tokens};
-use super::{Event, Reason, Refusal};
-use crate::ftn::MAX_DATA;
+use super::{DropReason, Event, Refusal};
+use crate::ftn::DATA_BYTES_MAX;
 
 impl Tokens {
     /// Applies the program's request.
@@ -94,7 +94,7 @@ impl Tokens {
         msgnum: i64,
         name: &[u8],
         data: &[u8],
-    ) -> Result<(), Reason> {
+    ) -> Result<(), DropReason> {
         let Some(token) = self.by_name.get_mut(name) else {
             context.report(Event::Declined { name: name.into() });
             self.start_return(context, name, ReturnPlan::not_held(false));
@@ -102,24 +102,24 @@ impl Tokens {
         };
         let request = match token {
             TokenState::Awaited(request) => *request,
-            TokenState::Held(held) => held.request.ok_or(Reason::Late)?,
-            TokenState::Returning(_) => return Err(Reason::Outstanding),
+            TokenState::Held(held) => held.request.ok_or(DropReason::Late)?,
+            TokenState::Returning(_) => return Err(DropReason::Outstanding),
         };
         // After the token's state: a token that the client does not hold is returned, whichever server granted it.
         if !is_responsible {
-            return Err(Reason::NotResponsible);
+            return Err(DropReason::NotResponsible);
         }
         if request.number != msgnum {
-            return Err(Reason::Late);
+            return Err(DropReason::Late);
         }
         let (fence, data) = if request.want.fence {
-            split_fence(data).ok_or(Reason::Illegal)?
+            split_fence(data).ok_or(DropReason::Illegal)?
         } else {
             (None, data)
         };
         // The limit for datagrams allows for a fencing number, which this grant may lack.
-        if data.len() > MAX_DATA {
-            return Err(Reason::TooLong);
+        if data.len() > DATA_BYTES_MAX {
+            return Err(DropReason::TooLong);
         }
         let granted = Hold {
             access: request.want.access,
@@ -156,7 +156,7 @@ impl Tokens {
         &mut self,
         context: &mut Context<'_>,
         name: &[u8],
-    ) -> Result<(), Reason> {
+    ) -> Result<(), DropReason> {
         let held = match self.by_name.get_mut(name) {
             None => {
                 context.report(Event::Declined { name: name.into() });
@@ -165,7 +165,7 @@ impl Tokens {
             }
             // The GRANT may be on its way, or this REVOKE asks for the RETURN that is outstanding.
             Some(TokenState::Awaited(_) | TokenState::Returning(_)) => {
-                return Err(Reason::Outstanding);
+                return Err(DropReason::Outstanding);
             }
             Some(TokenState::Held(held)) => held,
         };
@@ -178,7 +178,7 @@ impl Tokens {
             return Ok(());
         }
         if held.request.is_some() || held.update.is_some() {
-            return Err(Reason::Outstanding);
+            return Err(DropReason::Outstanding);
         }
         // Servers repeat REVOKE, and the program needs it once.
         if !held.is_revoked {

@@ -6,7 +6,7 @@ use super::holding::{HeldToken, ReturningToken, TokenState, Update};
 use super::outbox::Context;
 use super::outstanding_messages::MessageKind;
 use super::tokens::{ReturnPlan, Tokens};
-use super::{Event, Reason, Refusal};
+use super::{DropReason, Event, Refusal};
 use crate::ftn::Configuration;
 
 impl Tokens {
@@ -91,19 +91,19 @@ impl Tokens {
         configuration: &Configuration,
         server: usize,
         msgnum: i64,
-    ) -> Result<(), Reason> {
+    ) -> Result<(), DropReason> {
         let entry = self.outstanding.get(msgnum);
         let name = match entry {
             Some(entry) if entry.kind == MessageKind::Return => &entry.name,
-            _ => return Err(Reason::Late),
+            _ => return Err(DropReason::Late),
         };
         let servers = &context.options.servers;
         // A former server may have applied the RETURN after it handed the token over.
         if servers.responsible(name, configuration) != Some(server) {
-            return Err(Reason::NotResponsible);
+            return Err(DropReason::NotResponsible);
         }
         let Some(name) = self.outstanding.end(msgnum).map(|entry| entry.name) else {
-            return Err(Reason::Late);
+            return Err(DropReason::Late);
         };
         match self.by_name.remove(&name) {
             Some(TokenState::Held(held)) => self.on_update_confirmed(context, name, held),

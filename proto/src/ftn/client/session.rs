@@ -5,7 +5,7 @@ use super::outbox::Context;
 use super::outstanding_messages::DUE_AT_ONCE;
 use super::renewal::{Confirmation, Renewal};
 use super::tokens::Tokens;
-use super::{Event, Loss, Options, Reason};
+use super::{DropReason, Event, Loss, Options};
 use crate::ftn::Configuration;
 use crate::time::Instant;
 
@@ -66,9 +66,9 @@ impl Session {
         server: usize,
         to: i32,
         configuration: Configuration,
-    ) -> Result<(), Reason> {
+    ) -> Result<(), DropReason> {
         if configuration.number() < self.configuration.number() {
-            return Err(Reason::Late);
+            return Err(DropReason::Late);
         }
         if configuration.number() > self.configuration.number() {
             self.adopt(context, configuration);
@@ -115,7 +115,7 @@ impl Session {
         msgnum: i64,
         name: &[u8],
         data: &[u8],
-    ) -> Result<(), Reason> {
+    ) -> Result<(), DropReason> {
         if name.is_empty() {
             return self.tokens.on_page(context, server, msgnum, data);
         }
@@ -131,13 +131,13 @@ impl Session {
         context: &mut Context<'_>,
         server: usize,
         name: &[u8],
-    ) -> Result<(), Reason> {
+    ) -> Result<(), DropReason> {
         // The RETURN that answers this REVOKE would be a renewal.
         if name.is_empty() {
-            return Err(Reason::Illegal);
+            return Err(DropReason::Illegal);
         }
         if !self.is_responsible(context, server, name) {
-            return Err(Reason::NotResponsible);
+            return Err(DropReason::NotResponsible);
         }
         self.tokens.on_revoke(context, name)
     }
@@ -148,7 +148,7 @@ impl Session {
         context: &mut Context<'_>,
         server: usize,
         msgnum: i64,
-    ) -> Result<(), Reason> {
+    ) -> Result<(), DropReason> {
         // Numbers are unique in a process, so each is either a renewal's or a RETURN's.
         if server == self.configuration.leader() {
             let (now, options) = (context.now, context.options);

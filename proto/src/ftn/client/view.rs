@@ -10,7 +10,7 @@ use crate::time::Instant;
 
 /// State of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum ClientState {
     /// The client waits for a socket.
     NoSocket,
     /// The client asks for a session.
@@ -38,7 +38,7 @@ pub enum Standing {
 
 /// A token that is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Holding<'a> {
+pub struct HeldToken<'a> {
     /// The access, exclusive or shared.
     pub access: Access,
     /// Fencing number of the grant, if one was requested.
@@ -49,23 +49,23 @@ pub struct Holding<'a> {
 
 impl Client {
     /// Returns the client's state.
-    pub fn standing(&self) -> Standing {
+    pub fn state(&self) -> ClientState {
         match &self.phase {
-            Phase::NoSocket { .. } => Standing::NoSocket,
-            Phase::Login(login) => Standing::Login {
+            Phase::NoSocket { .. } => ClientState::NoSocket,
+            Phase::Login(login) => ClientState::Login {
                 answered: login.answer_count(),
                 other_list: login.has_seen_other_list(),
             },
             Phase::Session(session) => {
                 let (id, is_live) = (session.id, session.is_live());
                 if is_live {
-                    Standing::Live { session: id }
+                    ClientState::Live { session: id }
                 } else {
-                    Standing::Proving { session: id }
+                    ClientState::Proving { session: id }
                 }
             }
-            Phase::Logout(_) => Standing::LoggingOut,
-            Phase::Ended => Standing::Ended,
+            Phase::Logout(_) => ClientState::LoggingOut,
+            Phase::Ended => ClientState::Ended,
         }
     }
 
@@ -88,9 +88,9 @@ impl Client {
 
     /// Returns a token that is held and not being returned. The result is valid only before the end of the
     /// [lease](Self::lease).
-    pub fn holding(&self, name: &[u8]) -> Option<Holding<'_>> {
+    pub fn held_token(&self, name: &[u8]) -> Option<HeldToken<'_>> {
         match self.phase.session()?.tokens.by_name.get(name)? {
-            TokenState::Held(held) if !held.is_to_return() => Some(Holding {
+            TokenState::Held(held) if !held.is_to_return() => Some(HeldToken {
                 access: held.hold.access,
                 fence: held.hold.fence,
                 data: &held.hold.data,

@@ -15,7 +15,7 @@ pub enum Command {
 
 /// State of the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Net {
+pub enum NetworkState {
     /// The network carries datagrams. The server starts at the first report of this state.
     Up,
     /// The network carries nothing.

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use ring_codec::ftn::{Kind, ServerState};
 
-use crate::ftn::server::{Difference, Holding, Reason, RoleKind};
+use crate::ftn::server::{DropReason, OptionDifference, RoleKind, TokenHold};
 
 /// An event of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub enum Event {
     /// The leader has gained or lost its authority.
     AuthorityChanged {
         /// Whether it has authority.
-        has: bool,
+        is_held: bool,
     },
     /// The time in which a leader adopts sessions has ended.
     GraceEnded,
@@ -80,11 +80,11 @@ pub enum Event {
         program: Box<str>,
     },
     /// A session has been granted a token.
-    TokenGranted(Box<Holding>),
+    TokenGranted(Box<TokenHold>),
     /// A session has returned a token.
-    TokenReturned(Box<Holding>),
+    TokenReturned(Box<TokenHold>),
     /// A session that held a token has ended.
-    TokenLost(Box<Holding>),
+    TokenLost(Box<TokenHold>),
     /// The server has begun to ask all clients which tokens they hold.
     SurveyBegun {
         /// Configuration of the survey.
@@ -136,7 +136,7 @@ pub enum Event {
         /// Index of the other server.
         server: usize,
         /// The options that differ; empty if all are equal.
-        differences: Box<[Difference]>,
+        differences: Box<[OptionDifference]>,
     },
     /// A sender has another list of servers. Reported once for each of up to 1,024 senders.
     OtherList {
@@ -147,7 +147,7 @@ pub enum Event {
     },
     /// A sender claims to be another server, but does not have that server's address. Reported once for each of up to
     /// 1,024 senders.
-    Misplaced {
+    SenderMisplaced {
         /// Index of the server that it claims to be.
         server: usize,
         /// Address of the sender.
@@ -162,7 +162,7 @@ pub enum Event {
         /// Type of the message, if it decodes.
         kind: Option<Kind>,
         /// Reason of the drop.
-        reason: Reason,
+        reason: DropReason,
     },
     /// Storing the configuration number has begun to fail, or works again. In between the server sends nothing.
     StorageChanged {

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 /// A session's hold of a token.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Holding {
+pub struct TokenHold {
     /// Name of the token.
     pub name: Box<[u8]>,
     /// Id of the session.

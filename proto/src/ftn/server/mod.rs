@@ -30,14 +30,14 @@ mod standing;
 mod tests;
 mod tokens;
 
-pub use command::{Command, Durable, Net};
+pub use command::{Command, Durable, NetworkState};
 pub use event::Event;
-pub use holding::Holding;
+pub use holding::TokenHold;
 pub use machine::{LEAVING_MAX, Server, Snapshot, TokenStatus};
 pub use options::{
-    Difference, Options, OptionsError, PARTY_BYTES, QUEUE_BYTES, SESSION_BYTES, Setting,
-    TOKEN_BYTES, WAITING_REQUEST_BYTES, majority, most_clients, session_bytes,
+    OptionDifference, OptionValue, Options, OptionsError, PARTY_BYTES, QUEUE_BYTES, SESSION_BYTES,
+    TOKEN_BYTES, WAITING_REQUEST_BYTES, clients_max, majority, session_bytes,
 };
 pub use output::Counters;
-pub use reason::Reason;
-pub use standing::{RoleKind, Standing};
+pub use reason::DropReason;
+pub use standing::{RoleKind, ServerSummary};

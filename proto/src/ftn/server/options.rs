@@ -5,7 +5,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use crate::ftn::carrier::{PARTS_MAX, TOTAL_MAX};
-use crate::ftn::{MIN_CLIENT_TIMEOUT, PART};
+use crate::ftn::{CLIENT_TIMEOUT_MIN, PART};
 
 /// Options of a server. All servers of a list need the same values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -78,8 +78,8 @@ pub enum OptionsError {
     },
     /// Sessions would end before their renewals are confirmed.
     #[error(
-        "--client-timeout {0:?} is below {MIN_CLIENT_TIMEOUT:?}: sessions would end before their renewals are confirmed; \
-         give at least {MIN_CLIENT_TIMEOUT:?}"
+        "--client-timeout {0:?} is below {CLIENT_TIMEOUT_MIN:?}: sessions would end before their renewals are confirmed; \
+         give at least {CLIENT_TIMEOUT_MIN:?}"
     )]
     ClientTimeout(Duration),
     /// The quorum is 0, or larger than the number of servers.
@@ -119,18 +119,18 @@ pub enum OptionsError {
 
 /// An option that must be equal on all servers and differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Difference {
+pub struct OptionDifference {
     /// Name of the option.
     pub option: &'static str,
     /// Value of this server.
-    pub own: Setting,
+    pub own: OptionValue,
     /// Value of the other server.
-    pub theirs: Setting,
+    pub theirs: OptionValue,
 }
 
 /// Value of an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Setting {
+pub enum OptionValue {
     /// A time.
     Time(Duration),
     /// A number.
@@ -144,7 +144,7 @@ const STATE_BYTES: usize = 512;
 
 /// Returns the most sessions that a number of servers can tell each other about. Their list fits one message in parts.
 /// The leader's limit allows two lists to each other server: the one under way and the newest.
-pub const fn most_clients(servers: usize) -> usize {
+pub const fn clients_max(servers: usize) -> usize {
     let of_message = (PARTS_MAX * PART - STATE_BYTES) / LISTED_BYTES;
     let others = if servers > 1 { servers - 1 } else { 1 };
     // One byte more, because the carrier keeps a flag for each part.
@@ -188,10 +188,10 @@ impl Options {
                 heartbeat: self.heartbeat,
             });
         }
-        if self.client_timeout < MIN_CLIENT_TIMEOUT {
+        if self.client_timeout < CLIENT_TIMEOUT_MIN {
             return Err(OptionsError::ClientTimeout(self.client_timeout));
         }
-        let most = most_clients(servers);
+        let most = clients_max(servers);
         if self.max_clients > most {
             return Err(OptionsError::Clients {
                 given: self.max_clients,

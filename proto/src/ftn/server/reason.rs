@@ -1,10 +1,10 @@
 //! Reasons for which a server drops a datagram.
 
-use crate::counted::reasons;
+use crate::counter_macros::reasons;
 
 reasons! {
     /// Reason why a datagram changed nothing and was not answered, or answered only with CONFIG.
-    pub enum Reason;
+    pub enum DropReason;
 
     /// The datagram does not decode, or has a value that is not allowed.
     Malformed "malformed" "it is no message of the protocol",

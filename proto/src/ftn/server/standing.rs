@@ -26,7 +26,7 @@ impl RoleKind {
 
 /// Summary of a server's role and state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Standing {
+pub struct ServerSummary {
     /// Role of the server.
     pub role: RoleKind,
     /// Index of the leader; `None` during an election.

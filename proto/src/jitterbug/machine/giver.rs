@@ -5,8 +5,8 @@ use ring_codec::jitterbug::Node;
 use super::Jitterbug;
 use crate::jitterbug::role::{CandidateRound, OfferedToken, Pass, PassEnd};
 use crate::jitterbug::tokens::Rank;
-use crate::jitterbug::{Event, Failure};
-use crate::{Closed, StreamId, StreamOp};
+use crate::jitterbug::{Event, PassFailure};
+use crate::{CloseReason, StreamId, StreamOp};
 
 impl Jitterbug {
     pub(super) fn begin_pass(&mut self, to: Node, is_rival: bool) {
@@ -46,7 +46,7 @@ impl Jitterbug {
         }
     }
 
-    pub(super) fn on_pass_closed(&mut self, why: Closed) {
+    pub(super) fn on_pass_closed(&mut self, why: CloseReason) {
         if let Some(end) = self.role.pass().map(|pass| pass.end_on_close(why)) {
             self.end_pass(end);
         }
@@ -64,7 +64,7 @@ impl Jitterbug {
         if let Some(end) = self
             .role
             .pass()
-            .map(|pass| pass.end_on_failure(Failure::TimedOut))
+            .map(|pass| pass.end_on_failure(PassFailure::TimedOut))
         {
             self.end_pass(end);
         }
@@ -75,7 +75,7 @@ impl Jitterbug {
         let end = self
             .role
             .pass()
-            .map(|pass| pass.end_on_failure(Failure::NetworkChanged));
+            .map(|pass| pass.end_on_failure(PassFailure::NetworkChanged));
         match end {
             Some(PassEnd::Failed(_)) => self.end_pass(PassEnd::Aborted),
             Some(end) => self.end_pass(end),
@@ -120,7 +120,7 @@ impl Jitterbug {
                 if is_known {
                     self.penalties.note_failed(to.ip);
                 }
-                if matches!(why, Failure::TimedOut | Failure::Unreachable) {
+                if matches!(why, PassFailure::TimedOut | PassFailure::Unreachable) {
                     // A candidate that is unreachable has cost the time of a whole pass. The next ones must have
                     // answered lately.
                     self.peers.note_unreachable(to.ip);

@@ -99,7 +99,7 @@ const INVARIANTS: &[Invariant<Jitterbug>] = &[
 mod tests {
     use super::*;
     use crate::StreamId;
-    use crate::invariants::{Spoilt, assert_each_breaks};
+    use crate::invariants::{BrokenCase, assert_each_breaks};
     use crate::jitterbug::Command;
     use crate::jitterbug::role::Waiter;
     use crate::jitterbug::tests::rig::{OWN_NUMBER, Rig, computing, host, ms};
@@ -138,7 +138,7 @@ mod tests {
     }
 
     /// A valid state machine, and how a test breaks it, in the order of the invariants.
-    const SPOILT: &[Spoilt<Rig, Jitterbug>] = &[
+    const SPOILT: &[BrokenCase<Rig, Jitterbug>] = &[
         (Rig::orphan, |it| it.net = None),
         (Rig::orphan, |it| it.role = Role::Orphan(None)),
         (Rig::orphan, grant),

@@ -37,10 +37,13 @@ use super::inbound::Inbound;
 use super::nodes::{ForeignNodes, NodeList, Peers, Penalties};
 use super::role::Role;
 use super::tokens::{self, Announcements, FollowState, PassedToken, Rival};
-use super::{Command, Event, Job, Net, Network, Options, OptionsError};
-use crate::draw::Draw;
+use super::{Command, Event, Job, Network, NetworkState, Options, OptionsError};
+use crate::random::RandomNumbers;
 use crate::time::{Instant, Now};
-use crate::{JobOp, Machine, Sent, Stored, StreamEvent, StreamId, StreamOp, Ticket, Transmit};
+use crate::{
+    JobRequest, Machine, SendOutcome, StoreOutcome, StreamEvent, StreamId, StreamOp, Ticket,
+    Transmit,
+};
 use outbox::Outbox;
 
 /// A node of a Jitterbug ring.
@@ -50,7 +53,7 @@ use outbox::Outbox;
 #[derive(Debug)]
 pub struct Jitterbug {
     options: Options,
-    draw: Draw,
+    draw: RandomNumbers,
     now: Instant,
     net: Option<Network>,
     role: Role,
@@ -89,7 +92,7 @@ impl Jitterbug {
     /// Returns an error if the options cannot work.
     pub fn new(options: Options, seed: u64) -> Result<Self, OptionsError> {
         options.check()?;
-        let mut draw = Draw::new(seed);
+        let mut draw = RandomNumbers::new(seed);
         Ok(Self {
             options,
             token_id: tokens::first(&mut draw),
@@ -188,10 +191,10 @@ impl Jitterbug {
         }
     }
 
-    fn on_sent(&mut self, number: u64, sent: Sent) {
+    fn on_sent(&mut self, number: u64, sent: SendOutcome) {
         let restore = self.role.restore_mut();
         if let Some(restore) = restore.filter(|restore| restore.number() == number)
-            && sent != Sent::Accepted
+            && sent != SendOutcome::Accepted
         {
             restore.note_unsent();
         }
@@ -207,13 +210,13 @@ impl Jitterbug {
 
 impl Machine for Jitterbug {
     type Peer = SocketAddr;
-    type Net = Net;
+    type Net = NetworkState;
     type Command = Command;
     type Event = Event;
     type Durable = std::convert::Infallible;
     type Job = Job;
 
-    fn heeds_lateness(&self) -> bool {
+    fn has_lateness_handler(&self) -> bool {
         true
     }
 
@@ -229,7 +232,7 @@ impl Machine for Jitterbug {
         self.handle(now, |it| it.on_command(command));
     }
 
-    fn handle_link(&mut self, now: Now, net: Net) {
+    fn handle_link(&mut self, now: Now, net: NetworkState) {
         self.handle(now, |it| it.on_link(net));
     }
 
@@ -237,7 +240,7 @@ impl Machine for Jitterbug {
         self.handle(now, Self::on_timeout);
     }
 
-    fn handle_sent(&mut self, now: Now, ticket: Ticket, sent: Sent) {
+    fn handle_sent(&mut self, now: Now, ticket: Ticket, sent: SendOutcome) {
         self.handle(now, |it| it.on_sent(ticket.id(), sent));
     }
 
@@ -250,7 +253,7 @@ impl Machine for Jitterbug {
         self.handle(now, |it| it.on_stream(id, event))
     }
 
-    fn handle_stored(&mut self, now: Now, _stored: Stored) {
+    fn handle_stored(&mut self, now: Now, _stored: StoreOutcome) {
         self.advance_clock(now);
     }
 
@@ -278,7 +281,7 @@ impl Machine for Jitterbug {
         self.write(id, room)
     }
 
-    fn poll_job(&mut self) -> Option<JobOp<Job>> {
+    fn poll_job(&mut self) -> Option<JobRequest<Job>> {
         self.data.next_job()
     }
 

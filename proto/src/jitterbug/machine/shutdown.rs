@@ -3,13 +3,13 @@
 use super::Jitterbug;
 use crate::StreamOp;
 use crate::jitterbug::role::Role;
-use crate::jitterbug::{Event, Net, Network};
+use crate::jitterbug::{Event, Network, NetworkState};
 
 impl Jitterbug {
-    pub(super) fn on_link(&mut self, net: Net) {
+    pub(super) fn on_link(&mut self, net: NetworkState) {
         let net = match net {
-            Net::Down => None,
-            Net::Up(network) => Some(network),
+            NetworkState::Down => None,
+            NetworkState::Up(network) => Some(network),
         };
         let before = std::mem::replace(&mut self.net, net);
         let address = |net: Option<Network>| net.map(|net| net.address);

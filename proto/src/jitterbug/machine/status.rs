@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use ring_codec::jitterbug::Node;
 
 use super::Jitterbug;
-use crate::jitterbug::{Counters, NodeStatus, Options, Snapshot, Standing};
+use crate::jitterbug::{Counters, NodeStatus, NodeSummary, Options, Snapshot};
 
 impl Jitterbug {
     /// Returns the options of the node.
@@ -31,8 +31,8 @@ impl Jitterbug {
     }
 
     /// Returns a short status, which is cheaper than a [`snapshot`](Self::snapshot).
-    pub fn standing(&self) -> Standing {
-        Standing {
+    pub fn summary(&self) -> NodeSummary {
+        NodeSummary {
             state: self.role.state(),
             token_id: self.token_id.random(),
             may_use: self.may_use_token(),
@@ -69,7 +69,7 @@ impl Jitterbug {
             nodes: self.list.nodes().iter().map(entry).collect(),
             to_add: self.list.to_add().to_vec(),
             node_list_hash: self.list.hash(),
-            differing: self.differing().collect(),
+            differing: self.differing_nodes().collect(),
             is_outranked: self.is_outranked(),
         }
     }

@@ -38,11 +38,11 @@ impl Jitterbug {
     /// Returns the lease without the giver's. If the giver's counted here, nodes would keep a short lease alive
     /// indefinitely by telling it to each other.
     fn announced_lease(&self) -> Duration {
-        let own = self.options.stall();
+        let own = self.options.own_lease();
         let known = self.peers.leases();
         let lease = own.min(known.shortest.unwrap_or(own));
         if known.older > 0 || known.shortest.is_none() {
-            lease.min(Options::default().stall())
+            lease.min(Options::default().own_lease())
         } else {
             lease
         }
@@ -65,7 +65,7 @@ impl Jitterbug {
 
     /// Returns the node's terms. `asks` is whether they ask for a TR1.
     pub(super) fn terms(&self, asks: bool) -> Terms {
-        let own = self.options.stall();
+        let own = self.options.own_lease();
         let is_leader = self.role.state() == State::Leader;
         let follows = self.follow_state.followed_token().filter(|_| !is_leader);
         Terms {
@@ -100,7 +100,7 @@ impl Jitterbug {
     /// Asks a node for a TR1 if its terms are old. A node that only takes tokens is heard but does not send its terms.
     /// Those that this node knows may be forged.
     pub(super) fn ask_for_terms(&mut self, node: IpAddr) {
-        let own = micros(self.options.stall());
+        let own = micros(self.options.own_lease());
         let old = self.peers.old_terms(node);
         if old.is_some_and(|terms| terms.lease_us != own) {
             self.ask_for_tr1(node);
@@ -109,7 +109,7 @@ impl Jitterbug {
 
     /// Whether this node's lease is shorter than any that a node with these terms knows.
     pub(super) fn is_shorter(&self, terms: &Terms) -> bool {
-        micros(self.options.stall()) < terms.shortest_us
+        micros(self.options.own_lease()) < terms.shortest_us
     }
 
     fn difference(&self, terms: &Terms) -> Option<Difference> {
@@ -124,7 +124,7 @@ impl Jitterbug {
     }
 
     /// Returns the nodes whose options differ from this node's, with the difference.
-    pub fn differing(&self) -> impl Iterator<Item = (IpAddr, Difference)> {
+    pub fn differing_nodes(&self) -> impl Iterator<Item = (IpAddr, Difference)> {
         let times = self.peers.nodes_with_terms().filter_map(|(node, terms)| {
             // A node with failed passes is probably gone.
             let is_there = self.penalties.get(node).0 == 0;
@@ -135,7 +135,7 @@ impl Jitterbug {
 
     /// Whether a node with other options exists, so that all nodes must hear of each other's options.
     pub(super) fn has_other_options(&self) -> bool {
-        let own = self.options.stall();
+        let own = self.options.own_lease();
         let known = self.peers.leases();
         [known.shortest, known.longest]
             .into_iter()

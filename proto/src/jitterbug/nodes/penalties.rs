@@ -32,25 +32,25 @@ impl Penalties {
         let threshold = penalty.failures();
         // Skips double with each failure, so a dead node costs the ring little, and a live one returns soon.
         let full = (1_u32 << threshold.min(THRESHOLD_MAX.into())) - 1;
-        (threshold, full.saturating_sub(penalty.turns()))
+        (threshold, full.saturating_sub(penalty.skips()))
     }
 
     /// Decides whether a candidate is skipped in this turn. If so, its penalty is shorter by one turn.
     pub(crate) fn take_skip(&mut self, address: IpAddr) -> bool {
         let record = self.records.get_mut(&address);
-        record.is_some_and(|it| it.penalty.pass_over())
+        record.is_some_and(|it| it.penalty.take_skip())
     }
 
     pub(crate) fn note_done(&mut self, address: IpAddr) {
         if let Some(record) = self.records.get_mut(&address) {
-            record.penalty.recover();
+            record.penalty.forget_one_failure();
         }
     }
 
     /// Notes a failed pass, an unknown outcome, or a question for a sign of life. Returns the number of failures.
     pub(crate) fn note_failed(&mut self, address: IpAddr) -> u32 {
         let record = self.records.entry(address).or_default();
-        record.penalty.fail_up_to(THRESHOLD_MAX);
+        record.penalty.on_failure_up_to(THRESHOLD_MAX);
         record.penalty.failures()
     }
 
@@ -62,17 +62,17 @@ impl Penalties {
     /// because a node may be reachable by UDP only.
     pub(crate) fn note_tr1(&mut self, address: IpAddr, now: Instant, period: Duration) {
         if let Some(record) = self.records.get_mut(&address)
-            && record.penalty.turns() > 0
-            && record.heard.allow(now, period)
+            && record.penalty.skips() > 0
+            && record.heard.try_take(now, period)
         {
-            record.penalty.heard();
+            record.penalty.on_heard();
         }
     }
 
     /// Notes a token from this node, after which it is tried in the next turn.
     pub(crate) fn note_token(&mut self, address: IpAddr) {
         if let Some(record) = self.records.get_mut(&address) {
-            record.penalty.heard();
+            record.penalty.on_heard();
         }
     }
 }

@@ -3,9 +3,9 @@
 use ring_codec::jitterbug::{Kind, Message, Node, Terms, TokenId};
 use ring_codec::{StreamState, Streamed};
 
-use crate::jitterbug::Failure;
+use crate::jitterbug::PassFailure;
 use crate::time::Instant;
-use crate::{Closed, StreamId};
+use crate::{CloseReason, StreamId};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PassStage {
@@ -24,9 +24,9 @@ pub(crate) enum PassEnd {
     /// The candidate has the token.
     Done,
     /// The candidate cannot have the token.
-    Failed(Failure),
+    Failed(PassFailure),
     /// The candidate may have the token.
-    Unknown(Failure),
+    Unknown(PassFailure),
     /// The pass was aborted before the candidate could have the token.
     Aborted,
 }
@@ -138,7 +138,7 @@ impl Pass {
         if self.stage == PassStage::Closed {
             return Some(match (bytes, end) {
                 ([], true) => PassEnd::Done,
-                _ => PassEnd::Unknown(Failure::Unexpected),
+                _ => PassEnd::Unknown(PassFailure::Unexpected),
             });
         }
         let answer = Message::decode_stream(bytes, StreamState::Open, 0);
@@ -147,16 +147,16 @@ impl Pass {
                 message,
                 consumed: 1,
             }) if bytes.len() == 1 => message.kind(),
-            _ if bytes.is_empty() => return Some(PassEnd::Failed(Failure::Ended)),
-            _ => return Some(PassEnd::Failed(Failure::Unexpected)),
+            _ if bytes.is_empty() => return Some(PassEnd::Failed(PassFailure::Ended)),
+            _ => return Some(PassEnd::Failed(PassFailure::Unexpected)),
         };
         // A candidate that has died may leave an end behind its answer. If the end were read later, it would look like
         // that of a candidate that has taken the token.
         if end {
-            return Some(PassEnd::Failed(Failure::Ended));
+            return Some(PassEnd::Failed(PassFailure::Ended));
         }
         if self.stage != PassStage::OfferedToken || self.written_count < self.out.len() {
-            return Some(PassEnd::Failed(Failure::Unexpected));
+            return Some(PassEnd::Failed(PassFailure::Unexpected));
         }
         self.out.clear();
         self.written_count = 0;
@@ -173,17 +173,17 @@ impl Pass {
         None
     }
 
-    pub(crate) fn end_on_close(&self, why: Closed) -> PassEnd {
+    pub(crate) fn end_on_close(&self, why: CloseReason) -> PassEnd {
         self.end_on_failure(match why {
-            Closed::Refused => Failure::Refused,
-            Closed::Reset => Failure::Reset,
-            Closed::TimedOut => Failure::TimedOut,
-            Closed::Failed => Failure::Unreachable,
+            CloseReason::Refused => PassFailure::Refused,
+            CloseReason::Reset => PassFailure::Reset,
+            CloseReason::TimedOut => PassFailure::TimedOut,
+            CloseReason::Failed => PassFailure::Unreachable,
         })
     }
 
     /// Returns the end of a pass that cannot continue.
-    pub(crate) fn end_on_failure(&self, why: Failure) -> PassEnd {
+    pub(crate) fn end_on_failure(&self, why: PassFailure) -> PassEnd {
         if self.stage == PassStage::Closed {
             PassEnd::Unknown(why)
         } else {

@@ -82,7 +82,7 @@ fn a_passing_leader_announces_after_the_pass() {
     let (stream, _) = rig.candidate().expect("it passes");
     rig.run(ms(300));
     assert_eq!(announced(&mut rig), 0);
-    rig.close_by_kernel(stream, Closed::Refused);
+    rig.close_by_kernel(stream, CloseReason::Refused);
     assert_eq!(announced(&mut rig), 1);
 }
 

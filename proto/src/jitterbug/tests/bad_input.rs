@@ -91,7 +91,7 @@ fn of_sources_off_the_link() {
 #[test]
 fn of_ipv6_sources_that_are_not_link_local() {
     let mut rig = Rig::off(1, Options::default());
-    rig.link(Net::Up(network_v6()));
+    rig.link(NetworkState::Up(network_v6()));
     rig.clear_output();
     rig.receive_datagram_from("[2001:db8::2]:57700".parse().unwrap(), &tr1(-1, 7002));
     assert_eq!(dropped(&rig), [Reason::OffLink]);
@@ -300,7 +300,7 @@ fn buffers_grow_with_received_bytes_up_to_the_limit() {
 }
 
 /// Returns pseudo-random bytes with pieces of messages.
-fn noise(draw: &mut Draw) -> Vec<u8> {
+fn noise(draw: &mut RandomNumbers) -> Vec<u8> {
     let pieces: [&[u8]; 8] = [
         &tp1(9, hash(&[node(2)])),
         &tp4(&[node(2)]),
@@ -312,11 +312,11 @@ fn noise(draw: &mut Draw) -> Vec<u8> {
         &[0xff; 40],
     ];
     let mut bytes = Vec::new();
-    for _ in 0..draw.below(4) {
-        bytes.extend_from_slice(pieces[draw.below(8) as usize]);
-        if draw.below(3) == 0 && !bytes.is_empty() {
-            let at = draw.below(u32::try_from(bytes.len()).unwrap()) as usize;
-            bytes[at] ^= 1 << draw.below(8);
+    for _ in 0..draw.next_below(4) {
+        bytes.extend_from_slice(pieces[draw.next_below(8) as usize]);
+        if draw.next_below(3) == 0 && !bytes.is_empty() {
+            let at = draw.next_below(u32::try_from(bytes.len()).unwrap()) as usize;
+            bytes[at] ^= 1 << draw.next_below(8);
         }
     }
     bytes
@@ -324,17 +324,17 @@ fn noise(draw: &mut Draw) -> Vec<u8> {
 
 #[test]
 fn no_bytes_at_any_time_end_the_machine() {
-    let mut draw = Draw::new(11);
+    let mut draw = RandomNumbers::new(11);
     for _ in 0..200 {
         let mut rig = Rig::orphan();
         rig.add_node(2);
         let mut streams = Vec::new();
         for _ in 0..200 {
-            let from = 2 + u8::try_from(draw.below(20)).unwrap();
-            match draw.below(8) {
+            let from = 2 + u8::try_from(draw.next_below(20)).unwrap();
+            match draw.next_below(8) {
                 0 => rig.receive_datagram(from, &noise(&mut draw)),
                 1 => streams.push(rig.accept(from)),
-                2 => rig.run(ms(draw.below(300).into())),
+                2 => rig.run(ms(draw.next_below(300).into())),
                 3 => {
                     if let Some((stream, _)) = rig.candidate() {
                         rig.open_by_kernel(stream);
@@ -342,15 +342,15 @@ fn no_bytes_at_any_time_end_the_machine() {
                     }
                 }
                 4 if !streams.is_empty() => {
-                    let at = draw.below(u32::try_from(streams.len()).unwrap()) as usize;
-                    rig.close_by_kernel(streams[at], Closed::Reset);
+                    let at = draw.next_below(u32::try_from(streams.len()).unwrap()) as usize;
+                    rig.close_by_kernel(streams[at], CloseReason::Reset);
                 }
                 5 if !streams.is_empty() => {
-                    let at = draw.below(u32::try_from(streams.len()).unwrap()) as usize;
+                    let at = draw.next_below(u32::try_from(streams.len()).unwrap()) as usize;
                     rig.receive_end(streams[at], &noise(&mut draw));
                 }
                 _ if !streams.is_empty() => {
-                    let at = draw.below(u32::try_from(streams.len()).unwrap()) as usize;
+                    let at = draw.next_below(u32::try_from(streams.len()).unwrap()) as usize;
                     rig.receive(streams[at], &noise(&mut draw));
                 }
                 _ => {}

@@ -18,7 +18,7 @@ fn broken(cut: Cut) {
     for _ in 0..400 {
         segment.run(ms(25));
         // A giver that does not know the outcome yet still announces that it leads, but does not use the token.
-        let using = segment.rigs.iter().map(|rig| rig.machine.standing());
+        let using = segment.rigs.iter().map(|rig| rig.machine.summary());
         let tokens = using.filter(|it| it.may_use).map(|it| it.token_id);
         let tokens: Vec<u32> = tokens.collect();
         let ids: BTreeSet<u32> = tokens.iter().copied().collect();

@@ -121,7 +121,7 @@ fn after_renew_timeout_a_token_given_away_no_longer_counts() {
 fn a_pass_with_unknown_outcome_is_not_a_token_given_away() {
     let (mut rig, stream) = Rig::giver();
     rig.accept_pass(stream);
-    rig.close_by_kernel(stream, Closed::Reset);
+    rig.close_by_kernel(stream, CloseReason::Reset);
     assert_eq!(rig.state(), State::Orphan);
     rig.receive_token(3, 4, &[node(3)], b"");
     assert_eq!((rig.state(), rig.token()), (State::Leader, 4));
@@ -142,7 +142,7 @@ fn a_passing_leader_gives_way_to_a_larger_pair_of_id_and_address() {
     }
     // Here the node's own address is the larger one.
     let mut rig = Rig::leader(5);
-    rig.link(Net::Up(network(200)));
+    rig.link(NetworkState::Up(network(200)));
     rig.add_node(2);
     let (stream, _) = rig.next_candidate();
     let inbound = rig.offer(3, 5, 7);
@@ -197,7 +197,7 @@ fn an_offer_that_waits_is_answered_when_the_pass_to_the_one_candidate_has_ended(
     let inbound = rig.offer(3, 4, hash(&[node(3)]));
     rig.receive(inbound, &tp4(&[node(3)])[..4]);
     assert_eq!(rig.take_written(inbound), []);
-    rig.close_by_kernel(stream, Closed::Refused);
+    rig.close_by_kernel(stream, CloseReason::Refused);
     assert_eq!(rig.take_written(inbound), TP2);
     assert!(rig.candidate().is_none(), "before the next candidate");
     rig.receive(inbound, &tp4(&[node(3)])[4..]);
@@ -223,7 +223,7 @@ fn an_orphan_takes_the_token_that_it_left_waiting_as_a_leader() {
     rig.accept_pass(stream);
     let inbound = rig.offer(3, 4, hash(&[1, 2].map(node)));
     assert_eq!(rig.take_written(inbound), []);
-    rig.close_by_kernel(stream, Closed::Reset);
+    rig.close_by_kernel(stream, CloseReason::Reset);
     assert_eq!(rig.state(), State::Orphan);
     assert_eq!(rig.take_written(inbound), TP3);
     rig.receive_end(inbound, &tp5(4, b""));
@@ -249,7 +249,7 @@ fn nothing_of_an_exchange_counts_before_its_end() {
         let before = rig.machine.snapshot();
         let stream = rig.offer(2, 9, hash(&list()));
         rig.receive(stream, &whole[..cut]);
-        rig.close_by_kernel(stream, Closed::Reset);
+        rig.close_by_kernel(stream, CloseReason::Reset);
         assert_eq!(rig.machine.snapshot(), before);
         assert_eq!(rig.machine.data(), b"");
         assert_eq!(rig.drop_count(Reason::Reset), 1);

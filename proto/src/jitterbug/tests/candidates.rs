@@ -97,7 +97,7 @@ fn a_pass_whose_outcome_is_unknown_counts_as_failed() {
     let mut rig = ring(2);
     let (stream, _) = rig.next_candidate();
     rig.accept_pass(stream);
-    rig.close_by_kernel(stream, Closed::Reset);
+    rig.close_by_kernel(stream, CloseReason::Reset);
     assert_eq!(rig.state(), State::Orphan);
     assert_eq!(penalty(&rig, 2), (1, 0));
 }
@@ -212,7 +212,7 @@ fn the_sender_of_a_stronger_announcement_is_first_with_any_penalty() {
     rig.receive_datagram(4, &tr1(6, 7004));
     let (stream, number) = rig.next_candidate();
     assert_eq!(number, 4);
-    rig.close_by_kernel(stream, Closed::Refused);
+    rig.close_by_kernel(stream, CloseReason::Refused);
     assert_ne!(rig.next_candidate().1, 4, "it is forgotten with its pass");
     assert!(rig.machine.stronger_leader().is_none());
 }
@@ -220,11 +220,11 @@ fn the_sender_of_a_stronger_announcement_is_first_with_any_penalty() {
 #[test]
 fn a_rival_is_forgotten_however_its_pass_ends() {
     type PassEnd = fn(&mut Rig, StreamId);
-    let fails: PassEnd = |rig, stream| rig.close_by_kernel(stream, Closed::Refused);
+    let fails: PassEnd = |rig, stream| rig.close_by_kernel(stream, CloseReason::Refused);
     let is_done: PassEnd = Rig::acknowledge;
     let is_unknown: PassEnd = |rig, stream| {
         rig.accept_pass(stream);
-        rig.close_by_kernel(stream, Closed::Reset);
+        rig.close_by_kernel(stream, CloseReason::Reset);
     };
     let gives_way: PassEnd = |rig, _| {
         rig.offer(3, 7, 0);
@@ -282,7 +282,7 @@ fn nodes_that_a_merge_has_appended_are_tried_in_the_same_round() {
     let mut rig = ring(2);
     let (stream, _) = rig.next_candidate();
     let inbound = rig.offer(3, 4, hash(&[node(3)]));
-    rig.close_by_kernel(stream, Closed::Refused);
+    rig.close_by_kernel(stream, CloseReason::Refused);
     rig.receive(inbound, &tp4(&[node(3)]));
     rig.receive_end(inbound, &tp5(4, b""));
     assert_eq!(rig.next_candidate().1, 3);

@@ -87,7 +87,7 @@ fn other_results_and_timeouts_are_counted_and_the_received_data_continues() {
     assert_eq!(rig.machine.data(), b"9");
     rig.run(ms(1));
     assert_eq!(rig.machine.data(), b"4");
-    assert_eq!(rig.jobs, [JobOp::Cancel]);
+    assert_eq!(rig.jobs, [JobRequest::Cancel]);
     assert_eq!(rig.machine.counters().decide_failures, 1);
     rig.answer_job(job, Outcome::Decided { received: false });
     assert_eq!(rig.machine.data(), b"4", "too late");
@@ -174,7 +174,7 @@ fn between_two_candidates_as_well() {
     let mut rig = Rig::leader_of(3);
     let (stream, _) = rig.next_candidate();
     let inbound = rig.offer(4, 4, hash(&[1, 2, 3].map(node)));
-    rig.close_by_kernel(stream, Closed::Refused);
+    rig.close_by_kernel(stream, CloseReason::Refused);
     rig.receive_end(inbound, &tp5(4, b"41"));
     assert_eq!(rig.machine.data(), b"42");
     assert_eq!(rig.next_candidate().1, 3);
@@ -228,7 +228,7 @@ fn a_computation_that_hangs_holds_the_token_for_compute_timeout_at_most() {
     rig.run(ms(9999));
     assert!(rig.candidate().is_none());
     rig.run(ms(1));
-    assert_eq!(rig.jobs, [JobOp::Cancel]);
+    assert_eq!(rig.jobs, [JobRequest::Cancel]);
     assert_eq!(rig.machine.counters().compute_failures, 1);
     assert!(rig.candidate().is_some());
     rig.answer_job(job.id, Outcome::Computed(b"1".to_vec().into()));
@@ -242,9 +242,9 @@ fn a_computation_ends_with_its_turn() {
     rig.stall(ms(600));
     rig.fire_timeout();
     assert_eq!(rig.state(), State::Orphan);
-    assert_eq!(rig.jobs, [JobOp::Cancel]);
+    assert_eq!(rig.jobs, [JobRequest::Cancel]);
     rig.jobs.clear();
-    rig.run(rig.options().restore());
+    rig.run(rig.options().restore_duration());
     assert_eq!(rig.state(), State::Leader);
     let next = rig.running_job();
     rig.answer_job(lost.id, Outcome::Computed(b"1".to_vec().into()));

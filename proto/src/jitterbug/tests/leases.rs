@@ -13,7 +13,7 @@ fn micros(time: Duration) -> u32 {
 }
 
 fn impossible() -> Vec<Terms> {
-    let (least, most) = (micros(LEAST_LEASE), micros(MOST_LEASE));
+    let (least, most) = (micros(LEASE_MIN), micros(LEASE_MAX));
     let mut all = Vec::new();
     for wrong in [0, 1_000, least - 1, most + 1, u32::MAX] {
         let good = terms();
@@ -37,8 +37,8 @@ fn impossible() -> Vec<Terms> {
 
 fn shortest() -> Terms {
     Terms {
-        lease_us: micros(LEAST_LEASE),
-        shortest_us: micros(LEAST_LEASE),
+        lease_us: micros(LEASE_MIN),
+        shortest_us: micros(LEASE_MIN),
         ..terms()
     }
 }
@@ -109,7 +109,7 @@ fn a_new_node_waits_for_no_longer_than_the_longest_lease_that_a_node_may_have() 
     rig.run(ms(600));
     assert_eq!(rig.state(), State::Leader, "that is no lease");
     let mut rig = Rig::orphan();
-    rig.receive_datagram(2, &reported(micros(MOST_LEASE)));
+    rig.receive_datagram(2, &reported(micros(LEASE_MAX)));
     rig.run(ms(10_000));
     assert_eq!(rig.state(), State::Orphan);
     rig.run(ms(200));
@@ -123,16 +123,16 @@ fn the_terms_of_a_silent_node_no_longer_count() {
     let mut segment = Segment::ring(3);
     segment.restart_with(1, short_options());
     assert!(segment.run_until(ms(20_000), |segment| {
-        (0..3).all(|at| segment.rigs[at].machine.lease() == LEAST_LEASE)
+        (0..3).all(|at| segment.rigs[at].machine.lease() == LEASE_MIN)
     }));
     segment.run(secs(60));
     assert!(
-        (0..3).all(|at| segment.rigs[at].machine.lease() == LEAST_LEASE),
+        (0..3).all(|at| segment.rigs[at].machine.lease() == LEASE_MIN),
         "it is there"
     );
     segment.stall(1);
     segment.run(secs(15));
-    assert!([0, 2].map(|at| segment.rigs[at].machine.lease()) == [LEAST_LEASE; 2]);
+    assert!([0, 2].map(|at| segment.rigs[at].machine.lease()) == [LEASE_MIN; 2]);
     segment.run(secs(15));
     for at in [0, 2] {
         assert_eq!(segment.rigs[at].machine.lease(), ms(500));
@@ -152,7 +152,7 @@ fn a_stall_is_judged_by_the_lease_that_it_began_with() {
         rig.machine.set_work(true);
         rig.receive_datagram(2, &tr1_with(-1, 2, shortest()));
         rig.run(ms(before));
-        if rig.machine.lease() > LEAST_LEASE {
+        if rig.machine.lease() > LEASE_MIN {
             continue;
         }
         judged += 1;
@@ -171,12 +171,12 @@ fn the_lease_of_the_giver_runs_out() {
     let mut rig = Rig::waiter(5);
     rig.machine.set_work(true);
     let terms = Terms {
-        shortest_us: micros(LEAST_LEASE),
+        shortest_us: micros(LEASE_MIN),
         ..terms()
     };
     give(&mut rig, 2, 9, &[node(2), node(1)], terms);
     rig.run(secs(19));
-    assert_eq!(rig.machine.lease(), LEAST_LEASE);
+    assert_eq!(rig.machine.lease(), LEASE_MIN);
     rig.run(secs(2));
     assert_eq!((rig.machine.lease(), rig.state()), (ms(500), State::Leader));
 }

@@ -117,7 +117,7 @@ fn a_list_that_is_full_still_learns_new_ports() {
     let (stream, _) = rig.next_candidate();
     rig.receive_datagram(2, &tr1(-1, 9999));
     assert_eq!(rig.machine.counters().nodes_refused, 0);
-    rig.close_by_kernel(stream, Closed::Refused);
+    rig.close_by_kernel(stream, CloseReason::Refused);
     rig.run(ms(5000));
     assert_eq!(nodes(&rig), [node(1), moved(2)]);
 }

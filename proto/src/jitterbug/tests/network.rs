@@ -43,12 +43,12 @@ fn hosts_of_a_subnet_of_two_are_on_the_link() {
 
 #[test]
 fn nodes_of_two_families_are_two_rings() {
-    let six = Net::Up(network_v6());
+    let six = NetworkState::Up(network_v6());
     let (v4, v6): (SocketAddr, SocketAddr) = (
         ([10, 0, 0, 2], 57_700).into(),
         "[fe80::2]:57700".parse().unwrap(),
     );
-    for (net, same, other) in [(Net::Up(network(1)), v4, v6), (six, v6, v4)] {
+    for (net, same, other) in [(NetworkState::Up(network(1)), v4, v6), (six, v6, v4)] {
         let mut rig = Rig::off(1, Options::default());
         rig.link(net);
         rig.clear_output();
@@ -69,7 +69,7 @@ fn without_an_address_a_node_waits_silently_as_an_orphan() {
     let mut rig = Rig::off(1, Options::default());
     rig.run(ms(10_000));
     assert_eq!((rig.state(), rig.take_datagrams()), (State::Orphan, vec![]));
-    rig.link(Net::Up(network(1)));
+    rig.link(NetworkState::Up(network(1)));
     assert_eq!(rig.take_datagrams().len(), 1);
 }
 
@@ -77,10 +77,10 @@ fn without_an_address_a_node_waits_silently_as_an_orphan() {
 fn a_node_that_loses_its_address_is_a_silent_orphan() {
     for mut rig in [Rig::orphan(), Rig::waiter(5), Rig::leader(5)] {
         rig.clear_output();
-        rig.link(Net::Down);
+        rig.link(NetworkState::Down);
         rig.run(ms(10_000));
         assert_eq!((rig.state(), rig.take_datagrams()), (State::Orphan, vec![]));
-        rig.link(Net::Up(network(1)));
+        rig.link(NetworkState::Up(network(1)));
         rig.run(ms(600));
         assert_eq!(rig.state(), State::Leader);
     }
@@ -89,7 +89,7 @@ fn a_node_that_loses_its_address_is_a_silent_orphan() {
 #[test]
 fn a_changed_address_is_the_nodes_own_and_the_old_entry_stays() {
     let mut rig = Rig::leader(5);
-    rig.link(Net::Up(network(7)));
+    rig.link(NetworkState::Up(network(7)));
     assert_eq!(rig.state(), State::Leader);
     rig.add_node(2);
     let (_, number) = rig.next_candidate();
@@ -105,7 +105,7 @@ fn a_changed_address_is_the_nodes_own_and_the_old_entry_stays() {
 
 #[test]
 fn a_changed_address_ends_the_exchanges_of_the_old_one() {
-    let other = Net::Up(network(7));
+    let other = NetworkState::Up(network(7));
     let (mut rig, stream) = Rig::giver();
     rig.open_by_kernel(stream);
     let inbound = rig.offer(3, 4, 7);
@@ -133,7 +133,7 @@ fn a_changed_address_ends_the_exchanges_of_the_old_one() {
 fn a_new_address_restarts_a_restore() {
     let mut rig = Rig::orphan();
     rig.run(ms(590));
-    rig.link(Net::Up(network(7)));
+    rig.link(NetworkState::Up(network(7)));
     rig.run(ms(599));
     assert_eq!(rig.state(), State::Orphan);
     rig.run(ms(1));
@@ -143,7 +143,7 @@ fn a_new_address_restarts_a_restore() {
 #[test]
 fn the_same_address_again_changes_nothing() {
     let (mut rig, stream) = Rig::giver();
-    rig.link(Net::Up(network(1)));
+    rig.link(NetworkState::Up(network(1)));
     assert_eq!(rig.fate(stream), Fate::Open);
 }
 
@@ -153,7 +153,7 @@ fn unsent_datagrams_are_not_counted() {
     let before = rig.machine.counters().tr1_sent;
     // The restore after the stall begins with the old address.
     rig.stall(ms(600));
-    rig.link(Net::Up(network(7)));
+    rig.link(NetworkState::Up(network(7)));
     let sent = u64::try_from(rig.take_datagrams().len()).unwrap();
     assert_eq!(rig.machine.counters().tr1_sent - before, sent);
 }

@@ -18,7 +18,10 @@ fn the_defaults_are_those_of_the_page() {
     assert_eq!(options.token_pass_timeout, ms(500));
     assert_eq!(options.compute_timeout, ms(10_000));
     assert_eq!((options.max_nodes, options.max_data), (65_536, 1 << 20));
-    assert_eq!((options.restore(), options.stall()), (ms(600), ms(500)));
+    assert_eq!(
+        (options.restore_duration(), options.own_lease()),
+        (ms(600), ms(500))
+    );
 }
 
 #[test]

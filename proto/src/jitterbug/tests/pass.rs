@@ -88,10 +88,10 @@ fn an_answer_with_the_end_of_the_stream_fails() {
 #[test]
 fn a_connection_that_does_not_stand_is_failed() {
     for why in [
-        Closed::Refused,
-        Closed::Reset,
-        Closed::TimedOut,
-        Closed::Failed,
+        CloseReason::Refused,
+        CloseReason::Reset,
+        CloseReason::TimedOut,
+        CloseReason::Failed,
     ] {
         let (mut rig, stream) = Rig::giver();
         rig.close_by_kernel(stream, why);
@@ -104,7 +104,11 @@ fn a_connection_that_does_not_stand_is_failed() {
 
 #[test]
 fn a_reset_or_any_error_after_the_half_close_is_unknown() {
-    for why in [Closed::Reset, Closed::TimedOut, Closed::Failed] {
+    for why in [
+        CloseReason::Reset,
+        CloseReason::TimedOut,
+        CloseReason::Failed,
+    ] {
         let (mut rig, stream) = given();
         rig.close_by_kernel(stream, why);
         assert_unknown(&rig, stream);
@@ -213,10 +217,10 @@ fn a_candidate_with_another_list_gets_tp4_from_the_start_of_the_pass() {
 fn after_unknown_the_node_looks_for_the_new_holder() {
     let (mut rig, stream) = given();
     rig.clear_output();
-    rig.close_by_kernel(stream, Closed::Reset);
+    rig.close_by_kernel(stream, CloseReason::Reset);
     assert_eq!(rig.take_datagrams().len(), 1, "the first TR1 at once");
     let to = node(2);
-    let why = Failure::Reset;
+    let why = PassFailure::Reset;
     assert!(rig.take_events().contains(&Event::PassUnknown { to, why }));
 }
 

@@ -7,9 +7,9 @@ pub(super) use std::time::Duration;
 pub(super) use ring_codec::jitterbug::{Message, Node, Terms};
 
 pub(super) use super::rig::*;
-pub(super) use crate::draw::Draw;
 pub(super) use crate::jitterbug::{
-    Acceptance, Command, Difference, Event, Failure, Jitterbug, LEAST_LEASE, MOST_LEASE, Net,
-    Network, Options, OptionsError, Outcome, Reason, State, Work, policy, tokens,
+    Acceptance, Command, Difference, Event, Jitterbug, LEASE_MAX, LEASE_MIN, Network, NetworkState,
+    Options, OptionsError, Outcome, PassFailure, Reason, State, Work, policy, tokens,
 };
-pub(super) use crate::{Closed, JobOp, Machine, Sent, StreamId};
+pub(super) use crate::random::RandomNumbers;
+pub(super) use crate::{CloseReason, JobRequest, Machine, SendOutcome, StreamId};

@@ -76,7 +76,7 @@ fn a_late_tr1_has_a_whole_interval_for_its_answers() {
 
 #[test]
 fn the_new_id_is_above_the_old_one_by_1_to_65536() {
-    let mut draw = Draw::new(3);
+    let mut draw = RandomNumbers::new(3);
     let steps: BTreeSet<u32> = (0..10_000)
         .map(|_| tokens::next(id(-1000), &mut draw).random() - 1000)
         .collect();
@@ -86,7 +86,7 @@ fn the_new_id_is_above_the_old_one_by_1_to_65536() {
 
 #[test]
 fn after_the_largest_id_a_new_one_is_drawn_from_1_to_2_to_the_30() {
-    let mut draw = Draw::new(3);
+    let mut draw = RandomNumbers::new(3);
     for _ in 0..1000 {
         let next = tokens::next(id(-i32::MAX), &mut draw).random();
         assert!((1..=1 << 30).contains(&next), "{next}");
@@ -95,7 +95,7 @@ fn after_the_largest_id_a_new_one_is_drawn_from_1_to_2_to_the_30() {
 
 #[test]
 fn the_first_id_of_a_node_is_drawn_from_1_to_2_to_the_30() {
-    let mut draw = Draw::new(3);
+    let mut draw = RandomNumbers::new(3);
     let first = (0..1000).map(|_| tokens::first(&mut draw).random());
     let first: Vec<u32> = first.collect();
     assert!(first.iter().all(|first| (1..=1 << 30).contains(first)));
@@ -282,11 +282,11 @@ fn a_connection_without_tp1_delays_no_restore() {
 #[test]
 fn a_tr1_that_the_link_has_refused_is_made_up_for() {
     let mut rig = Rig::off(1, Options::default());
-    rig.outcome = Sent::Failed;
-    rig.link(Net::Up(network(1)));
+    rig.outcome = SendOutcome::Failed;
+    rig.link(NetworkState::Up(network(1)));
     rig.run(ms(5000));
     assert_eq!(rig.state(), State::Orphan);
-    rig.outcome = Sent::Accepted;
+    rig.outcome = SendOutcome::Accepted;
     rig.clear_output();
     rig.run(ms(600));
     assert_eq!(rig.take_datagrams().len(), 6);

@@ -7,10 +7,11 @@ use std::time::Duration;
 use ring_codec::jitterbug::{Message, Node, TokenId, node_list_hash};
 
 use crate::jitterbug::{
-    Command, Compute, Decide, Event, Jitterbug, Job, Net, Network, Options, Outcome, Reason, State,
+    Command, Compute, Decide, Event, Jitterbug, Job, Network, NetworkState, Options, Outcome,
+    Reason, State,
 };
 use crate::time::{Instant, Now, nanos};
-use crate::{Closed, JobOp, Machine, Sent, StreamEvent, StreamId, StreamOp};
+use crate::{CloseReason, JobRequest, Machine, SendOutcome, StreamEvent, StreamId, StreamOp};
 
 pub(crate) const OWN_NUMBER: u8 = 1;
 pub(crate) const PORT: u16 = 57_700;
@@ -122,9 +123,9 @@ pub(crate) struct Rig {
     pub(crate) streams: BTreeMap<StreamId, Stream>,
     pub(crate) opened: Vec<StreamId>,
     pub(crate) events: Vec<Event>,
-    pub(crate) jobs: VecDeque<JobOp<Job>>,
+    pub(crate) jobs: VecDeque<JobRequest<Job>>,
     /// The outcome that the link reports for datagrams.
-    pub(crate) outcome: Sent,
+    pub(crate) outcome: SendOutcome,
     /// How many bytes the node may write at a time.
     pub(crate) room: usize,
     next: u16,
@@ -147,7 +148,7 @@ impl Rig {
             opened: Vec::new(),
             events: Vec::new(),
             jobs: VecDeque::new(),
-            outcome: Sent::Accepted,
+            outcome: SendOutcome::Accepted,
             room: 1 << 14,
             next: 0,
         }
@@ -157,7 +158,7 @@ impl Rig {
     pub(crate) fn new(options: Options) -> Self {
         let mut rig = Self::off(OWN_NUMBER, options);
         rig.machine.set_token(id(-1000));
-        rig.link(Net::Up(network(OWN_NUMBER)));
+        rig.link(NetworkState::Up(network(OWN_NUMBER)));
         assert_eq!(rig.take_datagrams(), [SentDatagram::Tr1(BROADCAST, -1000)]);
         rig
     }
@@ -185,7 +186,7 @@ impl Rig {
     /// Creates a leader with this token, at the beginning of a turn.
     pub(crate) fn leader_with(options: Options, token: i32) -> Self {
         let mut rig = Self::new(options);
-        rig.run(options.restore());
+        rig.run(options.restore_duration());
         assert_eq!(rig.state(), State::Leader);
         rig.machine.lead_with(id(token));
         rig.clear_output();
@@ -220,12 +221,12 @@ impl Rig {
     }
 
     pub(crate) fn state(&self) -> State {
-        self.machine.standing().state
+        self.machine.summary().state
     }
 
     /// Returns the absolute token_id.
     pub(crate) fn token(&self) -> u32 {
-        self.machine.standing().token_id
+        self.machine.summary().token_id
     }
 
     pub(crate) fn instant(&self) -> Instant {
@@ -266,7 +267,7 @@ impl Rig {
         self.machine.counters().dropped(reason)
     }
 
-    pub(crate) fn link(&mut self, net: Net) {
+    pub(crate) fn link(&mut self, net: NetworkState) {
         self.machine.handle_link(self.time(), net);
         self.drain();
     }
@@ -278,7 +279,7 @@ impl Rig {
 
     pub(crate) fn running_job(&mut self) -> Job {
         match self.jobs.pop_front() {
-            Some(JobOp::Start(job)) => job,
+            Some(JobRequest::Start(job)) => job,
             other => panic!("{other:?} is no job"),
         }
     }
@@ -356,7 +357,7 @@ impl Rig {
     }
 
     /// Closes a connection as the kernel does.
-    pub(crate) fn close_by_kernel(&mut self, id: StreamId, why: Closed) {
+    pub(crate) fn close_by_kernel(&mut self, id: StreamId, why: CloseReason) {
         let Some(stream) = self.streams.get_mut(&id) else {
             return;
         };
@@ -444,7 +445,7 @@ impl Rig {
             assert!(self.machine.poll_durable().is_none());
             let mut buf = [0; 64];
             if let Some(transmit) = self.machine.poll_transmit(&mut buf) {
-                if self.outcome == Sent::Accepted {
+                if self.outcome == SendOutcome::Accepted {
                     self.sent.push((transmit.to, buf[..transmit.len].to_vec()));
                 }
                 let (time, sent) = (self.time(), self.outcome);
@@ -607,7 +608,7 @@ impl Rig {
 
     pub(crate) fn refuse_next(&mut self) -> u8 {
         let (stream, number) = self.next_candidate();
-        self.close_by_kernel(stream, Closed::Refused);
+        self.close_by_kernel(stream, CloseReason::Refused);
         number
     }
 
@@ -629,7 +630,7 @@ impl Rig {
             if number == wanted {
                 return id;
             }
-            self.close_by_kernel(id, Closed::Refused);
+            self.close_by_kernel(id, CloseReason::Refused);
         }
     }
 }

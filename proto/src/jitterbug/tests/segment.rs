@@ -67,7 +67,7 @@ impl Segment {
         };
         for rig in &mut segment.rigs {
             let net = network(rig.number);
-            rig.link(Net::Up(net));
+            rig.link(NetworkState::Up(net));
         }
         segment.deliver_all();
         segment
@@ -102,7 +102,7 @@ impl Segment {
         for pipe in &mut self.pipes {
             pipe.is_silent |= pipe.ends.iter().any(|(node, _)| *node == at);
         }
-        self.rigs[at].link(Net::Up(network(number)));
+        self.rigs[at].link(NetworkState::Up(network(number)));
     }
 
     pub(super) fn leader_indexes(&self) -> Vec<usize> {
@@ -224,7 +224,7 @@ impl Segment {
                 });
                 self.rigs[from].open_by_kernel(id);
             } else if at.is_some() {
-                self.rigs[from].close_by_kernel(id, Closed::Refused);
+                self.rigs[from].close_by_kernel(id, CloseReason::Refused);
             }
             // Otherwise no kernel answers.
             return true;
@@ -263,7 +263,7 @@ impl Segment {
         }
         self.pipes[pipe].reported[side] = fate;
         match fate {
-            Fate::Reset | Fate::Gone => self.rigs[to].close_by_kernel(peer, Closed::Reset),
+            Fate::Reset | Fate::Gone => self.rigs[to].close_by_kernel(peer, CloseReason::Reset),
             _ if end => self.rigs[to].receive_end(peer, &bytes),
             _ => self.rigs[to].receive(peer, &bytes),
         }
@@ -293,7 +293,7 @@ impl Segment {
         }
         if how == Some(How::Reset) {
             for (at, id) in self.pipes[pipe].ends {
-                self.rigs[at].close_by_kernel(id, Closed::Reset);
+                self.rigs[at].close_by_kernel(id, CloseReason::Reset);
             }
         }
         true

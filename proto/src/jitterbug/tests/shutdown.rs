@@ -13,7 +13,7 @@ fn leaving() -> Rig {
 fn refuse_for(rig: &mut Rig, millis: u64) {
     for _ in 0..millis / 10 {
         if let Some((stream, _)) = rig.candidate() {
-            rig.close_by_kernel(stream, Closed::Refused);
+            rig.close_by_kernel(stream, CloseReason::Refused);
         }
         rig.run(ms(10));
     }
@@ -47,7 +47,7 @@ fn a_leader_kills_a_running_program() {
     rig.add_node(2);
     rig.running_job();
     rig.command(Command::ShutDown);
-    assert_eq!(rig.jobs, [JobOp::Cancel]);
+    assert_eq!(rig.jobs, [JobRequest::Cancel]);
     assert!(rig.candidate().is_some());
 }
 
@@ -82,7 +82,7 @@ fn a_decision_that_takes_longer_than_a_pass_may_leaves_the_data_as_it_is() {
     assert_eq!(rig.machine.data(), b"1");
     rig.acknowledge(stream);
     assert!(rig.machine.is_finished());
-    assert_eq!(rig.jobs, [JobOp::Cancel]);
+    assert_eq!(rig.jobs, [JobRequest::Cancel]);
     rig.answer_job(job, Outcome::Decided { received: true });
     assert_eq!(rig.machine.data(), b"1");
 }
@@ -137,7 +137,7 @@ fn it_ends_with_a_pass_that_is_unknown() {
     let (stream, _) = rig.candidate().expect("it passes");
     rig.accept_pass(stream);
     rig.clear_output();
-    rig.close_by_kernel(stream, Closed::Reset);
+    rig.close_by_kernel(stream, CloseReason::Reset);
     assert!(rig.machine.is_finished());
     assert_eq!(rig.take_datagrams(), [], "and begins no restore");
 }

@@ -178,7 +178,7 @@ fn all_nodes_of_a_ring_name_the_one_with_other_times() {
         .map(|at| {
             segment.rigs[at]
                 .machine
-                .differing()
+                .differing_nodes()
                 .map(|(ip, _)| ip)
                 .collect::<Vec<_>>()
         })
@@ -296,7 +296,7 @@ fn nodes_with_another_decision_form_another_ring() {
     let expected = [one.clone(), other.clone(), one, other];
     assert_eq!(lists.collect::<Vec<_>>(), expected);
     for at in 0..4 {
-        let differing: Vec<_> = segment.rigs[at].machine.differing().collect();
+        let differing: Vec<_> = segment.rigs[at].machine.differing_nodes().collect();
         assert_eq!(differing.len(), 2, "{differing:?}");
         assert!(differing.iter().all(|(_, how)| *how == Difference::Policy));
     }
@@ -346,7 +346,7 @@ fn a_node_that_only_a_list_names_is_asked_before_it_is_connected_to() {
             .iter()
             .all(|it| matches!(it, SentDatagram::Tr1(to, 9) if *to != BROADCAST))
     );
-    rig.close_by_kernel(stream, Closed::Reset);
+    rig.close_by_kernel(stream, CloseReason::Reset);
     rig.receive_datagram(7, &tr1_with(-1, 7, terms()));
     assert_eq!(
         rig.refuse_until(7),
@@ -398,7 +398,7 @@ fn a_list_adds_at_most_256_unknown_nodes_and_none_off_the_link() {
     let mut rig = Rig::off(1, options);
     let mut net = network(1);
     net.prefix = 8;
-    rig.link(Net::Up(net));
+    rig.link(NetworkState::Up(net));
     let addresses = (0..5_000_u32).map(|at| Ipv4Addr::from_bits(0x0a01_0000 + at));
     let mut list = vec![
         node(2),
@@ -431,12 +431,12 @@ fn a_node_that_never_answers_is_forgotten_and_one_that_did_is_not() {
     let mut rig = Rig::leader(5);
     rig.add_node(3);
     let stream = rig.refuse_until(3);
-    rig.close_by_kernel(stream, Closed::TimedOut);
+    rig.close_by_kernel(stream, CloseReason::TimedOut);
     rig.receive_token(2, 9, &[2, 3, 4, 1].map(node), b"1");
     for _ in 0..2000 {
         rig.run(ms(100));
         if let Some((stream, _)) = rig.candidate() {
-            rig.close_by_kernel(stream, Closed::Refused);
+            rig.close_by_kernel(stream, CloseReason::Refused);
         }
     }
     let list: Vec<_> = rig.machine.lists().0.iter().map(|it| it.ip).collect();

@@ -84,7 +84,7 @@ fn data_is_computed_once_per_turn_with_any_number_of_candidates() {
     for _ in 0..4 {
         let (stream, _) = rig.next_candidate();
         assert_eq!(rig.machine.data(), before);
-        rig.close_by_kernel(stream, Closed::Refused);
+        rig.close_by_kernel(stream, CloseReason::Refused);
     }
     assert_eq!(rig.machine.data(), b"2", "the next turn");
 }
@@ -93,7 +93,7 @@ fn data_is_computed_once_per_turn_with_any_number_of_candidates() {
 fn if_all_fail_or_are_skipped_the_node_stays_leader_and_has_another_turn() {
     let (mut rig, stream) = Rig::giver();
     let turn = rig.machine.turn();
-    rig.close_by_kernel(stream, Closed::Refused);
+    rig.close_by_kernel(stream, CloseReason::Refused);
     assert_eq!(rig.state(), State::Leader);
     assert!(rig.machine.may_use_token());
     assert_eq!(rig.machine.turn(), turn + 1);
@@ -120,7 +120,7 @@ fn a_turn_ends_with_a_pass_that_is_done_or_unknown() {
     let mut rig = Rig::leader_of(3);
     let (stream, _) = rig.next_candidate();
     rig.accept_pass(stream);
-    rig.close_by_kernel(stream, Closed::Reset);
+    rig.close_by_kernel(stream, CloseReason::Reset);
     assert_eq!(rig.state(), State::Orphan);
     assert!(rig.candidate().is_none(), "no other one is tried");
 }
@@ -152,7 +152,7 @@ fn a_stronger_rival_kills_a_running_computation_whose_result_is_dropped() {
     let job = rig.running_job();
     assert!(matches!(job.work, Work::Compute(_)));
     rig.receive_datagram(2, &tr1(6, 7002));
-    assert_eq!(rig.jobs, [JobOp::Cancel]);
+    assert_eq!(rig.jobs, [JobRequest::Cancel]);
     assert!(rig.candidate().is_some());
     rig.answer_job(job.id, Outcome::Computed(b"7".to_vec().into()));
     assert_eq!(rig.machine.data(), b"");

@@ -2,20 +2,20 @@
 
 use ring_codec::jitterbug::TokenId;
 
-use crate::draw::Draw;
+use crate::random::RandomNumbers;
 
 const FIRST_ID_MAX: u32 = 1 << 30;
 /// The maximum difference between a new id and the old one.
 const ID_STEP_MAX: u32 = 65_536;
 
 /// Draws the id of a node at its start, or after the largest id.
-pub(crate) fn first(draw: &mut Draw) -> TokenId {
-    TokenId::new(1 + draw.below(FIRST_ID_MAX), false).expect("1 to 2^30 is within 31 bits")
+pub(crate) fn first(draw: &mut RandomNumbers) -> TokenId {
+    TokenId::new(1 + draw.next_below(FIRST_ID_MAX), false).expect("1 to 2^30 is within 31 bits")
 }
 
 /// Draws the id for the second try of a restore. It is larger than all ids of nodes that knew the old one, except of
 /// those that draw at the same time.
-pub(crate) fn next(id: TokenId, draw: &mut Draw) -> TokenId {
-    let next = id.random().saturating_add(1 + draw.below(ID_STEP_MAX));
+pub(crate) fn next(id: TokenId, draw: &mut RandomNumbers) -> TokenId {
+    let next = id.random().saturating_add(1 + draw.next_below(ID_STEP_MAX));
     TokenId::new(next, false).unwrap_or_else(|| first(draw))
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ring_codec::lab2::{Backing, MAX_PROGRESS, Token};
+use ring_codec::lab2::{Backing, PROGRESS_MAX, Token};
 
 use super::Confidence;
 use crate::lab2::Grade;
@@ -89,7 +89,7 @@ impl Confidence {
     ) -> bool {
         let own = self.backing(context, tenure);
         let does_outrank = own.is_some_and(|own| does_outrank(own, theirs));
-        does_outrank && !other.same_chain(&tenure.token()) && other.progress < MAX_PROGRESS
+        does_outrank && !other.same_chain(&tenure.token()) && other.progress < PROGRESS_MAX
     }
 
     /// Returns whether this owner waits before it gives way to a stronger token, because a unicast frame named it. That

@@ -7,7 +7,7 @@ use ring_codec::lab2::card::{self, Card, Version};
 use ring_codec::lab2::{Frame, Kind};
 
 use super::Diagnostics;
-use crate::lab2::Work;
+use crate::lab2::HolderProgram;
 use crate::lab2::envelope::Envelope;
 use crate::lab2::machine::Context;
 use crate::lab2::members::Members;
@@ -19,9 +19,9 @@ pub(super) struct Cards {
     /// This node's version; `None` if it sends no cards.
     version: Option<Version>,
     /// The program on this node that holds the token.
-    own: Option<Work>,
+    own: Option<HolderProgram>,
     /// The last owner whose heartbeat named a program, with that program.
-    heard: Option<(MacAddr, Work)>,
+    heard: Option<(MacAddr, HolderProgram)>,
 }
 
 impl Diagnostics {
@@ -31,17 +31,17 @@ impl Diagnostics {
     }
 
     /// Sets the program on this node that holds the token; `None` if none does.
-    pub(crate) fn announce(&mut self, work: Option<Work>) {
+    pub(crate) fn announce(&mut self, work: Option<HolderProgram>) {
         self.cards.own = work;
     }
 
     /// Returns the program on this node that holds the token.
-    pub(crate) fn own_work(&self) -> Option<&Work> {
+    pub(crate) fn own_work(&self) -> Option<&HolderProgram> {
         self.cards.own.as_ref()
     }
 
     /// Returns the program that this owner has announced.
-    pub(crate) fn work_of(&self, owner: Option<MacAddr>) -> Option<&Work> {
+    pub(crate) fn work_of(&self, owner: Option<MacAddr>) -> Option<&HolderProgram> {
         let (mac, work) = self.cards.heard.as_ref()?;
         (owner == Some(*mac)).then_some(work)
     }
@@ -120,7 +120,7 @@ impl Diagnostics {
             }
             heard => {
                 let program = work.program.to_owned();
-                *heard = Some((envelope.from, Work { program, since }));
+                *heard = Some((envelope.from, HolderProgram { program, since }));
             }
         }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use ring_codec::lab2::Token;
 
 use super::{Diagnostics, report};
-use crate::lab2::Trouble;
+use crate::lab2::Diagnostic;
 use crate::lab2::machine::{Context, Output};
 use crate::time::nanos;
 
@@ -19,15 +19,19 @@ impl Diagnostics {
         let is_ahead = nanos(by) > REPORTED_LEAD_MIN;
         // One report per change, not one per token.
         if std::mem::replace(&mut self.token_ahead, is_ahead) != is_ahead {
-            report(out, Trouble::TokenAhead { token, by }, !is_ahead);
+            report(out, Diagnostic::TokenAhead { token, by }, !is_ahead);
         }
     }
 
     /// Returns the problem of the known token, if it was reported and still is far ahead.
-    pub(super) fn token_ahead(&self, context: &Context, token: Option<Token>) -> Option<Trouble> {
+    pub(super) fn token_ahead(
+        &self,
+        context: &Context,
+        token: Option<Token>,
+    ) -> Option<Diagnostic> {
         let token = token.filter(|_| self.token_ahead)?;
         let by = ahead_of_clock(context, token);
-        (nanos(by) > REPORTED_LEAD_MIN).then_some(Trouble::TokenAhead { token, by })
+        (nanos(by) > REPORTED_LEAD_MIN).then_some(Diagnostic::TokenAhead { token, by })
     }
 }
 

@@ -7,7 +7,7 @@ use ring_codec::MacAddr;
 use super::{Diagnostics, is_recent, report};
 use crate::lab2::machine::{Context, Output};
 use crate::lab2::members::Members;
-use crate::lab2::{Event, Trouble};
+use crate::lab2::{Diagnostic, Event};
 use crate::time::Instant;
 
 /// An IP address that returns this often is that of a second machine.
@@ -68,7 +68,7 @@ impl Diagnostics {
             out.event(Event::MemberMoved { mac, ip });
         } else if last.is_none_or(|last| last.returns < SHARED_RETURNS_MIN) {
             let ips = Some((before, ip));
-            report(out, Trouble::AddressShared { mac, ips }, false);
+            report(out, Diagnostic::AddressShared { mac, ips }, false);
         }
     }
 
@@ -77,7 +77,7 @@ impl Diagnostics {
         let before = self.duplicate_macs.own_at.replace(context.now());
         if !before.is_some_and(|at| is_recent(context, at)) {
             let (mac, ips) = (context.me(), None);
-            report(out, Trouble::AddressShared { mac, ips }, false);
+            report(out, Diagnostic::AddressShared { mac, ips }, false);
         }
     }
 
@@ -91,12 +91,12 @@ impl Diagnostics {
         &self,
         context: &Context,
         members: &Members,
-    ) -> impl Iterator<Item = Trouble> {
+    ) -> impl Iterator<Item = Diagnostic> {
         let own = self
             .duplicate_macs
             .own_at
             .filter(|&at| is_recent(context, at));
-        let own = own.map(|_| Trouble::AddressShared {
+        let own = own.map(|_| Diagnostic::AddressShared {
             mac: context.me(),
             ips: None,
         });
@@ -108,7 +108,7 @@ impl Diagnostics {
                 let ips = Some((changes.before, members.ip_of(mac)?));
                 let is_shared =
                     is_recent(context, changes.at) && changes.returns >= SHARED_RETURNS_MIN;
-                is_shared.then_some(Trouble::AddressShared { mac, ips })
+                is_shared.then_some(Diagnostic::AddressShared { mac, ips })
             });
         own.into_iter().chain(others)
     }

@@ -16,7 +16,7 @@ use std::time::Duration;
 use ring_codec::MacAddr;
 
 use super::machine::{Context, Output};
-use super::{Event, Trouble};
+use super::{Diagnostic, Event};
 use crate::time::Instant;
 use cards::Cards;
 use duplicate_macs::DuplicateMacs;
@@ -48,12 +48,12 @@ pub(crate) struct Diagnostics {
 }
 
 /// Reports a problem, or its end.
-fn report(out: &mut Output, trouble: Trouble, over: bool) {
-    out.event(Event::Trouble { trouble, over });
+fn report(out: &mut Output, trouble: Diagnostic, over: bool) {
+    out.event(Event::DiagnosticChanged { trouble, over });
 }
 
 /// Reports a problem that has begun or ended.
-fn report_change(out: &mut Output, before: Option<Trouble>, trouble: Option<Trouble>) {
+fn report_change(out: &mut Output, before: Option<Diagnostic>, trouble: Option<Diagnostic>) {
     match (before, trouble) {
         (None, Some(trouble)) => report(out, trouble, false),
         (Some(trouble), None) => report(out, trouble, true),

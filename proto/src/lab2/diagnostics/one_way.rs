@@ -5,7 +5,7 @@ use ring_codec::MacAddr;
 use super::{Diagnostics, report_change};
 use crate::lab2::machine::{Context, Output};
 use crate::lab2::members::Members;
-use crate::lab2::{SilentMembers, Trouble};
+use crate::lab2::{Diagnostic, SilentMembers};
 use crate::time::Instant;
 
 /// A member must report for this many WAITER_TIMEOUTs that it does not hear this node: frames may still be on their
@@ -18,7 +18,7 @@ const REPEAT_FACTOR: u32 = 4;
 #[derive(Debug, Clone, Default)]
 pub(super) struct OneWayReports {
     members: Vec<OneWayMember>,
-    reported: Option<Trouble>,
+    reported: Option<Diagnostic>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -29,7 +29,7 @@ struct OneWayMember {
 }
 
 impl OneWayReports {
-    pub(super) const fn reported(&self) -> Option<Trouble> {
+    pub(super) const fn reported(&self) -> Option<Diagnostic> {
         self.reported
     }
 }
@@ -83,7 +83,7 @@ impl Diagnostics {
             .iter()
             .filter(|member| member.last.since(member.since) >= lasts);
         let members: SilentMembers = lasting.map(|member| member.mac).collect();
-        let trouble = (members.count() > 0).then_some(Trouble::Unheard { by: members });
+        let trouble = (members.count() > 0).then_some(Diagnostic::NotHeardBy { by: members });
         let before = std::mem::replace(&mut self.one_way.reported, trouble);
         report_change(out, before, trouble);
     }

@@ -11,7 +11,7 @@ use crate::lab2::envelope::Envelope;
 use crate::lab2::machine::{Context, Output};
 use crate::lab2::members::{Members, Peer};
 use crate::lab2::tenure::Offer;
-use crate::lab2::{Event, Trouble};
+use crate::lab2::{Diagnostic, Event};
 use crate::time::Instant;
 
 /// If members name the holder to a LOOSER for this many WAITER_TIMEOUTs, the LOOSER does not hear that holder.
@@ -34,7 +34,7 @@ pub(super) struct ProblemLog {
     /// The last failed offers.
     failed_offers: VecDeque<Offer>,
     /// The last event of each kind, with its time.
-    events: Vec<(Instant, Trouble)>,
+    events: Vec<(Instant, Diagnostic)>,
     /// Since when other members have named a holder that this node does not hear.
     named_since: Option<Instant>,
     /// Owners that only others hear, and when they were last named.
@@ -67,7 +67,7 @@ impl Diagnostics {
         context: &Context,
         members: &Members,
         (token, apart): (Option<Token>, bool),
-    ) -> impl Iterator<Item = Trouble> {
+    ) -> impl Iterator<Item = Diagnostic> {
         let ProblemLog {
             deaf,
             events,
@@ -79,15 +79,15 @@ impl Diagnostics {
         let is_now = move |at: Instant| is_recent(context, at);
         let deaf = deaf.iter().map(|deaf| deaf.mac);
         let deaf = deaf.filter(move |&mac| self.is_reported_deaf(context, members, mac));
-        let deaf = deaf.map(|mac| Trouble::MemberDeaf { mac });
+        let deaf = deaf.map(|mac| Diagnostic::MemberDeaf { mac });
         let events = events.iter().filter(move |&&(at, _)| is_now(at));
         let events = events.map(|&(_, problem)| problem);
         let unheard_owners = unheard_owners.iter().filter(move |&&(at, _)| is_now(at));
-        let unheard_owners = unheard_owners.map(|&(_, owner)| Trouble::OwnerUnheard { owner });
+        let unheard_owners = unheard_owners.map(|&(_, owner)| Diagnostic::OwnerUnheard { owner });
         let difference = difference.filter(|it| it.reported && is_now(it.last));
-        let difference = difference.map(|it| Trouble::TablesDiffer { owner: it.owner });
+        let difference = difference.map(|it| Diagnostic::TablesDiffer { owner: it.owner });
         let send_failures = send_failures.filter(|send_failures| send_failures.reported);
-        let send_failures = send_failures.map(|_| Trouble::CannotSend);
+        let send_failures = send_failures.map(|_| Diagnostic::CannotSend);
         let between = send_failures
             .into_iter()
             .chain(deaf)
@@ -116,7 +116,7 @@ impl Diagnostics {
     }
 
     /// Reports a single event, which counts as a problem for a while.
-    pub(crate) fn note_event(&mut self, context: &Context, out: &mut Output, problem: Trouble) {
+    pub(crate) fn note_event(&mut self, context: &Context, out: &mut Output, problem: Diagnostic) {
         self.remember_event(context, problem);
         report(out, problem, false);
     }
@@ -126,7 +126,7 @@ impl Diagnostics {
         &mut self,
         context: &Context,
         out: &mut Output,
-        problem: Trouble,
+        problem: Diagnostic,
     ) {
         let before = self.remember_event(context, problem);
         if before.is_none_or(|at| !is_recent(context, at)) {
@@ -135,11 +135,11 @@ impl Diagnostics {
     }
 
     /// Remembers an event. Returns when the last one of its kind occurred.
-    fn remember_event(&mut self, context: &Context, problem: Trouble) -> Option<Instant> {
+    fn remember_event(&mut self, context: &Context, problem: Diagnostic) -> Option<Instant> {
         let now = context.now();
         let limit = context.waiter_timeout();
         // A slight lateness must not hide a harmful one.
-        let kind = |it: &Trouble| (discriminant(it), it.is_slight(limit));
+        let kind = |it: &Diagnostic| (discriminant(it), it.is_slight(limit));
         let mut events = self.problems.events.iter_mut();
         if let Some(like) = events.find(|(_, it)| kind(it) == kind(&problem)) {
             let (at, _) = std::mem::replace(like, (now, problem));
@@ -170,7 +170,7 @@ impl Diagnostics {
         if !refused {
             let send_failures = self.problems.send_failures.take();
             if send_failures.is_some_and(|send_failures| send_failures.reported) {
-                report(out, Trouble::CannotSend, true);
+                report(out, Diagnostic::CannotSend, true);
             }
             return;
         }
@@ -184,7 +184,7 @@ impl Diagnostics {
         let lasts = send_failures.count >= SEND_FAILURES_MIN
             && now.since(send_failures.since) >= context.waiter_timeout();
         if lasts && !std::mem::replace(&mut send_failures.reported, true) {
-            report(out, Trouble::CannotSend, false);
+            report(out, Diagnostic::CannotSend, false);
         }
     }
 
@@ -202,7 +202,7 @@ impl Diagnostics {
         }
         let lasts = (context.now(), context.deaf_after());
         if note_statement(&mut self.problems.deaf, mac, says_deaf, lasts) {
-            report(out, Trouble::MemberDeaf { mac }, !says_deaf);
+            report(out, Diagnostic::MemberDeaf { mac }, !says_deaf);
         }
     }
 
@@ -240,7 +240,7 @@ impl Diagnostics {
                 && !offer.token().is_stronger_than(&token)
         });
         if let Some(offer) = place.and_then(|place| failed_offers.remove(place)) {
-            let late = Trouble::AnswerLate {
+            let late = Diagnostic::AnswerLate {
                 mac: envelope.from,
                 after: envelope.at.since(offer.since()),
             };
@@ -275,7 +275,7 @@ impl Diagnostics {
         }
         unheard_owners.push((now, owner));
         if is_news {
-            report(out, Trouble::OwnerUnheard { owner }, false);
+            report(out, Diagnostic::OwnerUnheard { owner }, false);
         }
     }
 
@@ -314,7 +314,7 @@ impl Diagnostics {
             stays
         });
         if unheard_owners.is_empty() {
-            report(out, Trouble::OwnerUnheard { owner: last }, true);
+            report(out, Diagnostic::OwnerUnheard { owner: last }, true);
         }
     }
 
@@ -328,7 +328,7 @@ impl Diagnostics {
                 ..
             }) = before.take()
             {
-                report(out, Trouble::TablesDiffer { owner }, true);
+                report(out, Diagnostic::TablesDiffer { owner }, true);
             }
             return;
         }
@@ -349,7 +349,7 @@ impl Diagnostics {
         (difference.owner, difference.last) = (owner, now);
         if now.since(difference.since) >= waiter_timeout * DIFFERENCE_TIMEOUTS {
             difference.reported = true;
-            report(out, Trouble::TablesDiffer { owner }, false);
+            report(out, Diagnostic::TablesDiffer { owner }, false);
         }
     }
 
@@ -361,7 +361,7 @@ impl Diagnostics {
         gone: &[MacAddr],
     ) {
         for mac in end_statements(&mut self.problems.deaf, gone) {
-            report(out, Trouble::MemberDeaf { mac }, true);
+            report(out, Diagnostic::MemberDeaf { mac }, true);
         }
         self.reachability.end_for(out, gone);
         self.end_owners_unheard(context, out, |mac| gone.contains(&mac));
@@ -380,13 +380,13 @@ impl Diagnostics {
         let send_failures = before
             .send_failures
             .filter(|send_failures| send_failures.reported);
-        let send_failures = send_failures.map(|_| Trouble::CannotSend);
+        let send_failures = send_failures.map(|_| Diagnostic::CannotSend);
         let deaf = before.deaf.iter().filter(|deaf| deaf.reported);
-        let deaf = deaf.map(|deaf| Trouble::MemberDeaf { mac: deaf.mac });
+        let deaf = deaf.map(|deaf| Diagnostic::MemberDeaf { mac: deaf.mac });
         let unheard_owners = before.unheard_owners.last();
-        let unheard_owners = unheard_owners.map(|&(_, owner)| Trouble::OwnerUnheard { owner });
+        let unheard_owners = unheard_owners.map(|&(_, owner)| Diagnostic::OwnerUnheard { owner });
         let difference = before.difference.filter(|it| it.reported);
-        let difference = difference.map(|it| Trouble::TablesDiffer { owner: it.owner });
+        let difference = difference.map(|it| Diagnostic::TablesDiffer { owner: it.owner });
         let ended = send_failures.into_iter().chain(deaf).chain(unheard_owners);
         let reachability = reachability.problems().chain(self.silence_reports.reset());
         let all = ended.chain(difference).chain(reachability);
@@ -408,7 +408,7 @@ mod tests {
         let waiter_timeout = context.waiter_timeout();
         let mac = MacAddr([5; 6]);
         let [slight, harmful] = [waiter_timeout / 20, waiter_timeout / 4]
-            .map(|after| Trouble::AnswerLate { mac, after });
+            .map(|after| Diagnostic::AnswerLate { mac, after });
         for problem in [slight, harmful, slight, harmful] {
             diagnostics.note_recurring_event(&context, &mut out, problem);
         }

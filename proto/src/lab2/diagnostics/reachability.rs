@@ -9,7 +9,7 @@ use super::{Diagnostics, Statement, end_statements, is_recent, note_statement, r
 use crate::lab2::envelope::Envelope;
 use crate::lab2::machine::{Context, Output};
 use crate::lab2::members::Members;
-use crate::lab2::{Event, Trouble};
+use crate::lab2::{Diagnostic, Event};
 use crate::time::Instant;
 
 /// A node that owns no token hears a heartbeat within this many WAITER_TIMEOUTs, if broadcasts reach it. Where the
@@ -30,7 +30,7 @@ pub(super) struct Reachability {
     /// When a heartbeat or a PING was last refused as too long, with no data to drop.
     refused: Option<Instant>,
     /// The reported MTU that is too small.
-    small_mtu: Option<Trouble>,
+    small_mtu: Option<Diagnostic>,
     /// Kinds of frames that were refused as too long, and when that was last reported.
     too_long: Vec<(Kind, Instant)>,
 }
@@ -47,13 +47,14 @@ struct UnicastOnly {
 
 impl Reachability {
     /// Returns all reported problems that last.
-    pub(super) fn problems(&self) -> impl Iterator<Item = Trouble> {
+    pub(super) fn problems(&self) -> impl Iterator<Item = Diagnostic> {
         let unicast_only = self
             .unicast_only
             .filter(|unicast_only| unicast_only.reported);
-        let unicast_only = unicast_only.map(|_| Trouble::BroadcastsUnheard);
+        let unicast_only = unicast_only.map(|_| Diagnostic::BroadcastsUnheard);
         let unreached = self.unreached.iter().filter(|statement| statement.reported);
-        let unreached = unreached.map(|statement| Trouble::MemberUnreached { mac: statement.mac });
+        let unreached =
+            unreached.map(|statement| Diagnostic::MemberUnreached { mac: statement.mac });
         unicast_only
             .into_iter()
             .chain(unreached)
@@ -63,7 +64,7 @@ impl Reachability {
     /// Ends the problems of members that were removed or have left.
     pub(super) fn end_for(&mut self, out: &mut Output, gone: &[MacAddr]) {
         for mac in end_statements(&mut self.unreached, gone) {
-            report(out, Trouble::MemberUnreached { mac }, true);
+            report(out, Diagnostic::MemberUnreached { mac }, true);
         }
     }
 }
@@ -74,11 +75,11 @@ impl Diagnostics {
         &self,
         context: &Context,
         members: &Members,
-    ) -> impl Iterator<Item = Trouble> {
+    ) -> impl Iterator<Item = Diagnostic> {
         self.reachability
             .problems()
             .filter(move |trouble| match trouble {
-                Trouble::MemberUnreached { mac } => {
+                Diagnostic::MemberUnreached { mac } => {
                     !members.is_gone(context, *mac, members.silent_after(context))
                 }
                 _ => true,
@@ -119,7 +120,7 @@ impl Diagnostics {
         };
         let (unreached, at_once) = (profile.is_unreached(), (context.now(), Duration::ZERO));
         if note_statement(&mut self.reachability.unreached, mac, unreached, at_once) {
-            report(out, Trouble::MemberUnreached { mac }, !unreached);
+            report(out, Diagnostic::MemberUnreached { mac }, !unreached);
         }
     }
 
@@ -130,7 +131,7 @@ impl Diagnostics {
             .take()
             .is_some_and(|unicast_only| unicast_only.reported)
         {
-            report(out, Trouble::BroadcastsUnheard, true);
+            report(out, Diagnostic::BroadcastsUnheard, true);
         }
     }
 
@@ -176,7 +177,7 @@ impl Diagnostics {
             .max(Members::silent_after_in_small_ring(slowest));
         if others_own >= longest * UNREACHED_TIMEOUTS || now.since(unicast_only.first) >= silence {
             unicast_only.reported = true;
-            report(out, Trouble::BroadcastsUnheard, false);
+            report(out, Diagnostic::BroadcastsUnheard, false);
         }
     }
 
@@ -216,7 +217,7 @@ impl Diagnostics {
         };
         let needed = PROMISE_LEN;
         let is_small = context.is_up() && (refused || mtu < needed);
-        let small_mtu = is_small.then_some(Trouble::MtuTooSmall {
+        let small_mtu = is_small.then_some(Diagnostic::MtuTooSmall {
             mtu,
             needed,
             member,

@@ -5,7 +5,7 @@ use ring_codec::MacAddr;
 use super::{Diagnostics, report_change};
 use crate::lab2::machine::{Context, Output};
 use crate::lab2::members::{Members, Peer};
-use crate::lab2::{Event, SilentMembers, Trouble};
+use crate::lab2::{Diagnostic, Event, SilentMembers};
 use crate::time::Instant;
 
 /// How often silent members are searched for in the time after which a member counts as silent.
@@ -29,16 +29,16 @@ pub(super) struct SilenceReports {
     /// are reported by none.
     reported: Vec<MacAddr>,
     /// The reported lack of a quorum.
-    no_quorum: Option<Trouble>,
+    no_quorum: Option<Diagnostic>,
 }
 
 impl SilenceReports {
-    pub(super) const fn no_quorum(&self) -> Option<Trouble> {
+    pub(super) const fn no_quorum(&self) -> Option<Diagnostic> {
         self.no_quorum
     }
 
     /// Starts over, because the link went down. Returns the problem that ends with it.
-    pub(super) fn reset(&mut self) -> Option<Trouble> {
+    pub(super) fn reset(&mut self) -> Option<Diagnostic> {
         self.reported.clear();
         self.no_quorum.take()
     }
@@ -164,14 +164,14 @@ impl Diagnostics {
     }
 
     /// Returns the lack of a quorum, if fewer members are present than a quorum needs.
-    fn no_quorum_problem(&self, context: &Context, members: &Members) -> Option<Trouble> {
+    fn no_quorum_problem(&self, context: &Context, members: &Members) -> Option<Diagnostic> {
         let expected = members.expected(context).unwrap_or(0);
         let ring = members.ring_size(context);
         let silent: SilentMembers = self.silent_members(context, members).collect();
         let present = members.present_members(context);
         // If no member expects a number, members that have left on purpose are not missing.
         let is_missing = expected > 0 || silent.count() > 0;
-        (is_missing && present < ring / 2 + 1).then_some(Trouble::NoQuorum {
+        (is_missing && present < ring / 2 + 1).then_some(Diagnostic::NoQuorum {
             present,
             ring,
             expected,

@@ -5,9 +5,9 @@ use std::hash::Hash;
 use std::time::Duration;
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::{MAX_DATA_LEN, MAX_PROGRESS, Token};
+use ring_codec::lab2::{DATA_LEN_MAX, PROGRESS_MAX, Token};
 
-use crate::lab2::Durable;
+use crate::lab2::StoredState;
 use crate::lab2::machine::{Context, Writer};
 use crate::time::{Instant, nanos};
 
@@ -42,11 +42,11 @@ pub(crate) struct BestToken {
 
 impl BestToken {
     /// Creates the state from the stored one. Holder and data are not stored.
-    pub(crate) fn new(stored: &Durable) -> Self {
+    pub(crate) fn new(stored: &StoredState) -> Self {
         Self {
             token: stored.known,
             holder: author_of(stored.known),
-            data: Vec::with_capacity(MAX_DATA_LEN),
+            data: Vec::with_capacity(DATA_LEN_MAX),
             own_number: stored.my_token_number,
             heard: None,
             last_alive: None,
@@ -147,7 +147,7 @@ impl BestToken {
         self.take_number(number);
         let known = self.token.map_or(0, |known| known.progress);
         Token {
-            progress: least.max(known + 1).min(MAX_PROGRESS),
+            progress: least.max(known + 1).min(PROGRESS_MAX),
             author,
             number,
         }
@@ -158,7 +158,7 @@ impl BestToken {
         Token {
             progress: self
                 .token
-                .map_or(1, |known| (known.progress + 1).min(MAX_PROGRESS)),
+                .map_or(1, |known| (known.progress + 1).min(PROGRESS_MAX)),
             author: context.me(),
             number: self.next_number(),
         }
@@ -177,7 +177,7 @@ impl BestToken {
         let before = self.token.filter(again);
         let (floor, ahead) =
             before.map_or_else(|| self.clock_floor(wall), |known| (known.progress, None));
-        let progress = candidate.progress.max(floor).min(MAX_PROGRESS);
+        let progress = candidate.progress.max(floor).min(PROGRESS_MAX);
         self.take_number(candidate.number);
         let token = Token {
             progress,
@@ -224,8 +224,8 @@ impl BestToken {
     }
 
     /// Returns the state that must survive a restart.
-    pub(crate) fn durable(&self) -> Durable {
-        Durable {
+    pub(crate) fn durable(&self) -> StoredState {
+        StoredState {
             my_token_number: self.own_number,
             known: self.token,
             stamp: None,

@@ -72,12 +72,12 @@ impl Rivals {
         } else {
             constants.take_timeout
         };
-        !self.answers.allow(context.now(), pause)
+        !self.answers.try_take(context.now(), pause)
     }
 
     /// Returns whether an objection may be sent, at most one in a `period`. If so, it counts as sent.
     pub(crate) fn may_object(&mut self, now: Instant, period: Duration) -> bool {
-        self.objections.allow(now, period)
+        self.objections.try_take(now, period)
     }
 
     /// Ages count up to WAITER_TIMEOUT for a rival, to the longer pause for an answer, and to HEART_BEAT_PERIOD for an

@@ -9,7 +9,7 @@ use ring_codec::lab2::{MAX_NAME_LEN, RunOutcome, stamps::is_name};
 use crate::lab2::Grade;
 
 /// The most job names that a ring remembers.
-pub const MAX_STAMPS: usize = 32;
+pub const STAMPS_MAX: usize = 32;
 
 /// A call may come early by this fraction of the period.
 const EARLY_CALL_DIVISOR: u32 = 100;
@@ -100,7 +100,7 @@ pub struct OnceRequest {
 impl OnceRequest {
     /// Whether this run makes another one needless. It does not if the rest of its period is at most a hundredth of the
     /// period and at most a minute.
-    pub fn is_met_by(&self, run: &RunView) -> bool {
+    pub fn is_satisfied_by(&self, run: &RunView) -> bool {
         // A scheduler does not call at exact times, and the stamp is some hops younger than its call.
         let tolerance = (self.every / EARLY_CALL_DIVISOR).min(EARLY_CALL_MAX);
         self.counted_age(run)
@@ -139,7 +139,7 @@ pub struct RunView {
 
 /// Progress of the latest requested job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OnceStanding {
+pub enum OnceProgress {
     /// The members are being asked, or are storing the stamp.
     Asking,
     /// Enough members have stored the run's stamp: it begins.

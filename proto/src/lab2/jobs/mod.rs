@@ -17,7 +17,7 @@ pub(crate) use stamps_frame::StampsFrame;
 use super::machine::Context;
 use super::members::Members;
 use super::{Event, Grade, OnceRequest, RunEnd, RunView, StoredStamp};
-use crate::Stored;
+use crate::StoreOutcome;
 use crate::throttle::Throttle;
 use crate::time::{Instant, Now};
 use once::OnceJob;
@@ -109,7 +109,7 @@ impl Jobs {
     }
 
     /// Notes whether the last stamp could be stored.
-    pub(crate) fn on_stored(&mut self, stored: Stored) {
+    pub(crate) fn on_stored(&mut self, stored: StoreOutcome) {
         self.stamps.on_stored(stored);
     }
 

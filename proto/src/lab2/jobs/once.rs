@@ -7,7 +7,7 @@ use ring_codec::lab2::{Purpose, RunOutcome, Token};
 use super::{JobAction, JobContext, Jobs, StampsFrame};
 use crate::lab2::confidence::promise_duration;
 use crate::lab2::members::Members;
-use crate::lab2::{Event, Grade, JobName, OnceRequest, OnceStanding, RunEnd, RunView, Stamp};
+use crate::lab2::{Event, Grade, JobName, OnceProgress, OnceRequest, RunEnd, RunView, Stamp};
 use crate::time::Instant;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -210,7 +210,7 @@ impl Jobs {
     ) -> OncePhase {
         let now = job_context.now();
         let known = self.stamps.get(request.name);
-        if known.is_some_and(|it| request.is_met_by(&it.view(now))) {
+        if known.is_some_and(|it| request.is_satisfied_by(&it.view(now))) {
             return OncePhase::Ran;
         }
         let (progress, run) = match known {
@@ -269,14 +269,14 @@ impl Jobs {
     }
 
     /// Returns the number and progress of the latest request; `None` if there is none, or its token is no longer held.
-    pub(crate) fn standing(&self, now: Instant) -> Option<(u64, OnceStanding)> {
+    pub(crate) fn standing(&self, now: Instant) -> Option<(u64, OnceProgress)> {
         let once = self.once.as_ref()?;
         let standing = match once.phase {
-            OncePhase::Reading | OncePhase::Writing(_) => OnceStanding::Asking,
-            OncePhase::Begun(_) => OnceStanding::Begun,
-            OncePhase::Ran => OnceStanding::Ran(self.last_run(once.request.name, now)?),
-            OncePhase::Full => OnceStanding::Full,
-            OncePhase::TooSmall => OnceStanding::TooSmall,
+            OncePhase::Reading | OncePhase::Writing(_) => OnceProgress::Asking,
+            OncePhase::Begun(_) => OnceProgress::Begun,
+            OncePhase::Ran => OnceProgress::Ran(self.last_run(once.request.name, now)?),
+            OncePhase::Full => OnceProgress::Full,
+            OncePhase::TooSmall => OnceProgress::TooSmall,
         };
         Some((once.request.id, standing))
     }
@@ -296,7 +296,7 @@ impl Jobs {
             OncePhase::Begun(_) => once.request.id == request.id,
             _ => false,
         });
-        (!is_unsure && request.is_met_by(&run)).then_some(run)
+        (!is_unsure && request.is_satisfied_by(&run)).then_some(run)
     }
 
     fn last_run(&self, name: JobName, now: Instant) -> Option<RunView> {

@@ -12,9 +12,9 @@ use ring_codec::lab2::{self, NO_AGE, RunOutcome};
 use xxhash_rust::xxh3::xxh3_64;
 use zerocopy::IntoBytes;
 
-use crate::Stored;
+use crate::StoreOutcome;
 use crate::lab2::machine::Writer;
-use crate::lab2::{JobName, MAX_STAMPS, RunView, Stamp, StoredStamp};
+use crate::lab2::{JobName, RunView, STAMPS_MAX, Stamp, StoredStamp};
 use crate::time::{Instant, Now, nanos};
 
 /// A received age counts as younger only if it is younger by more than this fraction of the period.
@@ -253,7 +253,7 @@ impl Stamps {
         };
         for stored in std::mem::take(&mut self.unaged) {
             let known = self.get(stored.stamp.name).is_some();
-            if !known && self.len() < MAX_STAMPS {
+            if !known && self.len() < STAMPS_MAX {
                 self.digest = self.digest.wrapping_add(hash(&stored.stamp));
                 self.entries.push(StampEntry {
                     stamp: stored.stamp,
@@ -283,9 +283,9 @@ impl Stamps {
     }
 
     /// Notes whether the last stamp could be stored. If not, it will be stored again.
-    pub(super) fn on_stored(&mut self, stored: Stored) {
+    pub(super) fn on_stored(&mut self, stored: StoreOutcome) {
         let place = self.storing.take();
-        if let Some(place) = place.filter(|_| stored == Stored::Failed) {
+        if let Some(place) = place.filter(|_| stored == StoreOutcome::Failed) {
             // The next attempt stores it again.
             self.unstored.push(place);
         }
@@ -349,13 +349,13 @@ impl Stamps {
     /// Whether a new name can be added: the table is not full, or one of its runs no longer counts.
     pub(super) fn has_room(&self, now: Instant) -> bool {
         let over = |entry: &StampEntry| entry.time_left(now).is_zero();
-        self.len() < MAX_STAMPS || self.entries.iter().any(over)
+        self.len() < STAMPS_MAX || self.entries.iter().any(over)
     }
 
     /// Adds an entry. In a full table it replaces the run that counts for the shortest time, if that is not the new
     /// one.
     fn insert(&mut self, entry: StampEntry, now: Instant) -> bool {
-        if self.len() < MAX_STAMPS {
+        if self.len() < STAMPS_MAX {
             self.digest = self.digest.wrapping_add(hash(&entry.stamp));
             self.unstored.extend(u8::try_from(self.len()));
             self.entries.push(entry);

@@ -1,7 +1,7 @@
 //! STAMPS frames: questions, answers and announcements.
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::{self, MAX_STAMPS_PER_FRAME, Purpose, Token};
+use ring_codec::lab2::{self, Purpose, STAMPS_PER_FRAME_MAX, Token};
 
 use super::{JobAction, JobContext, Jobs};
 use crate::lab2::confidence::{answer_stride, promise_duration};
@@ -43,7 +43,7 @@ fn stamps_per_frame(context: &Context, members: &Members) -> usize {
         .0
         .saturating_sub(STAMPS_HEADER_LEN)
         / size_of::<lab2::Stamp>();
-    room.min(MAX_STAMPS_PER_FRAME)
+    room.min(STAMPS_PER_FRAME_MAX)
 }
 
 impl JobContext<'_> {
@@ -102,7 +102,7 @@ impl Jobs {
     /// Announces the stamps from time to time, after a heartbeat.
     pub(super) fn on_heartbeat_sent(&mut self, job_context: &JobContext<'_>) {
         let pause = job_context.context.constants().heartbeat * ANNOUNCEMENT_PERIODS;
-        let is_due = self.announcements.is_open(job_context.now(), pause);
+        let is_due = self.announcements.is_allowed(job_context.now(), pause);
         if is_due && self.follows_heartbeats() {
             self.schedule_announcement(job_context);
         }
@@ -111,7 +111,7 @@ impl Jobs {
     /// Handles the transmission of STAMPS.
     pub(super) fn on_sent(&mut self, job_context: &JobContext<'_>, frame: StampsFrame) {
         if matches!(frame.purpose, Purpose::Tell | Purpose::Ask) {
-            self.announcements.note(job_context.now());
+            self.announcements.record(job_context.now());
         }
         if let Some(once) = &mut self.once
             && frame.purpose == Purpose::Ask
@@ -138,7 +138,7 @@ impl Jobs {
         match frame.purpose {
             Purpose::More if merged.knows_more => self.incomplete_announcement = Some(this),
             Purpose::Tell | Purpose::Ask if broadcast => {
-                self.announcements.note(now);
+                self.announcements.record(now);
                 let lacked = self.incomplete_announcement.take() == Some(this);
                 let is_same = digest == self.stamps.digest();
                 let agrees = is_same && !lacked && !merged.knows_more;
@@ -188,11 +188,11 @@ impl Jobs {
         }
         let (each, known) = (job_context.stamps_per_frame(), self.stamps.len());
         let (now, heartbeat) = (job_context.now(), context.constants().heartbeat);
-        let may_answer = is_asked || self.answers.is_open(now, heartbeat);
+        let may_answer = is_asked || self.answers.is_allowed(now, heartbeat);
         if each == 0 || known == 0 || !may_answer {
             return;
         }
-        self.answers.note(now);
+        self.answers.record(now);
         // Two frames at a time, continuing with the next question.
         let parts = known.div_ceil(each);
         let begin = 2 * frame.serial as usize % parts;

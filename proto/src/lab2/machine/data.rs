@@ -1,17 +1,17 @@
 //! The application's data, which the token carries. They give way where they would cost the token.
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::{HEARTBEAT_LEN, Kind, MAX_DATA_LEN};
+use ring_codec::lab2::{DATA_LEN_MAX, HEARTBEAT_LEN, Kind};
 
 use super::timer::Timer;
-use crate::lab2::{DataLimit, Event, Lab2, State, Trouble};
+use crate::lab2::{DataLimit, Diagnostic, Event, Lab2, State};
 
 impl Lab2 {
     /// Returns how many bytes of data reach every member: a heartbeat with them fits the smallest known MTU.
     pub fn data_limit(&self) -> DataLimit {
         let (mtu, member) = self.members.smallest_mtu(&self.context);
         DataLimit {
-            len: mtu.saturating_sub(HEARTBEAT_LEN).min(MAX_DATA_LEN),
+            len: mtu.saturating_sub(HEARTBEAT_LEN).min(DATA_LEN_MAX),
             mtu,
             member,
         }
@@ -85,7 +85,7 @@ impl Lab2 {
     fn drop_data(&mut self, limit: DataLimit) {
         let len = self.known.data().len();
         self.known.set_data(b"");
-        let trouble = Trouble::DataDropped { len, limit };
+        let trouble = Diagnostic::DataDropped { len, limit };
         self.diagnostics
             .note_event(&self.context, &mut self.out, trouble);
     }

@@ -11,7 +11,7 @@ use crate::lab2::election::Search;
 use crate::lab2::envelope::Envelope;
 use crate::lab2::members::Members;
 use crate::lab2::tenure::{Role, Tenure};
-use crate::lab2::{Lab2, Reason, State, Trouble};
+use crate::lab2::{Diagnostic, Lab2, Reason, State};
 
 impl Lab2 {
     pub(super) fn schedule_question(&mut self) {
@@ -163,7 +163,7 @@ impl Lab2 {
         let wall = self.context.clock().wall;
         let (token, ahead) = self.known.create_token(wall, candidate);
         if let Some(by) = ahead {
-            let trouble = Trouble::ClockAhead { by };
+            let trouble = Diagnostic::ClockAhead { by };
             self.diagnostics
                 .note_event(&self.context, &mut self.out, trouble);
         }

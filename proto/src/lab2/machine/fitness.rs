@@ -2,7 +2,7 @@
 
 use super::outbox::Content;
 use super::timer::Timer;
-use crate::Stored;
+use crate::StoreOutcome;
 use crate::lab2::{Event, Lab2, Reason, State};
 
 impl Lab2 {
@@ -37,8 +37,8 @@ impl Lab2 {
         }
     }
 
-    pub(super) fn on_stored(&mut self, stored: Stored) {
-        let fails = stored == Stored::Failed;
+    pub(super) fn on_stored(&mut self, stored: StoreOutcome) {
+        let fails = stored == StoreOutcome::Failed;
         let changes = self.fitness.set_unstored(fails);
         if fails {
             self.undo_unstored();
@@ -87,7 +87,7 @@ impl Lab2 {
         self.fitness.mark_unfit();
         self.event(Event::FitnessChanged { unfit: true });
         // The token is not handed over: no member takes it. The others elect an owner after WAITER_TIMEOUT.
-        self.enter_looser(Reason::NobodyTakes, self.token());
+        self.enter_looser(Reason::NoTaker, self.token());
         self.schedule_question();
         self.schedule_probe();
         self.broadcast(Content::Ping);

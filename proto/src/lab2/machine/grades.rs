@@ -119,12 +119,12 @@ impl Lab2 {
     }
 
     /// Returns how many other members must confirm a [`Grade::View`]: all that were heard lately.
-    pub fn heard_lately(&self) -> usize {
+    pub fn count_recently_heard(&self) -> usize {
         Confidence::heard_lately(&self.context, &self.members)
     }
 
     /// Whether a lock that was granted under this token is still good, as far as the tenure decides.
-    pub fn carries(&self, token: Token) -> bool {
+    pub fn is_lock_good(&self, token: Token) -> bool {
         self.role.unoffered().is_some() && self.has_held(token)
     }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::{Backing, MAX_PROGRESS, Token};
+use ring_codec::lab2::{Backing, PROGRESS_MAX, Token};
 
 use super::outbox::Content;
 use super::timer::Timer;
@@ -242,7 +242,7 @@ impl Lab2 {
             // After a mass failure, a round must not spend a handover on each dead member.
             self.members.set_doubt(since);
         }
-        self.event(Event::HandOverFailed {
+        self.event(Event::HandoverFailed {
             to,
             in_a_row,
             minted,
@@ -304,7 +304,7 @@ impl Lab2 {
         if !other.is_stronger_than(&held) || other.same_chain(&held) {
             return;
         }
-        if !self.try_outbid(tenure, other, None) && other.progress < MAX_PROGRESS {
+        if !self.try_outbid(tenure, other, None) && other.progress < PROGRESS_MAX {
             let minted = self.mint(other.progress + 2);
             self.continue_tenure(tenure, minted);
             self.on_heartbeat_due();

@@ -4,8 +4,8 @@ use ring_codec::lab2::card::Version;
 use ring_codec::lab2::{Digest, Token};
 
 use crate::lab2::{
-    Constants, Durable, Grade, JobName, Lab2, OnceStanding, RunView, State, StoredStamp, Subject,
-    Trouble,
+    Constants, Diagnostic, Grade, Inspect, JobName, Lab2, OnceProgress, RunView, State,
+    StoredStamp, StoredState,
 };
 use crate::time::Instant;
 
@@ -16,17 +16,17 @@ const VERSION: Version = Version {
     patch: 0,
 };
 
-impl Subject for Lab2 {
-    fn start(constants: Constants, durable: Durable) -> Self {
+impl Inspect for Lab2 {
+    fn start(constants: Constants, durable: StoredState) -> Self {
         Self::new(constants, durable).with_version(VERSION)
     }
 
-    fn recall(self, stamps: Vec<StoredStamp>) -> Self {
+    fn with_stamps(self, stamps: Vec<StoredStamp>) -> Self {
         self.with_stamps(stamps)
     }
 
-    fn once(&self) -> Option<(u64, OnceStanding)> {
-        self.once()
+    fn once(&self) -> Option<(u64, OnceProgress)> {
+        self.once_progress()
     }
 
     fn run_of(&self, job: JobName) -> Option<RunView> {
@@ -37,7 +37,7 @@ impl Subject for Lab2 {
         self.state()
     }
 
-    fn held(&self) -> Option<Token> {
+    fn held_token(&self) -> Option<Token> {
         self.token().filter(|_| self.state() == State::Owner)
     }
 
@@ -46,11 +46,11 @@ impl Subject for Lab2 {
     }
 
     fn lease_until(&self, now: Instant) -> Option<Instant> {
-        self.grantable(now).and(self.lease_until())
+        self.grantable_token(now).and(self.lease_until())
     }
 
     fn carries(&self, token: Token) -> bool {
-        self.carries(token)
+        self.is_lock_good(token)
     }
 
     fn has_held(&self, token: Token) -> bool {
@@ -69,12 +69,12 @@ impl Subject for Lab2 {
         self.is_unfit()
     }
 
-    fn lasting_troubles(&self) -> Vec<Trouble> {
-        let is_lasting = |it: &Trouble| {
-            use Trouble::{Apart, CannotSend, MemberDeaf};
+    fn lasting_problems(&self) -> Vec<Diagnostic> {
+        let is_lasting = |it: &Diagnostic| {
+            use Diagnostic::{Apart, CannotSend, MemberDeaf};
             matches!(it, MemberDeaf { .. } | CannotSend | Apart { .. })
         };
-        self.troubles().filter(is_lasting).collect()
+        self.problems().filter(is_lasting).collect()
     }
 
     fn digest(&self) -> Digest {

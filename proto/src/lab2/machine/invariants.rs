@@ -99,7 +99,7 @@ const INVARIANTS: &[Invariant<Lab2>] = &[
 
 #[cfg(test)]
 mod tests {
-    use crate::invariants::{Spoilt, assert_each_breaks};
+    use crate::invariants::{BrokenCase, assert_each_breaks};
     use ring_codec::MacAddr;
     use ring_codec::lab2::Token;
 
@@ -136,7 +136,7 @@ mod tests {
     }
 
     /// For each invariant, in their order: a state machine, and a change that breaks the invariant.
-    const SPOILT: &[Spoilt<Rig, Lab2>] = &[
+    const SPOILT: &[BrokenCase<Rig, Lab2>] = &[
         (Rig::waiter, |it| it.context.link = Link::NeverUp),
         (Rig::owner, |it| it.known = BestToken::new(&BLANK)),
         (Rig::owner, |it| _ = it.known.set_owner(None)),

@@ -8,7 +8,7 @@ use super::outbox::Content;
 use super::timer::Timer;
 use crate::lab2::confidence::promise_duration;
 use crate::lab2::jobs::{JobAction, JobContext, JobInput};
-use crate::lab2::{Lab2, OnceRequest, OnceStanding, RunView, Stamp, State};
+use crate::lab2::{Lab2, OnceProgress, OnceRequest, RunView, Stamp, State};
 
 impl Lab2 {
     /// Passes an input to the jobs, and carries out their actions.
@@ -52,7 +52,7 @@ impl Lab2 {
     }
 
     /// Returns the longest time for which members that answer, or that are gone, delay a job.
-    pub fn asking_lasts(&self) -> Duration {
+    pub fn job_delay_max(&self) -> Duration {
         let ring = self.members.ring_size(&self.context);
         // Reading and writing each take as long as a promise. The third one is for lost frames and changes meanwhile.
         promise_duration(&self.context, ring).saturating_mul(3)
@@ -60,13 +60,13 @@ impl Lab2 {
 
     /// Returns the number and the progress of the latest requested job; `None` if there is none, or if its token is no
     /// longer held.
-    pub fn once(&self) -> Option<(u64, OnceStanding)> {
+    pub fn once_progress(&self) -> Option<(u64, OnceProgress)> {
         self.jobs.standing(self.context.now())
     }
 
     /// Whether the tenure of this run is over, although no member has reported how the run ended. The report may be on
     /// its way.
-    pub fn is_over(&self, stamp: &Stamp) -> bool {
+    pub fn is_run_over(&self, stamp: &Stamp) -> bool {
         let Some(token) = self.token().filter(|it| it.progress > stamp.progress) else {
             return false;
         };
@@ -80,7 +80,7 @@ impl Lab2 {
     }
 
     /// Returns the known run that makes this request needless now.
-    pub fn met_by(&self, request: &OnceRequest) -> Option<RunView> {
+    pub fn find_sufficient_run(&self, request: &OnceRequest) -> Option<RunView> {
         self.jobs.met_by(request, self.context.now())
     }
 

@@ -60,10 +60,10 @@ use super::election::{BestToken, Rivals, Search};
 use super::jobs::{JobInput, Jobs};
 use super::members::Members;
 use super::tenure::{Fitness, LocalWork, Role, Tenure};
-use super::{Command, Constants, Durable, Event, Reason, State, StoredStamp};
+use super::{Command, Constants, Event, Reason, State, StoredStamp, StoredState};
 use crate::time::{Instant, Now};
 use crate::timers::TimerKind;
-use crate::{LinkState, Machine, Sent, Stored, Ticket, Transmit};
+use crate::{LinkState, Machine, SendOutcome, StoreOutcome, Ticket, Transmit};
 use shutdown::Shutdown;
 
 /// The Lab2 state machine of one node. See [the contract](crate#contract) of its calls.
@@ -86,7 +86,7 @@ pub struct Lab2 {
 
 impl Lab2 {
     /// Creates a state machine whose link is down, from the state that an earlier run has stored.
-    pub fn new(constants: Constants, durable: Durable) -> Self {
+    pub fn new(constants: Constants, durable: StoredState) -> Self {
         Self {
             members: Members::new(constants.max_members),
             context: Context::new(constants),
@@ -213,7 +213,7 @@ impl Machine for Lab2 {
     type Job = Infallible;
     type Command = Command;
     type Event = Event;
-    type Durable = Durable;
+    type Durable = StoredState;
 
     fn handle_message(&mut self, now: Now, (): (), frame: &[u8], age: Duration) {
         self.advance(now);
@@ -278,24 +278,24 @@ impl Machine for Lab2 {
         self.check_after_input();
     }
 
-    fn handle_sent(&mut self, now: Now, ticket: Ticket, sent: Sent) {
+    fn handle_sent(&mut self, now: Now, ticket: Ticket, sent: SendOutcome) {
         self.advance(now);
         self.on_sent(ticket, sent);
         self.check_after_input();
     }
 
-    fn asks_when_left(&self) -> bool {
+    fn wants_flush_report(&self) -> bool {
         self.role.tenure().is_some_and(Tenure::awaits_flush)
     }
 
-    fn handle_left(&mut self, by: Now) {
+    fn handle_flushed(&mut self, by: Now) {
         self.advance(by);
         self.on_flushed();
         self.review_jobs();
         self.check_after_input();
     }
 
-    fn handle_stored(&mut self, now: Now, stored: Stored) {
+    fn handle_stored(&mut self, now: Now, stored: StoreOutcome) {
         self.advance(now);
         self.jobs.on_stored(stored);
         self.on_stored(stored);
@@ -303,14 +303,14 @@ impl Machine for Lab2 {
         self.check_after_input();
     }
 
-    fn poll_durable(&mut self) -> Option<Durable> {
+    fn poll_durable(&mut self) -> Option<StoredState> {
         let may_try = self.known.take_unstored();
         if self.fitness.is_unstored() && !may_try {
             // `on_store_due` retries it.
             return None;
         }
         let stamp = self.jobs.take_unstored(self.context.clock());
-        (may_try || stamp.is_some()).then(|| Durable {
+        (may_try || stamp.is_some()).then(|| StoredState {
             stamp,
             ..self.known.durable()
         })

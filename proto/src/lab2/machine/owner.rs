@@ -9,7 +9,7 @@ use super::outbox::Content;
 use super::timer::Timer;
 use crate::lab2::envelope::Envelope;
 use crate::lab2::tenure::{FlushEffect, ObjectionPeriod, Role, Tenure};
-use crate::lab2::{Lab2, Reason, Trouble};
+use crate::lab2::{Diagnostic, Lab2, Reason};
 use crate::time::Instant;
 
 impl Lab2 {
@@ -68,7 +68,7 @@ impl Lab2 {
 
     /// Whether IDLE_HOLD is over, so that the token goes on as soon as no program here works. WANT_TOKEN of another
     /// member may have been lost.
-    pub fn is_turn_over(&self, now: Instant) -> bool {
+    pub fn is_hold_over(&self, now: Instant) -> bool {
         let tenure = self.role.unoffered();
         let is_over = tenure.is_some_and(|tenure| tenure.is_hold_over(&self.context, now));
         // A lone or deaf owner has no successor, so it keeps the token.
@@ -260,7 +260,7 @@ impl Lab2 {
     }
 
     fn note_taken_late(&mut self, late: Option<Duration>, offered_to: Option<MacAddr>) {
-        let trouble = Trouble::TakenLate { late, offered_to };
+        let trouble = Diagnostic::TakenLate { late, offered_to };
         self.diagnostics
             .note_recurring_event(&self.context, &mut self.out, trouble);
     }

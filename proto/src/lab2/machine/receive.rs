@@ -200,9 +200,9 @@ fn drop_reason(error: DecodeError) -> DropReason {
             DropReason::NotAStamp
         }
         (Problem::TooLarge { .. }, _) => DropReason::DataTooLong,
-        (Problem::NotAStation, Field::MessageAuthorMAC) => DropReason::AuthorNotAStation,
-        (Problem::NotAStation, Field::RunnerMAC) => DropReason::NotAStamp,
-        (Problem::NotAStation, _) => DropReason::MemberNotAStation,
+        (Problem::NotUnicast, Field::MessageAuthorMAC) => DropReason::AuthorNotAStation,
+        (Problem::NotUnicast, Field::RunnerMAC) => DropReason::NotAStamp,
+        (Problem::NotUnicast, _) => DropReason::MemberNotAStation,
         (Problem::NotTheSource, _) => DropReason::AuthorNotSource,
         _ => DropReason::Truncated,
     }

@@ -103,7 +103,7 @@ impl Lab2 {
         let (confidence, context) = (&mut self.confidence, &self.context);
         // This node's answers do not reach the better backed owner, which would have outbid it by now.
         if confidence.must_give_way(context, tenure, rival) {
-            self.become_waiter(Reason::Outranked, token);
+            self.become_waiter(Reason::BetterBackedOwner, token);
             return true;
         }
         self.note_rival(token, held);

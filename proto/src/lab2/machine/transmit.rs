@@ -6,7 +6,7 @@ use ring_codec::lab2::{self, ETHERNET_HEADER_LEN, Frame, Message, Profile};
 use super::outbox::{Content, Outgoing};
 use crate::lab2::jobs::JobInput;
 use crate::lab2::{Event, Lab2};
-use crate::{Sent, Ticket, Transmit};
+use crate::{SendOutcome, Ticket, Transmit};
 
 impl Lab2 {
     /// Encodes the next frame into `buf`.
@@ -161,18 +161,18 @@ impl Lab2 {
     }
 
     /// Handles the outcome of a transmission.
-    pub(super) fn on_sent(&mut self, ticket: Ticket, sent: Sent) {
+    pub(super) fn on_sent(&mut self, ticket: Ticket, sent: SendOutcome) {
         let Some(Outgoing { to, content }) = self.out.outbox.complete(ticket) else {
             return;
         };
         let kind = content.kind();
-        let accepted = sent == Sent::Accepted;
+        let accepted = sent == SendOutcome::Accepted;
         self.event(if accepted {
             Event::Transmitted { kind }
         } else {
             Event::TransmitFailed { kind }
         });
-        if sent == Sent::TooLong {
+        if sent == SendOutcome::TooLong {
             self.on_too_long(kind);
         }
         let refused = !accepted && self.context.is_up();

@@ -7,7 +7,7 @@ use ring_codec::lab2::{Digest, Token, Version};
 
 use super::timer::Timer;
 use crate::lab2::tenure::Tenure;
-use crate::lab2::{Constants, Difference, Lab2, State, Trouble, Work};
+use crate::lab2::{Constants, Diagnostic, Difference, HolderProgram, Lab2, State};
 use crate::time::Instant;
 
 /// Whether a member takes part.
@@ -88,13 +88,13 @@ impl Lab2 {
 
     /// Returns the token if an application may be granted it now: the node [may use it](Self::may_use_token), and no
     /// other application relies on an earlier one any longer ([`settled_at`](Self::settled_at)).
-    pub fn grantable(&self, now: Instant) -> Option<Token> {
-        let settled = self.settled_at().is_some_and(|at| at <= now);
+    pub fn grantable_token(&self, now: Instant) -> Option<Token> {
+        let settled = self.reliable_from().is_some_and(|at| at <= now);
         self.token().filter(|_| settled && self.may_use_token())
     }
 
     /// Returns from when on an application may rely on the token; `None` if the link was never up.
-    pub fn settled_at(&self) -> Option<Instant> {
+    pub fn reliable_from(&self) -> Option<Instant> {
         // An owner that this node has never heard may have told its application to rely on its token for the longest
         // WAITER_TIMEOUT of all members. And the giver of a token that was acknowledged too late may have minted
         // another one.
@@ -197,18 +197,18 @@ impl Lab2 {
 
     /// Returns the shortest WAITER_TIMEOUT in the ring, as far as this node knows. This long after its last heartbeat
     /// an OWNER may be replaced.
-    pub fn shortest_patience(&self) -> Duration {
+    pub fn shortest_waiter_timeout(&self) -> Duration {
         self.members.shortest_waiter_timeout(&self.context)
     }
 
     /// Returns the present problems.
-    pub fn troubles(&self) -> impl Iterator<Item = Trouble> {
+    pub fn problems(&self) -> impl Iterator<Item = Diagnostic> {
         let own = (self.token(), self.is_apart());
         self.diagnostics.problems(&self.context, &self.members, own)
     }
 
     /// Returns the program that holds the token, as its owner has announced.
-    pub fn work(&self) -> Option<&Work> {
+    pub fn work(&self) -> Option<&HolderProgram> {
         if self.state() == State::Owner {
             self.diagnostics.own_work()
         } else {

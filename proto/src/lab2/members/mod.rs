@@ -152,7 +152,7 @@ impl Members {
     /// Notes that a member has taken the token.
     pub(crate) fn note_success(&mut self, mac: MacAddr) {
         if let Some(peer) = self.table.peer_mut(mac) {
-            peer.penalty.succeed();
+            peer.penalty.forget_failures();
         }
     }
 

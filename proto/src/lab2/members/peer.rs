@@ -62,7 +62,7 @@ impl Peer {
 
     /// Returns for how many more turns it is passed over.
     pub(crate) const fn penalty(&self) -> u32 {
-        self.penalty.turns()
+        self.penalty.skips()
     }
 
     /// Returns when its last frame came; `None` if only tables have named it.
@@ -82,7 +82,7 @@ impl Peer {
 
     /// Whether it may be offered the token now. It must have been heard at `since` or later.
     pub(crate) fn is_eligible(&self, since: Instant) -> bool {
-        self.may_own() && self.penalty.turns() == 0 && self.was_heard_since(since)
+        self.may_own() && self.penalty.skips() == 0 && self.was_heard_since(since)
     }
 
     /// Whether it has left, or was not heard at `alive` or later.

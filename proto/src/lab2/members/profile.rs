@@ -7,7 +7,7 @@ use ring_codec::lab2::{PING_LEN, PROMISE_LEN, Profile};
 
 use super::{APART_FACTOR, Members};
 use crate::lab2::machine::{Context, Output};
-use crate::lab2::{Constants, Difference, Event, Terms};
+use crate::lab2::{Constants, Difference, Event, MemberOptions};
 use crate::time::nanos;
 
 /// The smallest MTU that Linux allows, in bytes. Smaller values of profiles count as this.
@@ -161,8 +161,8 @@ impl Members {
     pub(crate) fn difference_to(&self, context: &Context, mac: MacAddr) -> Option<Difference> {
         let theirs = self.table.profile_of(mac)?;
         let own = context.profile();
-        let terms = |profile: Profile| Terms {
-            patience: Duration::from_nanos(profile.patience),
+        let terms = |profile: Profile| MemberOptions {
+            waiter_timeout: Duration::from_nanos(profile.patience),
             take_timeout: Duration::from_nanos(profile.take),
             expect: usize::try_from(profile.expect)
                 .ok()

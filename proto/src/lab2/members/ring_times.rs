@@ -8,7 +8,7 @@ use ring_codec::lab2::Profile;
 
 use super::Members;
 use crate::lab2::machine::Context;
-use crate::lab2::{Constants, LONGEST_PERIOD, SHORTEST_HEARTBEAT, SHORTEST_TAKE_TIMEOUT};
+use crate::lab2::{Constants, HEARTBEAT_MIN, PERIOD_MAX, TAKE_TIMEOUT_MIN};
 use crate::time::nanos;
 
 /// A member is apart if its WAITER_TIMEOUT or TAKE_TIMEOUT differs from the ring's by more than this factor.
@@ -122,8 +122,8 @@ impl Members {
             let heartbeat =
                 Duration::from_nanos(ring_times.waiter_timeout) / constants.waiter_intervals;
             // Profiles may contain any value.
-            constants.heartbeat = heartbeat.clamp(SHORTEST_HEARTBEAT, LONGEST_PERIOD);
-            let take = Duration::from_nanos(ring_times.take_timeout).max(SHORTEST_TAKE_TIMEOUT);
+            constants.heartbeat = heartbeat.clamp(HEARTBEAT_MIN, PERIOD_MAX);
+            let take = Duration::from_nanos(ring_times.take_timeout).max(TAKE_TIMEOUT_MIN);
             // The two medians need not come from one member.
             constants.take_timeout = take.min(constants.heartbeat);
         }

@@ -4,7 +4,7 @@ use std::hash::Hash;
 use std::time::Duration;
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::MAX_FORGOTTEN_PER_FRAME;
+use ring_codec::lab2::FORGOTTEN_PER_FRAME_MAX;
 
 use super::Members;
 use crate::lab2::machine::{Content, Context, Output, Timer, Writer};
@@ -176,12 +176,12 @@ impl Members {
         let period = context.waiter_timeout();
         self.silence
             .mtu_announcements
-            .is_open(context.now(), period)
+            .is_allowed(context.now(), period)
     }
 
     pub(crate) fn announce_mtu(&mut self, context: &Context, out: &mut Output) {
         if context.is_up() && Self::is_mtu_too_small_for_ping(context) && self.is_mtu_due(context) {
-            self.silence.mtu_announcements.note(context.now());
+            self.silence.mtu_announcements.record(context.now());
             out.broadcast(Content::WhereIsToken);
         }
     }
@@ -246,7 +246,7 @@ impl Members {
     fn forgotten_per_frame(&self, context: &Context) -> usize {
         let (mtu, _) = self.smallest_mtu(context);
         let fitting = mtu.saturating_sub(FORGET_HEADER_LEN) / size_of::<MacAddr>();
-        fitting.clamp(1, MAX_FORGOTTEN_PER_FRAME)
+        fitting.clamp(1, FORGOTTEN_PER_FRAME_MAX)
     }
 
     /// Returns, in order, the members of a FORGET that have left or were not heard for WAITER_TIMEOUT.

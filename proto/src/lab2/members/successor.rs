@@ -72,7 +72,7 @@ impl Members {
             let at = place % table.len();
             let peer = &mut table.peers[at];
             // `pass_over` counts down the penalty, so it must come last.
-            if peer.may_own() && peer.was_heard_since(since) && !peer.penalty.pass_over() {
+            if peer.may_own() && peer.was_heard_since(since) && !peer.penalty.take_skip() {
                 return Some(table.members[at].mac);
             }
         }

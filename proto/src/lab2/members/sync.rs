@@ -2,7 +2,7 @@
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{
-    Digest, ETHERNET_HEADER_LEN, MAX_FRAME_LEN, MAX_MEMBERS_PER_FRAME, Member, NO_IP,
+    Digest, ETHERNET_HEADER_LEN, FRAME_LEN_MAX, MEMBERS_PER_FRAME_MAX, Member, NO_IP,
 };
 
 use super::Members;
@@ -15,7 +15,7 @@ use crate::throttle::Throttle;
 
 /// Length of a RING_MEMBERS payload without members, in bytes.
 const RING_MEMBERS_HEADER_LEN: usize =
-    MAX_FRAME_LEN - ETHERNET_HEADER_LEN - MAX_MEMBERS_PER_FRAME * size_of::<Member>();
+    FRAME_LEN_MAX - ETHERNET_HEADER_LEN - MEMBERS_PER_FRAME_MAX * size_of::<Member>();
 
 /// For this many WAITER_TIMEOUTs a member that is heard may correct its disputed IP address.
 const DISPUTE_TIMEOUTS: u32 = 4;
@@ -138,7 +138,7 @@ impl Members {
     pub(crate) fn send_ping(&mut self, context: &Context, out: &mut Output, to: MacAddr) {
         self.note_greeted(to);
         if let Some(notes) = self.table.notes_mut(to) {
-            notes.pings.note(context.now());
+            notes.pings.record(context.now());
         }
         out.send(to, Content::Ping);
     }
@@ -171,7 +171,7 @@ impl Members {
         }
         // The rest of a long table may be on its way.
         let more_to_come =
-            members.len() == MAX_MEMBERS_PER_FRAME && self.table.size() < digest.size;
+            members.len() == MEMBERS_PER_FRAME_MAX && self.table.size() < digest.size;
         if !more_to_come && self.table.differs(digest) {
             self.send_table(context, out, envelope.from, |notes| &mut notes.returns);
         }
@@ -288,7 +288,7 @@ impl Members {
     /// Broadcasts PING, because a table has a wrong IP address for this node or does not list it.
     pub(crate) fn correct_own_entry(&mut self, context: &Context, out: &mut Output) {
         let (now, heartbeat) = (context.now(), context.constants().heartbeat);
-        if out.may_reply() && self.corrections.allow(now, heartbeat) {
+        if out.may_reply() && self.corrections.try_take(now, heartbeat) {
             out.broadcast(Content::Ping);
         }
     }
@@ -299,7 +299,7 @@ impl Members {
         self.set_paused(mac, false);
         self.table.set_profile(mac, None);
         if let Some(at) = self.table.find(mac) {
-            self.table.peer_at(at).penalty.leave();
+            self.table.peer_at(at).penalty.on_departure();
             self.table.set_left(at, true);
         }
     }
@@ -310,7 +310,7 @@ impl Members {
             self.table.set_left(at, true);
             let peer = self.table.peer_at(at);
             // The address will not answer, so no offer must go there.
-            peer.penalty.leave();
+            peer.penalty.on_departure();
             peer.seen = context.now().as_nanos();
         }
     }
@@ -322,7 +322,7 @@ impl Members {
         }
         if let Some(at) = self.table.find(mac) {
             // The address is used again.
-            self.table.peer_at(at).penalty.heard();
+            self.table.peer_at(at).penalty.on_heard();
             self.table.set_left(at, false);
         }
         false
@@ -364,7 +364,7 @@ impl Members {
     pub(super) fn members_per_frame(&self, context: &Context) -> usize {
         let (mtu, _) = self.smallest_mtu(context);
         let fitting = mtu.saturating_sub(RING_MEMBERS_HEADER_LEN) / size_of::<Member>();
-        fitting.clamp(1, MAX_MEMBERS_PER_FRAME)
+        fitting.clamp(1, MEMBERS_PER_FRAME_MAX)
     }
 
     /// Returns whether an action for a member is allowed, once a period. If so, it counts as done. It is never allowed
@@ -378,7 +378,7 @@ impl Members {
         let now = context.now();
         let heartbeat = context.constants().heartbeat;
         let notes = self.table.notes_mut(mac);
-        notes.is_some_and(|notes| what(notes).allow(now, heartbeat))
+        notes.is_some_and(|notes| what(notes).try_take(now, heartbeat))
     }
 
     /// Returns whether a member may be sent PING because its table differs, once a period. If so, it counts as sent.

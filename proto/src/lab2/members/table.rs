@@ -336,7 +336,7 @@ impl Table {
         if peer.failed && only_wants {
             return;
         }
-        peer.penalty.heard();
+        peer.penalty.on_heard();
         if std::mem::take(&mut peer.failed) {
             self.failed -= 1;
         }
@@ -360,7 +360,7 @@ impl Table {
         self.set_wants(mac, false);
         let Some(at) = self.find(mac) else { return 0 };
         let peer = &mut self.peers[at];
-        peer.penalty.fail();
+        peer.penalty.on_failure();
         if !std::mem::replace(&mut peer.failed, true) {
             self.failed += 1;
         }
@@ -376,7 +376,7 @@ impl Table {
         for peer in &mut self.peers {
             peer.overdue = peer.wants;
             if peer.failed && peer.wants {
-                peer.penalty.heard();
+                peer.penalty.on_heard();
             }
             peer.failed = false;
         }

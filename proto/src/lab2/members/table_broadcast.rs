@@ -48,7 +48,7 @@ impl Members {
     ) {
         self.table_broadcast.digest = digest;
         let (now, heartbeat) = (context.now(), context.constants().heartbeat);
-        if !out.is_set(Timer::Compare) && self.table_broadcast.questions.allow(now, heartbeat) {
+        if !out.is_set(Timer::Compare) && self.table_broadcast.questions.try_take(now, heartbeat) {
             out.set(Timer::Compare, now + self.speaking_delay(context));
         }
     }
@@ -58,7 +58,7 @@ impl Members {
     pub(crate) fn ask_for_table(&mut self, context: &Context, out: &mut Output) {
         if self.table.differs(self.table_broadcast.digest) {
             // This PING corrects a wrong entry as well, so no other one is needed in this period.
-            self.corrections.note(context.now());
+            self.corrections.record(context.now());
             out.broadcast(Content::Ping);
         }
     }
@@ -148,7 +148,7 @@ impl Members {
 
     fn count_part(&mut self, context: &Context) {
         let (now, heartbeat) = (context.now(), context.constants().heartbeat);
-        if self.table_broadcast.periods.allow(now, heartbeat) {
+        if self.table_broadcast.periods.try_take(now, heartbeat) {
             self.table_broadcast.parts = 0;
         }
         self.table_broadcast.parts += 1;

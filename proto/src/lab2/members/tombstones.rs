@@ -79,13 +79,13 @@ impl Tombstones {
     /// Whether a removal must be announced, at most once a period.
     pub(super) fn has_unannounced(&self, now: Instant, period: Duration) -> bool {
         let mut open = self.entries.iter();
-        self.announcements.is_open(now, period)
+        self.announcements.is_allowed(now, period)
             && open.any(|entry| entry.is_unannounced && entry.until > now)
     }
 
     /// Returns the next removals to announce, at most `most`. They count as announced.
     pub(super) fn take_unannounced(&mut self, most: usize, now: Instant) -> Vec<MacAddr> {
-        self.announcements.note(now);
+        self.announcements.record(now);
         let open = |entry: &&mut Tombstone| entry.is_unannounced && entry.until > now;
         let announcements = self.entries.iter_mut().filter(open).take(most);
         announcements

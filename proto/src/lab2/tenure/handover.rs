@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::{MAX_PROGRESS, Token};
+use ring_codec::lab2::{PROGRESS_MAX, Token};
 
 use super::Tenure;
 use crate::lab2::machine::Context;
@@ -99,11 +99,11 @@ impl Tenure {
     pub(crate) fn prepare_offer(&mut self, step: impl FnOnce(Token) -> u64) -> Option<Token> {
         let Token { progress, .. } = self.token;
         // A handover needs a larger progress, and there is none. Only a forged frame can lead here.
-        if progress >= MAX_PROGRESS {
+        if progress >= PROGRESS_MAX {
             return None;
         }
         let next = self.next_progress;
-        let next = next.unwrap_or_else(|| (progress + step(self.token)).min(MAX_PROGRESS));
+        let next = next.unwrap_or_else(|| (progress + step(self.token)).min(PROGRESS_MAX));
         // A stored progress must not change, or two offers of one chain would differ.
         self.next_progress = Some(next);
         Some(Token {

@@ -11,7 +11,7 @@ use super::grade::{
 };
 use super::rig::*;
 use crate::LinkState;
-use crate::lab2::{Command, Constants, Event, Grade, Reason, State, Trouble};
+use crate::lab2::{Command, Constants, Diagnostic, Event, Grade, Reason, State};
 use crate::machine::Machine;
 
 const SILENCE: Duration = Duration::from_millis(128 * 100);
@@ -34,8 +34,8 @@ fn owner_among_default_members(millis: u64) -> Rig {
 
 fn reports(rig: &Rig) -> Vec<(Option<u8>, bool)> {
     let of = |event: &Event| match *event {
-        Event::Trouble {
-            trouble: Trouble::Apart { mac },
+        Event::DiagnosticChanged {
+            trouble: Diagnostic::Apart { mac },
             over,
         } => Some((mac.map(|mac| mac.0[5]), over)),
         _ => None,
@@ -157,7 +157,7 @@ fn timeouts_of_a_member_that_is_apart_bind_no_other() {
         rig.command(Command::WantToken);
         hear_of(&mut rig, 9, profile);
         assert_eq!(
-            rig.machine.shortest_patience(),
+            rig.machine.shortest_waiter_timeout(),
             WAITER_TIMEOUT,
             "{profile:?}"
         );
@@ -166,7 +166,7 @@ fn timeouts_of_a_member_that_is_apart_bind_no_other() {
             .iter()
             .filter(|(_, line)| line.starts_with("TOKEN_IS_HERE"));
         assert!((9..=11).contains(&beats.count()), "{sent:?}");
-        let settled = rig.machine.settled_at().expect("the link is up");
+        let settled = rig.machine.reliable_from().expect("the link is up");
         assert!(settled.since(rig.now.monotonic) <= WAITER_TIMEOUT * 10);
     }
 }
@@ -179,14 +179,14 @@ fn a_member_that_is_apart_is_reported_once_until_it_agrees_or_leaves() {
         rig.pass_time(ms(300));
     }
     assert_eq!(reports(&rig), [(Some(9), false)]);
-    let far = Trouble::Apart { mac: Some(mac(9)) };
-    assert!(rig.machine.troubles().any(|it| it == far));
+    let far = Diagnostic::Apart { mac: Some(mac(9)) };
+    assert!(rig.machine.problems().any(|it| it == far));
     hear_of(&mut rig, 9, profile_of(&constants()));
     hear_of(&mut rig, 9, profile_of(&heartbeat(1)));
     rig.hear_all(9, Message::Leaving);
     let all = [false, true, false, true].map(|over| (Some(9), over));
     assert_eq!(reports(&rig), all);
-    assert!(!rig.machine.troubles().any(|it| it == far));
+    assert!(!rig.machine.problems().any(|it| it == far));
 }
 
 /// All members find the same ring timeouts.
@@ -211,8 +211,8 @@ fn a_lack_of_a_quorum_is_reported_once_with_the_silent_members() {
     });
     let quorum_reports = |rig: &Rig| {
         let of = |event: &Event| match *event {
-            Event::Trouble {
-                trouble: trouble @ Trouble::NoQuorum { .. },
+            Event::DiagnosticChanged {
+                trouble: trouble @ Diagnostic::NoQuorum { .. },
                 over,
             } => Some((trouble, over)),
             _ => None,
@@ -226,14 +226,14 @@ fn a_lack_of_a_quorum_is_reported_once_with_the_silent_members() {
     }
     assert_eq!(quorum_reports(&rig), []);
     rig.pass_time(SILENCE + ms(500));
-    let trouble = Trouble::NoQuorum {
+    let trouble = Diagnostic::NoQuorum {
         present: 1,
         ring: 3,
         expected: 2,
         silent: [mac(3), mac(7)].into_iter().collect(),
     };
     assert_eq!(quorum_reports(&rig), [(trouble, false)]);
-    assert!(rig.machine.troubles().any(|it| it == trouble));
+    assert!(rig.machine.problems().any(|it| it == trouble));
     rig.hear(7, ping(NO_IP));
     rig.pass_time(ms(300));
     assert_eq!(quorum_reports(&rig), [(trouble, false), (trouble, true)]);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::{Backing, Frame, MAX_FRAME_LEN, MAX_PROGRESS, NO_IP, Profile, Token};
+use ring_codec::lab2::{Backing, FRAME_LEN_MAX, Frame, NO_IP, PROGRESS_MAX, Profile, Token};
 
 use super::grade::{
     beat, constants_expecting_three, heartbeat_with_beat, member, message_with_promise, owner,
@@ -15,7 +15,7 @@ use super::rig::{
     BLANK, HEARTBEAT, Rig, TAKE_TIMEOUT, WAITER_TIMEOUT, constants, decode, here, mac, ms, ping,
     take, token, token_of, was_here, with_digest,
 };
-use crate::lab2::{Command, Constants, Durable, Event, FOREVER, Grade, Reason, State};
+use crate::lab2::{Command, Constants, Event, FOREVER, Grade, Reason, State, StoredState};
 
 /// A much stronger token of another chain than 11-n3-1: a clock has raised it.
 const ALONE: Token = token_of(1_000_000, 7, 1);
@@ -40,7 +40,7 @@ pub(super) fn hear_owner(
             ..rig.machine.profile()
         }),
     };
-    let mut buf = [0; MAX_FRAME_LEN];
+    let mut buf = [0; FRAME_LEN_MAX];
     let len = frame.encode(0x88b5, &mut buf).expect("a legal frame");
     rig.hear_bytes(&buf[..len], ms(0))
 }
@@ -71,7 +71,7 @@ fn elected_owner() -> Rig {
         idle_hold: FOREVER,
         ..constants_expecting_three()
     };
-    let durable = Durable {
+    let durable = StoredState {
         known: Some(token(99)),
         ..BLANK
     };
@@ -102,7 +102,10 @@ fn an_owner_with_a_quorum_outbids_all_but_another_quorum() {
             "{theirs:?}: what was promised counts"
         );
         assert_eq!(rig.machine.grade(), Grade::Quorum);
-        assert!(rig.machine.carries(token(11)), "the lock stays granted");
+        assert!(
+            rig.machine.is_lock_good(token(11)),
+            "the lock stays granted"
+        );
         assert_eq!(announced_backing(&rig), Some(Backing::Quorum));
         let number = beat(&rig);
         rig.hear(3, message_with_promise(token_of(1_001_024, 5, 1), number));
@@ -123,7 +126,7 @@ fn a_confirmed_owner_outbids_one_whose_token_is_unused() {
     let mut rig = confirmed_owner(5);
     let sent = hear_owner(&mut rig, 7, ALONE, Some(Backing::Unused));
     assert_eq!(sent, [format!("{OUTBID} to all")]);
-    assert!(rig.machine.carries(token(11)));
+    assert!(rig.machine.is_lock_good(token(11)));
     assert_eq!(announced_backing(&rig), Some(Backing::Confirmed));
     for theirs in [None, Some(Backing::Used), Some(Backing::Confirmed)] {
         let mut rig = confirmed_owner(5);
@@ -181,11 +184,11 @@ fn an_owner_with_a_quorum_refuses_a_stronger_offer_and_answers_it() {
         sent,
         [format!("{OUTBID} to all"), format!("{OUTBID} to n7")]
     );
-    assert!(rig.machine.carries(token(11)));
+    assert!(rig.machine.is_lock_good(token(11)));
     let mut rig = confirmed_owner(5);
     rig.hear(7, take(ALONE));
     assert!(
-        !rig.machine.carries(token(11)),
+        !rig.machine.is_lock_good(token(11)),
         "TAKE_TOKEN announces no backing"
     );
 }
@@ -197,19 +200,19 @@ fn objections_with_a_lost_token_do_not_end_a_quorum() {
         rig.hear(7, was_here(ALONE, 7)),
         [format!("{OUTBID} to all")]
     );
-    assert!(rig.machine.carries(token(11)) && rig.machine.grade() == Grade::Quorum);
+    assert!(rig.machine.is_lock_good(token(11)) && rig.machine.grade() == Grade::Quorum);
     let again = token_of(2_000_000, 7, 2);
     assert_eq!(
         rig.hear(7, was_here(again, 7)),
         ["TOKEN_IS_HERE 2001024-n5-2 to all"]
     );
     assert!(
-        rig.machine.carries(token(11)),
+        rig.machine.is_lock_good(token(11)),
         "a token in between counts too"
     );
-    assert!(rig.machine.carries(token_of(1_001_024, 5, 1)));
+    assert!(rig.machine.is_lock_good(token_of(1_001_024, 5, 1)));
     assert!(
-        !rig.machine.carries(token(10)),
+        !rig.machine.is_lock_good(token(10)),
         "an earlier token does not count"
     );
 }
@@ -220,14 +223,14 @@ fn an_owner_gives_way_to_the_largest_progress() {
     hear_owner(
         &mut rig,
         7,
-        token_of(MAX_PROGRESS, 7, 1),
+        token_of(PROGRESS_MAX, 7, 1),
         Some(Backing::Unused),
     );
     assert_eq!(rig.state(), State::Waiter);
     let mut rig = confirmed_owner(3);
-    let nearly = token_of(MAX_PROGRESS - 1, 7, 1);
+    let nearly = token_of(PROGRESS_MAX - 1, 7, 1);
     hear_owner(&mut rig, 7, nearly, Some(Backing::Unused));
-    assert_eq!(rig.token(), format!("{MAX_PROGRESS}-n5-1"));
+    assert_eq!(rig.token(), format!("{PROGRESS_MAX}-n5-1"));
 }
 
 #[test]
@@ -243,7 +246,7 @@ fn a_job_goes_on_as_its_lock_does() {
     let mut rig = confirmed_owner(3);
     rig.command(Command::Once(nightly()));
     hear_owner(&mut rig, 7, ALONE, Some(Backing::Unused));
-    assert!(rig.machine.once().is_some());
+    assert!(rig.machine.once_progress().is_some());
 }
 
 #[test]
@@ -298,7 +301,7 @@ fn an_owner_gives_way_to_a_better_backed_owner_that_does_not_outbid_it() {
         "{sent:?}"
     );
     assert_eq!(rig.state(), State::Waiter);
-    let reason = |event: &Event| matches!(event, Event::StateChanged { reason, .. } if *reason == Reason::Outranked);
+    let reason = |event: &Event| matches!(event, Event::StateChanged { reason, .. } if *reason == Reason::BetterBackedOwner);
     assert!(rig.events.iter().any(reason));
 }
 
@@ -366,7 +369,7 @@ fn check_return_of_lone_node(seed: u64, alone: Duration, late_link: bool) {
             .machine
             .as_ref()
             .expect("the node runs");
-        let kept = machine.carries(token) && machine.grade() == Grade::Quorum;
+        let kept = machine.is_lock_good(token) && machine.grade() == Grade::Quorum;
         assert!(kept, "seed {seed}, {alone:?}:\n{}", network.trace());
     };
     network.nodes[lone].island = true;

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::card::{Card, Version, Work};
-use ring_codec::lab2::{Frame, MAX_FRAME_LEN, Message};
+use ring_codec::lab2::{FRAME_LEN_MAX, Frame, Message};
 
 use super::data::profile;
 use super::rig::*;
-use crate::lab2::{self, Command, Trouble};
+use crate::lab2::{self, Command, Diagnostic};
 
 const OWN: Version = Version {
     major: 1,
@@ -31,7 +31,7 @@ fn hear_owner<'a>(rig: &mut Rig, card: impl Into<Option<Card<'a>>>) {
         profile: Some(profile(1500)),
         card: card.into(),
     };
-    let mut bytes = [0; MAX_FRAME_LEN];
+    let mut bytes = [0; FRAME_LEN_MAX];
     let len = frame.encode(0x88b5, &mut bytes).expect("a legal frame");
     rig.hear_bytes(&bytes[..len], Duration::ZERO);
 }
@@ -103,7 +103,7 @@ fn an_owner_announces_its_program_and_how_long_it_has_held_the_token() {
     let mut rig = with_version(Rig::owner());
     rig.command(Command::WantToken);
     let program = "é".repeat(40);
-    let work = lab2::Work {
+    let work = lab2::HolderProgram {
         program: program.clone(),
         since: rig.now.monotonic,
     };
@@ -148,7 +148,7 @@ fn hear_of_silence(rig: &mut Rig, unheard: u8) {
 #[test]
 fn a_node_learns_from_cards_that_others_do_not_hear_it() {
     let mut rig = with_version(Rig::waiter());
-    let trouble = Trouble::Unheard {
+    let trouble = Diagnostic::NotHeardBy {
         by: [mac(3)].into_iter().collect(),
     };
     // Frames from before it was heard, and news about others, do not count.
@@ -157,16 +157,16 @@ fn a_node_learns_from_cards_that_others_do_not_hear_it() {
         hear_of_silence(&mut rig, 7);
         rig.pass_time(constants().heartbeat);
     }
-    assert!(!rig.machine.troubles().any(|it| it == trouble));
+    assert!(!rig.machine.problems().any(|it| it == trouble));
     for _ in 0..20 {
         hear_of_silence(&mut rig, ME);
         rig.pass_time(constants().heartbeat);
     }
-    assert!(rig.machine.troubles().any(|it| it == trouble));
+    assert!(rig.machine.problems().any(|it| it == trouble));
     // n3 hears all members.
     hear_owner(&mut rig, card(OWN, None));
     rig.pass_time(constants().waiter_timeout());
-    assert!(!rig.machine.troubles().any(|it| it == trouble));
+    assert!(!rig.machine.problems().any(|it| it == trouble));
 }
 
 #[test]

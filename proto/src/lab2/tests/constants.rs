@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ring_codec::lab2::{Frame, MAX_FRAME_LEN, Message, Profile};
+use ring_codec::lab2::{FRAME_LEN_MAX, Frame, Message, Profile};
 
 use super::data::{frame_with_profile, profile};
 use super::rig::*;
@@ -118,7 +118,7 @@ fn of_a_silent_member_only_the_expected_number_counts() {
         rig.hear(3, ping(ring_codec::lab2::NO_IP));
         rig.pass_time(ms(500));
     }
-    assert_eq!(rig.machine.shortest_patience(), ms(4_000));
+    assert_eq!(rig.machine.shortest_waiter_timeout(), ms(4_000));
     assert!(lease(&rig) > ms(3_000), "{:?}", lease(&rig));
     assert_eq!((rig.machine.expected_members(), data(&rig)), (4, 1_024));
     hear_profile_of_n9(&mut rig, sent);
@@ -142,7 +142,7 @@ fn no_profile_makes_an_owner_flood_the_segment() {
 #[test]
 fn a_node_grants_nothing_for_the_longest_waiter_timeout_after_its_start() {
     let mut rig = Rig::waiter();
-    let settles = |rig: &Rig| rig.machine.settled_at().expect("the link is up");
+    let settles = |rig: &Rig| rig.machine.reliable_from().expect("the link is up");
     let before = settles(&rig);
     hear_profile_of_n9(&mut rig, profile_of(&heartbeat(1_000)));
     assert_eq!(settles(&rig).since(before), ms(3_600));
@@ -185,7 +185,10 @@ fn a_difference_is_reported_once_and_again_when_it_changes() {
         panic!("{:?}", named(&rig));
     };
     assert_eq!(who, mac(9));
-    let waiter_timeout = (difference.theirs.patience, difference.ours.patience);
+    let waiter_timeout = (
+        difference.theirs.waiter_timeout,
+        difference.ours.waiter_timeout,
+    );
     assert_eq!(waiter_timeout, (ms(4_000), ms(400)));
     let view = rig.machine.members().find(|member| member.mac == mac(9));
     assert_eq!(view.expect("a member").differs, Some(difference));
@@ -252,7 +255,7 @@ fn a_majority_counts_from_the_largest_expected_number() {
             profile: Some(profile_of(&expect(theirs))),
             card: None,
         };
-        let mut bytes = [0; MAX_FRAME_LEN];
+        let mut bytes = [0; FRAME_LEN_MAX];
         let len = frame.encode(0x88b5, &mut bytes).expect("a legal frame");
         rig.hear_bytes(&bytes[..len], Duration::ZERO);
         assert_eq!(rig.machine.grade(), grade, "{own:?} and {theirs:?}");

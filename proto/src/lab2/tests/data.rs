@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::{Backing, Frame, HEARTBEAT_LEN, MAX_FRAME_LEN, Message, Profile};
+use ring_codec::lab2::{Backing, FRAME_LEN_MAX, Frame, HEARTBEAT_LEN, Message, Profile};
 
 use super::rig::*;
 use crate::LinkState;
-use crate::lab2::{Command, DataLimit, Event, State, Trouble};
+use crate::lab2::{Command, DataLimit, Diagnostic, Event, State};
 
 /// Returns the profile of a member with the default constants and this MTU.
 pub(super) fn profile(mtu: u16) -> Profile {
@@ -31,7 +31,7 @@ pub(super) fn frame_with_profile(from: u8, message: Message<'_>, profile: Profil
         profile: Some(profile),
         card: None,
     };
-    let mut bytes = [0; MAX_FRAME_LEN];
+    let mut bytes = [0; FRAME_LEN_MAX];
     let len = frame.encode(0x88b5, &mut bytes).expect("a legal frame");
     bytes[..len].to_vec()
 }
@@ -112,10 +112,13 @@ fn an_owner_drops_data_that_a_newcomer_could_not_receive() {
     assert!(rig.frames.iter().all(|bytes| bytes.len() <= 14 + 576));
     let limit = rig.machine.data_limit();
     assert_eq!(limit.member, Some(mac(9)));
-    let trouble = Trouble::DataDropped { len: 1_000, limit };
+    let trouble = Diagnostic::DataDropped { len: 1_000, limit };
     let over = false;
-    assert!(rig.events.contains(&Event::Trouble { trouble, over }));
-    assert!(rig.machine.troubles().eq([trouble]));
+    assert!(
+        rig.events
+            .contains(&Event::DiagnosticChanged { trouble, over })
+    );
+    assert!(rig.machine.problems().eq([trouble]));
     let soon = rig.pass_time(Duration::ZERO);
     assert_eq!(soon, ["TOKEN_IS_HERE 11-n3-1 to all"]);
 }
@@ -170,8 +173,8 @@ fn a_candidate_is_elected_without_data_that_do_not_fit() {
     );
     change_mtu(&mut rig, 576);
     rig.pass_time(WAITER_TIMEOUT + 2 * LOOSER_TIMEOUT + 2 * ANSWER_TIMEOUT);
-    let mut troubles = rig.machine.troubles();
-    assert!(troubles.any(|it| matches!(it, Trouble::DataDropped { len: 1_000, .. })));
+    let mut troubles = rig.machine.problems();
+    assert!(troubles.any(|it| matches!(it, Diagnostic::DataDropped { len: 1_000, .. })));
     drop(troubles);
     assert!(rig.events.iter().any(|event| matches!(
         event,

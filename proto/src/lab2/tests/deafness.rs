@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::{Frame, MAX_FRAME_LEN, Message, NO_IP, Profile};
+use ring_codec::lab2::{FRAME_LEN_MAX, Frame, Message, NO_IP, Profile};
 
 use super::grade::heartbeat_with_beat;
 use super::rig::{
@@ -30,7 +30,7 @@ fn hear_deafness(rig: &mut Rig, from: u8, message: Message<'_>, deaf: bool) -> V
             ..rig.machine.profile()
         }),
     };
-    let mut buf = [0; MAX_FRAME_LEN];
+    let mut buf = [0; FRAME_LEN_MAX];
     let len = frame.encode(0x88b5, &mut buf).expect("a legal frame");
     rig.hear_bytes(&buf[..len], Duration::ZERO)
 }
@@ -216,7 +216,7 @@ fn an_owner_whose_handovers_all_fail_while_members_ask_lets_go() {
     let unfit = true;
     assert!(rig.events.contains(&Event::FitnessChanged { unfit }));
     let let_go = |event: &Event| {
-        let reason = Reason::NobodyTakes;
+        let reason = Reason::NoTaker;
         matches!(event, Event::StateChanged { reason: why, .. } if *why == reason)
     };
     assert!(rig.events.iter().any(let_go));

@@ -7,7 +7,7 @@ use ring_codec::lab2::Message;
 
 use super::rig::*;
 use crate::LinkState;
-use crate::lab2::{Event, Trouble};
+use crate::lab2::{Diagnostic, Event};
 
 /// After this time an observation is no longer a problem.
 const LONG: Duration = Duration::from_millis(128 * 400);
@@ -16,7 +16,7 @@ fn about(rig: &Rig) -> (usize, usize) {
     let count = |is: fn(&Event) -> bool| rig.events.iter().filter(|event| is(event)).count();
     (
         count(|event| matches!(event, Event::MemberMoved { .. })),
-        count(|event| matches!(event, Event::Trouble { .. })),
+        count(|event| matches!(event, Event::DiagnosticChanged { .. })),
     )
 }
 
@@ -33,21 +33,21 @@ fn two_machines_with_one_address_are_reported_once_with_their_ips() {
     assert_eq!(shared, 1);
     assert!(moved <= 6, "{moved} changes of an address");
     let named = rig.events.iter().find_map(|event| match *event {
-        Event::Trouble { trouble, .. } => Some(trouble),
+        Event::DiagnosticChanged { trouble, .. } => Some(trouble),
         _ => None,
     });
-    let by_ips = [(ip(7), ip(77)), (ip(77), ip(7))].map(|ips| Trouble::AddressShared {
+    let by_ips = [(ip(7), ip(77)), (ip(77), ip(7))].map(|ips| Diagnostic::AddressShared {
         mac: mac(7),
         ips: Some(ips),
     });
     assert!(named.is_some_and(|named| by_ips.contains(&named)));
-    let mut shown = rig.machine.troubles();
+    let mut shown = rig.machine.problems();
     assert!(shown.next().is_some_and(|shown| by_ips.contains(&shown)));
     assert_eq!(shown.next(), None);
     drop(shown);
     rig.stall(LONG);
     rig.wake();
-    assert_eq!(rig.machine.troubles().next(), None);
+    assert_eq!(rig.machine.problems().next(), None);
 }
 
 #[test]
@@ -82,11 +82,11 @@ fn a_frame_with_this_nodes_address_is_reported_once() {
     }
     assert_eq!(about(&rig), (0, 1));
     let (mac, ips) = (mac(ME), None);
-    let shared = Trouble::AddressShared { mac, ips };
-    assert!(rig.machine.troubles().eq([shared]));
+    let shared = Diagnostic::AddressShared { mac, ips };
+    assert!(rig.machine.problems().eq([shared]));
     rig.stall(LONG);
     rig.wake();
-    assert_eq!(rig.machine.troubles().next(), None);
+    assert_eq!(rig.machine.problems().next(), None);
 }
 
 #[test]
@@ -99,5 +99,5 @@ fn a_new_address_is_not_reported_as_shared() {
         ip: ip(ME),
         mtu: 1500,
     });
-    assert_eq!(rig.machine.troubles().next(), None);
+    assert_eq!(rig.machine.problems().next(), None);
 }

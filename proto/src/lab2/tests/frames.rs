@@ -55,7 +55,7 @@ fn assert_dropped(bytes: &[u8], age: Duration, reason: DropReason) {
     assert_eq!(rig.hear_bytes(bytes, age), [""; 0], "never answered");
     // A frame with this node's address is also reported: another machine has it.
     rig.events
-        .retain(|event| !matches!(event, Event::Trouble { .. }));
+        .retain(|event| !matches!(event, Event::DiagnosticChanged { .. }));
     assert_eq!(rig.events, [Event::Dropped { reason }], "{bytes:02x?}");
     let after = (rig.members(), rig.token(), rig.machine.heard_about_token());
     assert_eq!(after, before);

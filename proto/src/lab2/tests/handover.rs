@@ -66,7 +66,7 @@ fn a_program_that_locks_again_and_again_keeps_the_token_for_one_idle_hold() {
         assert!(rig.machine.may_use_token());
         let held = rig.now.monotonic.since(begun);
         assert_eq!(
-            rig.machine.is_turn_over(rig.now.monotonic),
+            rig.machine.is_hold_over(rig.now.monotonic),
             held >= IDLE_HOLD
         );
         rig.pass_time(ms(2));
@@ -83,7 +83,7 @@ fn a_program_that_locks_again_and_again_keeps_the_token_for_one_idle_hold() {
     rig.hear(3, take(token(13)));
     rig.pass_time(IDLE_HOLD / 2);
     assert_eq!(rig.command(Command::WorkDone), [""; 0]);
-    assert!(!rig.machine.is_turn_over(rig.now.monotonic));
+    assert!(!rig.machine.is_hold_over(rig.now.monotonic));
 }
 
 /// Otherwise each piece of work would take a turn from penalized members, and fail at a dead one.
@@ -142,7 +142,7 @@ fn after_the_last_attempt_the_giver_mints_penalizes_and_tries_the_next() {
     rig.pass_time(HAND_OVER - ms(1));
     let sent = rig.pass_time(ms(1));
     assert_eq!(sent, [IN_VAIN, "TAKE_TOKEN 14-n5-1 to n3"]);
-    assert!(rig.events.contains(&Event::HandOverFailed {
+    assert!(rig.events.contains(&Event::HandoverFailed {
         to: mac(7),
         in_a_row: 1,
         minted: Some(token_of(13, 5, 1)),

@@ -133,7 +133,7 @@ fn run_scenario(scenario: &Scenario) -> Network {
 
 /// Invariant 2: returns how long it may take until there is one owner.
 fn time_to_settle(constants: &Constants, nodes: usize) -> Duration {
-    let hand_over = constants.idle_hold + constants.hand_over_timeout();
+    let hand_over = constants.idle_hold + constants.handover_timeout();
     constants.waiter_timeout()
         + 2 * constants.looser_timeout()
         + 2 * constants.looser_answer_timeout()

@@ -8,7 +8,7 @@ use super::rig::{
     HEARTBEAT, IDLE_HOLD, IN_VAIN, Rig, SAME, TAKE_TIMEOUT, constants, here, mac, ms, ping, take,
     token, token_of, was_here,
 };
-use crate::lab2::{Command, Constants, DropReason, Event, State, Trouble};
+use crate::lab2::{Command, Constants, Diagnostic, DropReason, Event, State};
 
 /// How long no program may rely on a token that was acknowledged too late.
 fn unsure_time() -> Duration {
@@ -138,7 +138,7 @@ fn waiting_work_has_its_idle_hold_after_the_unsure_time() {
     rig.hear(3, take(token(11)));
     rig.stalls = Duration::ZERO;
     rig.pass_time(unsure_time() + IDLE_HOLD - ms(1));
-    let turn_is_over = |rig: &Rig| rig.machine.is_turn_over(rig.now.monotonic);
+    let turn_is_over = |rig: &Rig| rig.machine.is_hold_over(rig.now.monotonic);
     assert_eq!((rig.state(), turn_is_over(&rig)), (State::Owner, false));
     rig.pass_time(ms(1));
     assert!(turn_is_over(&rig));
@@ -404,8 +404,8 @@ fn a_successor_has_its_time_from_when_the_offer_has_left() {
 /// Returns the reports of late tokens: the delay, and the member that was offered the token.
 fn late_reports(rig: &Rig) -> Vec<(Option<Duration>, Option<u8>)> {
     let told = rig.events.iter().filter_map(|event| match event {
-        Event::Trouble {
-            trouble: Trouble::TakenLate { late, offered_to },
+        Event::DiagnosticChanged {
+            trouble: Diagnostic::TakenLate { late, offered_to },
             ..
         } => Some((*late, offered_to.map(|to| to.0[5]))),
         _ => None,

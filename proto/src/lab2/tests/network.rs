@@ -10,13 +10,13 @@ use std::time::Duration;
 use proptest::prelude::Rng;
 use proptest::test_runner::{RngAlgorithm, TestRng};
 use ring_codec::MacAddr;
-use ring_codec::lab2::{Kind, MAX_FRAME_LEN};
+use ring_codec::lab2::{FRAME_LEN_MAX, Kind};
 
 use super::node::{NetworkConditions, Node};
 use super::notation::{assert_stored, decode, line, mac, show};
 use crate::lab2::{Command, Constants, Event, Grade, Lab2};
 use crate::time::{Instant, Now};
-use crate::{LinkState, Machine, Sent, Stored, Transmit};
+use crate::{LinkState, Machine, SendOutcome, StoreOutcome, Transmit};
 
 /// A line of the trace.
 enum Note {
@@ -268,18 +268,18 @@ impl Network {
         loop {
             if let Some(durable) = machine.poll_durable() {
                 node.durable = durable;
-                machine.handle_stored(now, Stored::Done);
+                machine.handle_stored(now, StoreOutcome::Done);
             }
-            let mut buf = [0xaa; MAX_FRAME_LEN];
+            let mut buf = [0xaa; FRAME_LEN_MAX];
             let Some(Transmit { len, ticket, .. }) = machine.poll_transmit(&mut buf) else {
                 break;
             };
             assert_stored(&buf[..len], node.durable);
             let sent = if node.refused {
-                Sent::Failed
+                SendOutcome::Failed
             } else {
                 frames.push(buf[..len].to_vec());
-                Sent::Accepted
+                SendOutcome::Accepted
             };
             machine.handle_sent(now, ticket, sent);
         }
@@ -288,7 +288,7 @@ impl Network {
             events.push(event);
         }
         for event in &events {
-            if let Event::StateChanged { .. } | Event::HandOverFailed { .. } = event {
+            if let Event::StateChanged { .. } | Event::HandoverFailed { .. } = event {
                 self.note(at, Note::Tells(*event));
             }
             if let Event::GradeChanged { grade, .. } = event {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use ring_codec::lab2::Token;
 
 use super::notation::{BLANK, ip};
-use crate::lab2::{Constants, Durable, Lab2, State};
+use crate::lab2::{Constants, Lab2, State, StoredState};
 use crate::time::Instant;
 
 /// Faults of the network.
@@ -33,7 +33,7 @@ pub(super) struct Node {
     /// `None` if the process is dead.
     pub machine: Option<Lab2>,
     /// The state that it has stored last.
-    pub durable: Durable,
+    pub durable: StoredState,
     /// Only nodes with the same value hear each other.
     pub island: bool,
     /// Whether the link refuses its frames.

@@ -5,9 +5,9 @@
 use std::time::Duration;
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::{Digest, Frame, MAX_FRAME_LEN, Member, Message, Token};
+use ring_codec::lab2::{Digest, FRAME_LEN_MAX, Frame, Member, Message, Token};
 
-use crate::lab2::{Constants, Durable};
+use crate::lab2::{Constants, StoredState};
 
 /// The number of the node under test.
 pub(crate) const ME: u8 = 5;
@@ -22,7 +22,7 @@ pub(crate) const OTHER: Digest = Digest {
     hash: 2,
 };
 /// The state of a first start.
-pub(crate) const BLANK: Durable = Durable {
+pub(crate) const BLANK: StoredState = StoredState {
     my_token_number: 0,
     known: None,
     stamp: None,
@@ -178,7 +178,7 @@ pub(crate) fn frame(from: MacAddr, to: MacAddr, message: Message<'_>) -> Vec<u8>
         profile: None,
         card: None,
     };
-    let mut buf = [0; MAX_FRAME_LEN];
+    let mut buf = [0; FRAME_LEN_MAX];
     let len = frame
         .encode(0x88b5, &mut buf)
         .expect("tests write legal frames");
@@ -233,7 +233,7 @@ pub(crate) fn line(bytes: &[u8]) -> String {
 }
 
 /// Checks section 2: a token is stored before a frame names it.
-pub(crate) fn assert_stored(bytes: &[u8], durable: Durable) {
+pub(crate) fn assert_stored(bytes: &[u8], durable: StoredState) {
     let (Message::TakeToken { token, .. }
     | Message::TokenIsHere { token, .. }
     | Message::TokenWasHereRecently { token, .. }) = decode(bytes).message

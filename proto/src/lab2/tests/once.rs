@@ -10,7 +10,7 @@ use super::rig::{
     ms, take, token, token_of,
 };
 use crate::lab2::{
-    Command, Grade, Lab2, OnceRequest, OnceStanding, RunEnd, RunView, Stamp, State, StoredStamp,
+    Command, Grade, Lab2, OnceProgress, OnceRequest, RunEnd, RunView, Stamp, State, StoredStamp,
 };
 use crate::time::nanos;
 use crate::{LinkState, Machine};
@@ -30,10 +30,10 @@ fn a_run_begins_when_all_members_have_answered_and_stored_its_stamp() {
     assert_eq!((stored.stamp.runner, stored.stamp.progress), (mac(ME), 11));
     let asked = question(&rig);
     agree(&mut rig, asked, &[3]);
-    assert_eq!(progress(&rig), Some(OnceStanding::Asking));
+    assert_eq!(progress(&rig), Some(OnceProgress::Asking));
     assert_eq!(rig.pass_time(HEARTBEAT / 4), ["STAMPS Ask 1 to all"]);
     agree(&mut rig, asked, &[7]);
-    assert_eq!(progress(&rig), Some(OnceStanding::Begun));
+    assert_eq!(progress(&rig), Some(OnceProgress::Begun));
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn an_answer_to_an_earlier_question_or_another_tenure_does_not_count() {
         (token(10), serial, digest),
     ] {
         agree(&mut rig, wrong, &[3, 7]);
-        assert_eq!(progress(&rig), Some(OnceStanding::Asking), "{wrong:?}");
+        assert_eq!(progress(&rig), Some(OnceProgress::Asking), "{wrong:?}");
     }
 }
 
@@ -58,7 +58,7 @@ fn a_run_that_a_member_reports_prevents_another() {
     assert_eq!(rig.pass_time(TAKE_TIMEOUT), ["STAMPS Ask 1 to all"]);
     let asked = question(&rig);
     agree(&mut rig, asked, &[3, 7]);
-    let Some(OnceStanding::Ran(run)) = progress(&rig) else {
+    let Some(OnceProgress::Ran(run)) = progress(&rig) else {
         panic!("{:?}", progress(&rig));
     };
     assert_eq!(run.stamp, stamp("nightly", RunOutcome::Done));
@@ -76,7 +76,7 @@ fn a_run_counts_for_its_period_and_with_retry_only_if_it_was_done() {
         rig.pass_time(TAKE_TIMEOUT);
         let asked = question(&rig);
         agree(&mut rig, asked, &[3, 7]);
-        progress(&rig) == Some(OnceStanding::Asking)
+        progress(&rig) == Some(OnceProgress::Asking)
     };
     for outcome in [Begun, Done, Failed, Void] {
         assert!(runs_again(outcome, 20 * HOUR, false), "its period is over");
@@ -154,7 +154,7 @@ fn a_quorum_needs_a_majority_and_no_more() {
     assert_eq!(agree(&mut rig, asked, &[3]), ["STAMPS Ask 1 to all"]);
     let asked = question(&rig);
     agree(&mut rig, asked, &[3]);
-    assert_eq!(progress(&rig), Some(OnceStanding::Begun));
+    assert_eq!(progress(&rig), Some(OnceProgress::Begun));
 }
 
 #[test]
@@ -212,26 +212,26 @@ fn a_run_that_has_begun_makes_other_runs_needless_but_not_itself() {
         ..nightly()
     };
     let (rig, _) = owner_writing(nightly());
-    assert_eq!(rig.machine.met_by(&nightly()), None);
+    assert_eq!(rig.machine.find_sufficient_run(&nightly()), None);
     assert_eq!(
-        rig.machine.met_by(&other),
+        rig.machine.find_sufficient_run(&other),
         None,
         "the run may still be cancelled"
     );
     let mut rig = owner_running(nightly());
-    assert_eq!(rig.machine.met_by(&nightly()), None);
-    assert!(rig.machine.met_by(&other).is_some());
+    assert_eq!(rig.machine.find_sufficient_run(&nightly()), None);
+    assert!(rig.machine.find_sufficient_run(&other).is_some());
     let another_try = OnceRequest {
         retry: true,
         ..other
     };
     assert_eq!(
-        rig.machine.met_by(&another_try),
+        rig.machine.find_sufficient_run(&another_try),
         None,
         "the run may be lost"
     );
     rig.command(Command::EndOnce(ID, RunEnd::Done));
-    assert!(rig.machine.met_by(&another_try).is_some());
+    assert!(rig.machine.find_sufficient_run(&another_try).is_some());
 }
 
 #[test]
@@ -387,7 +387,7 @@ fn a_replaced_run_still_counts() {
         let asked = question(&rig);
         agree(&mut rig, asked, &[3, 7]);
         let stands = progress(&rig);
-        assert!(matches!(stands, Some(OnceStanding::Ran(_))), "{stands:?}");
+        assert!(matches!(stands, Some(OnceProgress::Ran(_))), "{stands:?}");
     }
 }
 
@@ -406,11 +406,11 @@ fn a_void_run_does_not_hide_the_earlier_one() {
     void.before = nanos(19 * HOUR).into();
     rig.hear(3, stamps_frame(asked, Purpose::Differ, &[void]));
     let run = rig.machine.runs().next().expect("the run is known");
-    assert!(nightly().is_met_by(&run), "the earlier run counts");
+    assert!(nightly().is_satisfied_by(&run), "the earlier run counts");
     rig.stall(2 * HOUR);
     rig.wake();
     let run = rig.machine.runs().next().expect("the run is known");
-    assert!(!nightly().is_met_by(&run));
+    assert!(!nightly().is_satisfied_by(&run));
 }
 
 #[test]
@@ -431,13 +431,13 @@ fn a_call_may_come_early_by_a_hundredth_of_the_period_and_a_minute() {
     };
     for (request, tolerance) in [(day, minute), (second, ms(10))] {
         let due = request.every - tolerance;
-        assert!(request.is_met_by(&run(due - ms(1), None)));
-        assert!(!request.is_met_by(&run(due, None)));
+        assert!(request.is_satisfied_by(&run(due - ms(1), None)));
+        assert!(!request.is_satisfied_by(&run(due, None)));
         let left = |age, before| request.period_left(&run(age, before));
         assert_eq!(left(due, None), tolerance);
         assert_eq!(left(request.every + ms(5), None), Duration::ZERO);
         // The earlier run counts too.
-        assert!(request.is_met_by(&run(due, Some(due - ms(1)))));
+        assert!(request.is_satisfied_by(&run(due, Some(due - ms(1)))));
         assert_eq!(left(due, Some(due - ms(1))), tolerance + ms(1));
     }
 }
@@ -463,9 +463,9 @@ fn a_job_ends_at_once_with_the_link() {
     let mut rig = Rig::owner();
     rig.command(Command::WantToken);
     rig.command(Command::Once(nightly()));
-    assert!(rig.machine.once().is_some());
+    assert!(rig.machine.once_progress().is_some());
     rig.link(LinkState::Down);
-    assert_eq!(rig.machine.once(), None);
+    assert_eq!(rig.machine.once_progress(), None);
 }
 
 #[test]
@@ -482,19 +482,22 @@ fn a_paused_node_requests_no_job() {
 fn a_run_ends_with_its_token_but_not_when_its_owner_outbids() {
     let owner_running = stamp("nightly", RunOutcome::Begun);
     let mut rig = Rig::waiter();
-    assert!(!rig.machine.is_over(&owner_running), "the token of the run");
+    assert!(
+        !rig.machine.is_run_over(&owner_running),
+        "the token of the run"
+    );
     // A token of another owner, which n3 outbids.
     rig.hear_all(7, here(token_of(1_000, 7, 1)));
-    assert!(rig.machine.is_over(&owner_running));
+    assert!(rig.machine.is_run_over(&owner_running));
     rig.hear_all(3, here(token_of(2_024, 3, 2)));
-    assert!(!rig.machine.is_over(&owner_running));
+    assert!(!rig.machine.is_run_over(&owner_running));
     rig.hear_all(7, here(token_of(2_025, 3, 2)));
     assert!(
-        rig.machine.is_over(&owner_running),
+        rig.machine.is_run_over(&owner_running),
         "n3 has handed the token over"
     );
     let done = stamp("nightly", RunOutcome::Done);
-    assert!(!rig.machine.is_over(&done));
+    assert!(!rig.machine.is_run_over(&done));
 }
 
 #[test]
@@ -502,6 +505,6 @@ fn the_runner_knows_whether_its_run_goes_on() {
     let rig = owner_running(nightly());
     let run = rig.machine.runs().next().expect("the run is stamped").stamp;
     let earlier = Stamp { progress: 1, ..run };
-    assert!(!rig.machine.is_over(&run));
-    assert!(rig.machine.is_over(&earlier), "of an earlier start");
+    assert!(!rig.machine.is_run_over(&run));
+    assert!(rig.machine.is_run_over(&earlier), "of an earlier start");
 }

@@ -1,7 +1,7 @@
 //! Helpers for tests of jobs that run once in a period.
 
 use super::rig::{Rig, WAITER_TIMEOUT, decode, here, mac, ms, token};
-use crate::lab2::{Command, Grade, JobName, OnceRequest, OnceStanding, Stamp, State};
+use crate::lab2::{Command, Grade, JobName, OnceProgress, OnceRequest, Stamp, State};
 use crate::time::nanos;
 use ring_codec::lab2::{self, Frame, Message, NO_AGE, Purpose, RunOutcome, Token};
 use std::time::Duration;
@@ -116,12 +116,12 @@ pub(super) fn owner_writing(request: OnceRequest) -> (Rig, Question) {
 pub(super) fn owner_running(request: OnceRequest) -> Rig {
     let (mut rig, asked) = owner_writing(request);
     agree(&mut rig, asked, &[3, 7]);
-    assert_eq!(progress(&rig), Some(OnceStanding::Begun));
+    assert_eq!(progress(&rig), Some(OnceProgress::Begun));
     rig
 }
 
-pub(super) fn progress(rig: &Rig) -> Option<OnceStanding> {
-    let once = rig.machine.once();
+pub(super) fn progress(rig: &Rig) -> Option<OnceProgress> {
+    let once = rig.machine.once_progress();
     once.map(|(id, progress)| {
         assert_eq!(id, ID);
         progress

@@ -6,7 +6,7 @@ use super::rig::{
     ANSWER_TIMEOUT, BLANK, HAND_OVER, HEARTBEAT, IDLE_HOLD, IN_VAIN, LOOSER_TIMEOUT, Rig,
     TAKE_TIMEOUT, constants, here, ms, take, token, token_of, was_here,
 };
-use crate::lab2::{Command, Event, State, Trouble};
+use crate::lab2::{Command, Diagnostic, Event, State};
 
 #[test]
 fn the_smaller_priority_is_the_stronger_token() {
@@ -97,8 +97,8 @@ fn ahead_by(by: u64) -> Rig {
 }
 
 /// Whether such a problem was reported.
-fn was_reported(event: &Event, is: fn(&Trouble) -> bool) -> bool {
-    matches!(event, Event::Trouble { trouble, over: false } if is(trouble))
+fn was_reported(event: &Event, is: fn(&Diagnostic) -> bool) -> bool {
+    matches!(event, Event::DiagnosticChanged { trouble, over: false } if is(trouble))
 }
 
 fn progress(rig: &Rig) -> u64 {
@@ -111,7 +111,8 @@ fn a_clock_that_is_a_lifetime_ahead_raises_a_token_by_a_month() {
     rig.pass_time(ANSWER_TIMEOUT);
     assert_eq!(rig.state(), State::Owner);
     assert_eq!(progress(&rig), TODAY + 30 * DAY);
-    let sent = |event: &&Event| was_reported(event, |it| matches!(it, Trouble::ClockAhead { .. }));
+    let sent =
+        |event: &&Event| was_reported(event, |it| matches!(it, Diagnostic::ClockAhead { .. }));
     assert_eq!(rig.events.iter().filter(sent).count(), 1);
 }
 
@@ -131,7 +132,8 @@ fn a_clock_that_is_some_days_ahead_is_followed_without_a_report() {
     let mut rig = ahead_by(7 * DAY);
     rig.pass_time(ANSWER_TIMEOUT);
     assert_eq!(progress(&rig), TODAY + 7 * DAY);
-    let sent = |event: &&Event| was_reported(event, |it| matches!(it, Trouble::ClockAhead { .. }));
+    let sent =
+        |event: &&Event| was_reported(event, |it| matches!(it, Diagnostic::ClockAhead { .. }));
     assert_eq!(rig.events.iter().find(sent), None);
 }
 
@@ -142,7 +144,7 @@ fn a_token_ahead_of_the_clock_is_reported_once() {
     rig.now.wall = TODAY;
     let ahead = |rig: &Rig| {
         let sent =
-            |event: &&Event| was_reported(event, |it| matches!(it, Trouble::TokenAhead { .. }));
+            |event: &&Event| was_reported(event, |it| matches!(it, Diagnostic::TokenAhead { .. }));
         rig.events.iter().filter(sent).count()
     };
     rig.hear_all(3, here(token(TODAY + hour)));
@@ -151,19 +153,19 @@ fn a_token_ahead_of_the_clock_is_reported_once() {
         rig.hear_all(3, here(token(TODAY + hour + n)));
     }
     assert_eq!(ahead(&rig), 1);
-    let shown = rig.machine.troubles().next();
+    let shown = rig.machine.problems().next();
     assert!(
-        matches!(shown, Some(Trouble::TokenAhead { .. })),
+        matches!(shown, Some(Diagnostic::TokenAhead { .. })),
         "{shown:?}"
     );
     rig.now.wall = TODAY + DAY;
     rig.hear_all(3, here(token(TODAY + DAY)));
     let ended = |event: &Event| {
-        let ahead = |it: &Trouble| matches!(it, Trouble::TokenAhead { .. });
-        matches!(event, Event::Trouble { trouble, over: true } if ahead(trouble))
+        let ahead = |it: &Diagnostic| matches!(it, Diagnostic::TokenAhead { .. });
+        matches!(event, Event::DiagnosticChanged { trouble, over: true } if ahead(trouble))
     };
     assert_eq!(rig.events.iter().filter(|it| ended(it)).count(), 1);
-    assert_eq!(rig.machine.troubles().next(), None);
+    assert_eq!(rig.machine.problems().next(), None);
     rig.hear_all(3, here(token(TODAY + 3 * DAY)));
     assert_eq!(ahead(&rig), 2);
 }
@@ -180,14 +182,14 @@ fn setting_the_clock_ends_the_report() {
     };
     n3_speaks(&mut rig);
     let ahead = |rig: &Rig| {
-        let mut troubles = rig.machine.troubles();
-        troubles.any(|it| matches!(it, Trouble::TokenAhead { .. }))
+        let mut troubles = rig.machine.problems();
+        troubles.any(|it| matches!(it, Diagnostic::TokenAhead { .. }))
     };
     assert!(ahead(&rig));
     let ended = |rig: &Rig| {
         let told = |event: &&Event| match event {
-            Event::Trouble { trouble, over } => {
-                *over && matches!(trouble, Trouble::TokenAhead { .. })
+            Event::DiagnosticChanged { trouble, over } => {
+                *over && matches!(trouble, Diagnostic::TokenAhead { .. })
             }
             _ => false,
         };

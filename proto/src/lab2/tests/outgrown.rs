@@ -1,12 +1,12 @@
 //! Section 4: a token that lives on while some members know a stronger one whose holder is dead.
 
-use ring_codec::lab2::MAX_PROGRESS;
+use ring_codec::lab2::PROGRESS_MAX;
 
 use super::rig::{
     BLANK, HEARTBEAT, Rig, TAKE_TIMEOUT, constants, here, mac, ms, ping, take, token, token_of,
     was_here,
 };
-use crate::lab2::{Command, Constants, Durable, Event, Reason, State};
+use crate::lab2::{Command, Constants, Event, Reason, State, StoredState};
 
 /// A weaker token of another chain than 10-n3-1.
 const WEAKER: ring_codec::lab2::Token = token_of(9, 7, 1);
@@ -83,7 +83,7 @@ fn an_overtaken_heartbeat_of_the_same_chain_is_not_answered() {
 #[test]
 fn a_looser_objects_to_a_weaker_token_as_it_becomes_waiter() {
     let known = Some(token(10));
-    let durable = Durable { known, ..BLANK };
+    let durable = StoredState { known, ..BLANK };
     let (mut rig, _) = Rig::start(constants(), durable);
     rig.hear(7, ping(super::rig::ip(7)));
     assert_eq!(
@@ -141,11 +141,11 @@ fn an_owner_does_not_mint_for_a_weaker_token_or_its_own_chain() {
 
 #[test]
 fn an_owner_does_not_mint_at_the_largest_progress() {
-    let forged = token_of(MAX_PROGRESS - 1, 7, 1);
+    let forged = token_of(PROGRESS_MAX - 1, 7, 1);
     let mut rig = Rig::owner();
     let sent = rig.hear(7, was_here(forged, 7));
-    assert_eq!(sent, [format!("TOKEN_IS_HERE {MAX_PROGRESS}-n5-1 to all")]);
-    let forged = token_of(MAX_PROGRESS, 1, 1);
+    assert_eq!(sent, [format!("TOKEN_IS_HERE {PROGRESS_MAX}-n5-1 to all")]);
+    let forged = token_of(PROGRESS_MAX, 1, 1);
     for _ in 0..3 {
         assert_eq!(rig.hear(7, was_here(forged, 7)), [""; 0]);
         assert_eq!(rig.durable.my_token_number, 1);

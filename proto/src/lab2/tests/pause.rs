@@ -249,7 +249,7 @@ fn a_giver_tries_the_next_member_when_its_successor_is_paused() {
     let mut rig = Rig::giver();
     let sent = rig.hear(7, paused_ping());
     assert_eq!(sent, [IN_VAIN, "TAKE_TOKEN 14-n5-1 to n3"]);
-    let failed = |event: &Event| matches!(event, Event::HandOverFailed { to, .. } if *to == mac(7));
+    let failed = |event: &Event| matches!(event, Event::HandoverFailed { to, .. } if *to == mac(7));
     assert_eq!(rig.events.iter().filter(|event| failed(event)).count(), 1);
     assert_eq!(rig.pass_time(TAKE_TIMEOUT), ["TAKE_TOKEN 14-n5-1 to n3"]);
 }

@@ -7,28 +7,28 @@ use ring_codec::lab2::{Digest, Message, NO_IP, Profile};
 use super::data::frame_with_profile;
 use super::rig::*;
 use crate::LinkState;
-use crate::lab2::{Event, Presence, State, Trouble};
+use crate::lab2::{Diagnostic, Event, Presence, State};
 
 /// The time without a frame after which a node is deaf.
 const EARSHOT: Duration = Duration::from_millis(500);
 
 /// Returns the reports and whether they ended, except those about broadcasts, which the rig does not send.
-fn reports(rig: &Rig) -> Vec<(Trouble, bool)> {
+fn reports(rig: &Rig) -> Vec<(Diagnostic, bool)> {
     let trouble = |event: &Event| match *event {
-        Event::Trouble {
-            trouble: Trouble::BroadcastsUnheard,
+        Event::DiagnosticChanged {
+            trouble: Diagnostic::BroadcastsUnheard,
             ..
         } => None,
-        Event::Trouble { trouble, over } => Some((trouble, over)),
+        Event::DiagnosticChanged { trouble, over } => Some((trouble, over)),
         _ => None,
     };
     rig.events.iter().filter_map(trouble).collect()
 }
 
-fn troubles(rig: &Rig) -> Vec<Trouble> {
-    let troubles = rig.machine.troubles();
+fn troubles(rig: &Rig) -> Vec<Diagnostic> {
+    let troubles = rig.machine.problems();
     troubles
-        .filter(|&trouble| trouble != Trouble::BroadcastsUnheard)
+        .filter(|&trouble| trouble != Diagnostic::BroadcastsUnheard)
         .collect()
 }
 
@@ -51,7 +51,7 @@ fn a_deaf_member_is_reported_once_and_when_it_hears() {
     assert_eq!((reports(&rig), troubles(&rig)), (vec![], vec![]));
     assert_eq!(rig.presence_of(7), Presence::Alive);
     rig.pass_time(ms(1));
-    let deaf = Trouble::MemberDeaf { mac: mac(7) };
+    let deaf = Diagnostic::MemberDeaf { mac: mac(7) };
     for _ in 0..3 {
         hear_deafness_of_n7(&mut rig, true);
         assert_eq!(
@@ -75,8 +75,8 @@ fn lasting_problems_end_with_the_link() {
     hear_deafness_of_n7(&mut rig, true);
     rig.refuse = |_| true;
     rig.pass_time(WAITER_TIMEOUT * 4);
-    let deaf = Trouble::MemberDeaf { mac: mac(7) };
-    let unsent = Trouble::CannotSend;
+    let deaf = Diagnostic::MemberDeaf { mac: mac(7) };
+    let unsent = Diagnostic::CannotSend;
     assert_eq!(reports(&rig), [(deaf, false), (unsent, false)]);
     rig.link(LinkState::Down);
     assert_eq!(reports(&rig)[2..], [(unsent, true), (deaf, true)]);
@@ -108,7 +108,7 @@ fn a_late_answer_is_reported_once_in_a_while() {
     let mut rig = failed_giver();
     rig.pass_time(ms(2));
     rig.hear(7, here(token(12)));
-    let late = Trouble::AnswerLate {
+    let late = Diagnostic::AnswerLate {
         mac: mac(7),
         after: HAND_OVER + ms(2),
     };
@@ -142,7 +142,7 @@ fn an_owner_that_only_others_hear_is_reported_once_and_when_it_is_heard() {
     let mut rig = Rig::waiter();
     let heard = rig.now.monotonic;
     let mut named = None;
-    let owner = Trouble::OwnerUnheard { owner: mac(9) };
+    let owner = Diagnostic::OwnerUnheard { owner: mac(9) };
     while rig.now.monotonic.since(heard) < 8 * WAITER_TIMEOUT {
         let asks = rig.pass_time(ms(10));
         if asks.contains(&"WHERE_IS_TOKEN to all".to_owned()) {
@@ -181,7 +181,7 @@ fn several_owners_that_only_others_hear_are_one_problem() {
         }
     }
     assert!(turns > 50);
-    let unheard = |n| Trouble::OwnerUnheard { owner: mac(n) };
+    let unheard = |n| Diagnostic::OwnerUnheard { owner: mac(n) };
     assert_eq!(reports(&rig).len(), 1, "{:?}", reports(&rig));
     let mut named = troubles(&rig);
     named.sort_unstable_by_key(|trouble| format!("{trouble:?}"));
@@ -209,7 +209,7 @@ fn owners_that_are_no_longer_named_are_no_problem() {
     }
     assert_eq!(reports(&rig).len(), 1);
     hear_heartbeats(&mut rig, SAME, 130 * WAITER_TIMEOUT);
-    let unheard = Trouble::OwnerUnheard { owner: mac(9) };
+    let unheard = Diagnostic::OwnerUnheard { owner: mac(9) };
     assert_eq!(reports(&rig), [(unheard, false), (unheard, true)]);
 }
 
@@ -237,7 +237,7 @@ fn tables_that_differ_for_long_are_reported_once_and_when_they_agree() {
     hear_heartbeats(&mut rig, OTHER, long);
     assert_eq!(reports(&rig), [], "they agreed meanwhile");
     hear_heartbeats(&mut rig, OTHER, long);
-    let differ = Trouble::TablesDiffer { owner: mac(3) };
+    let differ = Diagnostic::TablesDiffer { owner: mac(3) };
     assert_eq!(
         (reports(&rig), troubles(&rig)),
         (vec![(differ, false)], vec![differ])
@@ -267,7 +267,7 @@ fn a_member_that_has_left_is_no_problem() {
     assert_eq!(troubles(&rig).len(), 1);
     rig.hear_all(7, Message::Leaving);
     assert_eq!(troubles(&rig), []);
-    let deaf = Trouble::MemberDeaf { mac: mac(7) };
+    let deaf = Diagnostic::MemberDeaf { mac: mac(7) };
     assert_eq!(reports(&rig), [(deaf, false), (deaf, true)]);
 }
 

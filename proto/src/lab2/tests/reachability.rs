@@ -2,19 +2,19 @@
 
 use std::time::Duration;
 
-use ring_codec::lab2::{Frame, Kind, MAX_FRAME_LEN, Message, NO_IP, PROMISE_LEN, Profile};
+use ring_codec::lab2::{FRAME_LEN_MAX, Frame, Kind, Message, NO_IP, PROMISE_LEN, Profile};
 
 use super::data::{frame_with_profile, profile};
 use super::grade::heartbeat_with_beat;
 use super::rig::*;
-use crate::lab2::{Command, DropReason, Event, Trouble};
-use crate::{LinkState, Machine, Sent, Transmit};
+use crate::lab2::{Command, Diagnostic, DropReason, Event};
+use crate::{LinkState, Machine, SendOutcome, Transmit};
 
 const LONG: Duration = Duration::from_millis(1_600);
 
-fn reports(rig: &Rig) -> Vec<(Trouble, bool)> {
+fn reports(rig: &Rig) -> Vec<(Diagnostic, bool)> {
     let trouble = |event: &Event| match *event {
-        Event::Trouble { trouble, over } => Some((trouble, over)),
+        Event::DiagnosticChanged { trouble, over } => Some((trouble, over)),
         _ => None,
     };
     rig.events.iter().filter_map(trouble).collect()
@@ -41,14 +41,14 @@ fn hear_only_unicasts(rig: &mut Rig, time: Duration) {
 #[test]
 fn a_node_that_hears_only_unicasts_announces_it_until_it_hears_a_broadcast() {
     let mut rig = Rig::waiter();
-    let unheard = Trouble::BroadcastsUnheard;
+    let unheard = Diagnostic::BroadcastsUnheard;
     hear_only_unicasts(&mut rig, LONG - 3 * HEARTBEAT);
     assert_eq!(reports(&rig), []);
     hear_only_unicasts(&mut rig, 6 * HEARTBEAT);
     assert_eq!(reports(&rig), [(unheard, false)]);
     hear_only_unicasts(&mut rig, LONG);
     assert_eq!(reports(&rig).len(), 1, "once");
-    assert!(rig.machine.troubles().eq([unheard]));
+    assert!(rig.machine.problems().eq([unheard]));
     assert!(rig.machine.profile().is_unreached());
     rig.hear_all(7, ping(NO_IP));
     assert_eq!(reports(&rig)[1..], [(unheard, true)]);
@@ -59,9 +59,9 @@ fn a_node_that_hears_only_unicasts_announces_it_until_it_hears_a_broadcast() {
 fn a_node_without_members_no_longer_announces_it() {
     let mut rig = Rig::waiter();
     hear_only_unicasts(&mut rig, LONG + 6 * HEARTBEAT);
-    assert_eq!(reports(&rig), [(Trouble::BroadcastsUnheard, false)]);
+    assert_eq!(reports(&rig), [(Diagnostic::BroadcastsUnheard, false)]);
     rig.pass_time(2 * 2 * 128 * HEARTBEAT);
-    assert_eq!(reports(&rig)[1], (Trouble::BroadcastsUnheard, true));
+    assert_eq!(reports(&rig)[1], (Diagnostic::BroadcastsUnheard, true));
     assert!(!rig.machine.profile().is_unreached());
 }
 
@@ -77,7 +77,7 @@ fn an_owner_announces_it_after_each_member_should_have_broadcast() {
         at += HEARTBEAT;
         assert!(at < 2 * 128 * HEARTBEAT);
     }
-    assert_eq!(reports(&rig), [(Trouble::BroadcastsUnheard, false)]);
+    assert_eq!(reports(&rig), [(Diagnostic::BroadcastsUnheard, false)]);
     assert!(at >= 128 * HEARTBEAT, "{at:?}");
 }
 
@@ -91,13 +91,13 @@ fn a_member_that_broadcasts_do_not_reach_is_reported() {
         };
         rig.hear_bytes(&frame_with_profile(7, ping(NO_IP), profile), Duration::ZERO);
     };
-    let unreached = Trouble::MemberUnreached { mac: mac(7) };
+    let unreached = Diagnostic::MemberUnreached { mac: mac(7) };
     for _ in 0..3 {
         says(&mut rig, Profile::UNREACHED);
         rig.hear(7, here(token(10)));
     }
     assert_eq!(reports(&rig), [(unreached, false)]);
-    assert!(rig.machine.troubles().eq([unreached]));
+    assert!(rig.machine.problems().eq([unreached]));
     says(&mut rig, 0);
     assert_eq!(reports(&rig)[1..], [(unreached, true)]);
     says(&mut rig, Profile::UNREACHED);
@@ -107,17 +107,18 @@ fn a_member_that_broadcasts_do_not_reach_is_reported() {
 
 /// Makes the link refuse the next frame of a kind as too long.
 fn refuse_once(rig: &mut Rig, kind: Kind) {
-    let mut buf = [0; MAX_FRAME_LEN];
+    let mut buf = [0; FRAME_LEN_MAX];
     while let Some(Transmit { len, ticket, .. }) = rig.machine.poll_transmit(&mut buf) {
         let frame = Frame::decode(&buf[..len]).expect("a frame");
         let sent = if frame.message.kind() == kind {
-            Sent::TooLong
+            SendOutcome::TooLong
         } else {
-            Sent::Accepted
+            SendOutcome::Accepted
         };
         rig.machine.handle_sent(rig.now, ticket, sent);
         while rig.machine.poll_durable().is_some() {
-            rig.machine.handle_stored(rig.now, crate::Stored::Done);
+            rig.machine
+                .handle_stored(rig.now, crate::StoreOutcome::Done);
         }
     }
     while let Some(event) = rig.machine.poll_event() {
@@ -139,10 +140,11 @@ fn a_heartbeat_refused_as_too_long_is_sent_without_data_and_reported() {
         mtu: 1_500,
     };
     assert!(rig.events.contains(&too_long), "{:?}", rig.events);
-    let dropped = |trouble: &Trouble| matches!(trouble, Trouble::DataDropped { len: 600, .. });
-    assert!(rig.machine.troubles().any(|trouble| dropped(&trouble)));
+    let dropped =
+        |trouble: &Diagnostic| matches!(trouble, Diagnostic::DataDropped { len: 600, .. });
+    assert!(rig.machine.problems().any(|trouble| dropped(&trouble)));
     assert_eq!(
-        rig.machine.troubles().count(),
+        rig.machine.problems().count(),
         1,
         "dropping the data suffices"
     );
@@ -153,13 +155,14 @@ fn a_heartbeat_refused_as_too_long_is_sent_without_data_and_reported() {
         rig.machine.handle_timeout(now);
         refuse_once(&mut rig, Kind::TokenIsHere);
     }
-    let small = |&(trouble, _): &(Trouble, bool)| matches!(trouble, Trouble::MtuTooSmall { .. });
+    let small =
+        |&(trouble, _): &(Diagnostic, bool)| matches!(trouble, Diagnostic::MtuTooSmall { .. });
     assert_eq!(reports(&rig).into_iter().filter(small).count(), 1);
     let said = rig.events.iter().filter(|event| **event == too_long);
     assert_eq!(said.count(), 1, "not each time");
     with_mtu(&mut rig, 1_400);
     rig.pass_time(2 * WAITER_TIMEOUT);
-    assert!(!rig.machine.troubles().any(|it| small(&(it, false))));
+    assert!(!rig.machine.problems().any(|it| small(&(it, false))));
 }
 
 #[test]
@@ -177,7 +180,7 @@ fn an_mtu_too_small_for_a_promise_is_reported_once() {
         assert!(longest <= Some(14 + 68), "{longest:?}");
         rig.pass_time(HEARTBEAT);
     }
-    let small = Trouble::MtuTooSmall {
+    let small = Diagnostic::MtuTooSmall {
         mtu: 68,
         needed: PROMISE_LEN,
         member: None,
@@ -220,7 +223,7 @@ fn a_member_with_the_smallest_mtu_is_reported_and_sent_only_frames_that_fit() {
     };
     assert!(!promise.into_iter().any(is_one));
     rig.pass_time(WAITER_TIMEOUT);
-    let small = Trouble::MtuTooSmall {
+    let small = Diagnostic::MtuTooSmall {
         mtu: 68,
         needed: PROMISE_LEN,
         member: Some(mac(3)),

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::{MAX_FRAME_LEN, Message, NO_IP};
+use ring_codec::lab2::{FRAME_LEN_MAX, Message, NO_IP};
 
 pub(crate) use super::notation::*;
-use crate::lab2::{Command, Constants, Durable, Event, Lab2, Presence, State};
+use crate::lab2::{Command, Constants, Event, Lab2, Presence, State, StoredState};
 use crate::time::{Instant, Now};
-use crate::{LinkState, Machine, Sent, Stored, Transmit};
+use crate::{LinkState, Machine, SendOutcome, StoreOutcome, Transmit};
 
 /// A state machine, its clock and its output.
 pub(crate) struct Rig {
@@ -16,7 +16,7 @@ pub(crate) struct Rig {
     pub now: Now,
     pub events: Vec<Event>,
     /// The state that was stored last.
-    pub durable: Durable,
+    pub durable: StoredState,
     /// The frames of the last input, encoded.
     pub frames: Vec<Vec<u8>>,
     /// Whether the link refuses a frame.
@@ -34,7 +34,7 @@ impl Rig {
     }
 
     /// Returns a node whose link has just come up, and its frames.
-    pub(crate) fn start(constants: Constants, durable: Durable) -> (Self, Vec<String>) {
+    pub(crate) fn start(constants: Constants, durable: StoredState) -> (Self, Vec<String>) {
         constants.check().expect("constants that can work");
         let mut rig = Self {
             machine: Lab2::new(constants, durable),
@@ -213,30 +213,30 @@ impl Rig {
         loop {
             while let Some(durable) = self.machine.poll_durable() {
                 let stored = if self.disk_full {
-                    Stored::Failed
+                    StoreOutcome::Failed
                 } else {
                     self.durable = durable;
-                    Stored::Done
+                    StoreOutcome::Done
                 };
                 self.machine.handle_stored(self.now, stored);
             }
-            let mut buf = [0xaa; MAX_FRAME_LEN];
+            let mut buf = [0xaa; FRAME_LEN_MAX];
             let Some(Transmit { len, ticket, .. }) = self.machine.poll_transmit(&mut buf) else {
                 break;
             };
             assert_stored(&buf[..len], self.durable);
             let line = line(&buf[..len]);
             let sent = if (self.refuse)(&line) {
-                Sent::Failed
+                SendOutcome::Failed
             } else {
                 said.push(line);
                 self.frames.push(buf[..len].to_vec());
-                Sent::Accepted
+                SendOutcome::Accepted
             };
             self.machine.handle_sent(self.now, ticket, sent);
             self.stall(self.stalls);
-            if self.machine.asks_when_left() {
-                self.machine.handle_left(self.now);
+            if self.machine.wants_flush_report() {
+                self.machine.handle_flushed(self.now);
             }
         }
         while let Some(event) = self.machine.poll_event() {
@@ -247,7 +247,7 @@ impl Rig {
 
     /// Returns how long it takes until an application may rely on the token.
     pub(crate) fn settles_in(&self) -> Duration {
-        let at = self.machine.settled_at().expect("the link is up");
+        let at = self.machine.reliable_from().expect("the link is up");
         at.since(self.now.monotonic)
     }
 

@@ -202,7 +202,7 @@ fn a_member_that_no_frame_can_be_sent_to_is_passed_over_without_minting() {
     let sent = rig.timeline(IDLE_HOLD + 3 * TAKE_TIMEOUT);
     let other = "TAKE_TOKEN 12-n3-1 to n3".to_owned();
     assert_eq!(sent, [(IDLE_HOLD + 3 * TAKE_TIMEOUT, other)]);
-    let failed = Event::HandOverFailed {
+    let failed = Event::HandoverFailed {
         to: mac(7),
         in_a_row: 1,
         minted: None,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::card::{Card, Version};
-use ring_codec::lab2::{Frame, MAX_FRAME_LEN, Message, NO_IP};
+use ring_codec::lab2::{FRAME_LEN_MAX, Frame, Message, NO_IP};
 
 use super::data::profile;
 use super::rig::{HEARTBEAT, ME, Rig, SAME, frame, here, mac, member, ms, ping, token};
@@ -111,7 +111,7 @@ fn hear_of_silent(rig: &mut Rig, member: u8) {
         profile: Some(profile(1500)),
         card: Some(card),
     };
-    let mut bytes = [0; MAX_FRAME_LEN];
+    let mut bytes = [0; FRAME_LEN_MAX];
     let len = sent.encode(0x88b5, &mut bytes).expect("a legal frame");
     rig.hear_bytes(&bytes[..len], Duration::ZERO);
 }

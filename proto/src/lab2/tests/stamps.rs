@@ -7,7 +7,7 @@ use super::once_rig::{
 };
 use super::rig::{HEARTBEAT, ME, Rig, here, mac, ms, token};
 use crate::LinkState;
-use crate::lab2::{Command, MAX_STAMPS, OnceRequest, OnceStanding, RunEnd, Stamp};
+use crate::lab2::{Command, OnceProgress, OnceRequest, RunEnd, STAMPS_MAX, Stamp};
 use ring_codec::lab2::{Purpose, RunOutcome};
 use std::time::Duration;
 
@@ -91,18 +91,18 @@ fn a_new_name_replaces_one_whose_period_is_over_or_is_refused() {
     let fill = |age| {
         let mut rig = Rig::owner();
         rig.command(Command::WantToken);
-        for n in 0..MAX_STAMPS {
+        for n in 0..STAMPS_MAX {
             let known = wire_stamp(&stamp(&format!("job-{n}"), RunOutcome::Done), Some(age));
             rig.hear_all(3, stamps_frame((token(10), 1, 0), Purpose::More, &[known]));
         }
-        assert_eq!(rig.machine.runs().count(), MAX_STAMPS);
+        assert_eq!(rig.machine.runs().count(), STAMPS_MAX);
         rig.command(Command::Once(nightly()));
         let asked = question(&rig);
         agree(&mut rig, asked, &[3, 7]);
         rig
     };
     let mut rig = fill(HOUR);
-    assert_eq!(progress(&rig), Some(OnceStanding::Full));
+    assert_eq!(progress(&rig), Some(OnceProgress::Full));
     // A run with a short period frees its place.
     let short = OnceRequest {
         name: name("job-7"),
@@ -115,18 +115,18 @@ fn a_new_name_replaces_one_whose_period_is_over_or_is_refused() {
     rig.pass_time(ms(1));
     let asked = question(&rig);
     agree(&mut rig, asked, &[3, 7]);
-    assert_eq!(progress(&rig), Some(OnceStanding::Begun));
+    assert_eq!(progress(&rig), Some(OnceProgress::Begun));
     rig.command(Command::EndOnce(short.id, RunEnd::Done));
     rig.pass_time(ms(2));
     rig.command(Command::Once(nightly()));
     let asked = question(&rig);
     agree(&mut rig, asked, &[3, 7]);
-    assert_eq!(progress(&rig), Some(OnceStanding::Asking));
+    assert_eq!(progress(&rig), Some(OnceProgress::Asking));
     assert_eq!(outcome(&rig), RunOutcome::Begun);
     let rig = fill(21 * HOUR);
-    assert_eq!(progress(&rig), Some(OnceStanding::Asking));
+    assert_eq!(progress(&rig), Some(OnceProgress::Asking));
     assert_eq!(outcome(&rig), RunOutcome::Begun);
-    assert_eq!(rig.machine.runs().count(), MAX_STAMPS);
+    assert_eq!(rig.machine.runs().count(), STAMPS_MAX);
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn a_table_is_split_by_the_mtu() {
         mtu: 115,
     });
     assert_eq!(rig.command(Command::Once(nightly())), [""; 0]);
-    assert_eq!(progress(&rig), Some(OnceStanding::TooSmall));
+    assert_eq!(progress(&rig), Some(OnceProgress::TooSmall));
 }
 
 #[test]

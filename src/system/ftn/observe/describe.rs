@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use ring_codec::ftn::ServerState;
-use ring_proto::ftn::server::{Difference, Event, Holding, RoleKind, Setting};
+use ring_proto::ftn::server::{Event, OptionDifference, OptionValue, RoleKind, TokenHold};
 use ring_proto::time::nanos;
 use ring_text::format_duration;
 use serde::Serialize;
@@ -135,7 +135,7 @@ impl Describer {
                 states,
             } => self.describe_configuration(*configuration, states),
             Event::StateChanged { state } => describe_state(*state),
-            Event::AuthorityChanged { has } => describe_authority(*has),
+            Event::AuthorityChanged { is_held: has } => describe_authority(*has),
             Event::GraceEnded => Line::new(
                 "grace_ended",
                 Level::INFO,
@@ -208,7 +208,7 @@ impl Describer {
                  state files, and start them again"
                     .to_owned(),
             ),
-            Event::Misplaced {
+            Event::SenderMisplaced {
                 server,
                 from,
                 listed,
@@ -238,7 +238,7 @@ impl Describer {
             .with_rate(EventRate::Stranger)
     }
 
-    fn describe_options(&self, server: usize, differences: &[Difference]) -> Line {
+    fn describe_options(&self, server: usize, differences: &[OptionDifference]) -> Line {
         let (level, text) = if differences.is_empty() {
             let name = self.names.server(server);
             (Level::INFO, format!("{name} has the same options again"))
@@ -368,11 +368,11 @@ fn describe_introduction((id, address): (i32, SocketAddr), program: &str) -> Lin
 
 fn describe_token(
     event: &'static str,
-    holding: &Holding,
+    holding: &TokenHold,
     does: &str,
     held: Option<Duration>,
 ) -> Line {
-    let Holding {
+    let TokenHold {
         name,
         session,
         address,
@@ -462,14 +462,14 @@ fn describe_departure(left_behind: usize) -> Line {
 pub(crate) fn describe_other_options(
     names: &Names,
     server: usize,
-    differences: &[Difference],
+    differences: &[OptionDifference],
 ) -> String {
     let value = |setting| match setting {
-        Setting::Time(time) => format_duration(time),
-        Setting::Count(count) => count.to_string(),
+        OptionValue::Time(time) => format_duration(time),
+        OptionValue::Count(count) => count.to_string(),
     };
     let differences = differences.iter().map(|it| {
-        let Difference {
+        let OptionDifference {
             option,
             own,
             theirs,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use ring_host::observe::RateLimit;
-use ring_proto::ftn::server::{Event, Holding};
+use ring_proto::ftn::server::{Event, TokenHold};
 use ring_proto::time::Instant;
 
 use super::log::AdmittedEvent;
@@ -48,7 +48,7 @@ impl GrantLog {
         })
     }
 
-    fn admit_grant(&mut self, now: Instant, holding: &Holding) -> Option<AdmittedEvent> {
+    fn admit_grant(&mut self, now: Instant, holding: &TokenHold) -> Option<AdmittedEvent> {
         if !self.grants.allow(now) {
             return None;
         }
@@ -62,6 +62,6 @@ impl GrantLog {
     }
 }
 
-fn key(holding: &Holding) -> (i32, Box<[u8]>) {
+fn key(holding: &TokenHold) -> (i32, Box<[u8]>) {
     (holding.session, holding.name.clone())
 }

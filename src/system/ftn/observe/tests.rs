@@ -3,7 +3,9 @@ use std::time::Duration;
 
 use ring_codec::ftn::ServerState::{Booting, Down, Ready};
 use ring_host::observe::Line;
-use ring_proto::ftn::server::{Difference, Event, Holding, Reason, RoleKind, Setting};
+use ring_proto::ftn::server::{
+    DropReason, Event, OptionDifference, OptionValue, RoleKind, TokenHold,
+};
 use ring_proto::time::Instant;
 use tracing::Level;
 
@@ -55,10 +57,10 @@ fn the_leader_is_named() {
 
 #[test]
 fn a_server_with_other_options_is_named_with_them() {
-    let differences = Box::new([Difference {
+    let differences = Box::new([OptionDifference {
         option: "--client-timeout",
-        own: Setting::Time(Duration::from_secs(15)),
-        theirs: Setting::Time(Duration::from_secs(5)),
+        own: OptionValue::Time(Duration::from_secs(15)),
+        theirs: OptionValue::Time(Duration::from_secs(5)),
     }]);
     let line = describe(&Event::OptionsCompared {
         server: 2,
@@ -123,7 +125,7 @@ fn frequent_events_are_limited_or_verbose_only() {
     let dropped = Event::Dropped {
         from: client(),
         kind: None,
-        reason: Reason::Malformed,
+        reason: DropReason::Malformed,
     };
     let begun = Event::SessionBegun {
         id: 7,
@@ -160,7 +162,7 @@ fn a_grant_and_its_end_name_program_number_and_duration() {
             41 => "press".to_owned(),
             other => format!("token {other}"),
         };
-        Box::new(Holding {
+        Box::new(TokenHold {
             name: name.into_bytes().into(),
             session: 7,
             address: client(),

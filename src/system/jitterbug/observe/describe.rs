@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ring_codec::jitterbug::Node;
 use ring_proto::jitterbug::{
-    Acceptance, Difference, Event, Failure, LEAST_LEASE, MOST_LEASE, State,
+    Acceptance, Difference, Event, LEASE_MAX, LEASE_MIN, PassFailure, State,
 };
 use ring_text::{format_bytes, format_duration};
 use tracing::Level;
@@ -213,8 +213,8 @@ pub(crate) fn describe_difference(node: IpAddr, how: Difference) -> String {
         Difference::Lease => format!(
             "{node} announces a lease shorter than {} or longer than {}: the two nodes form no ring together; give all nodes equal \
              --tr-interval and --tr-count",
-            format_duration(LEAST_LEASE),
-            format_duration(MOST_LEASE)
+            format_duration(LEASE_MIN),
+            format_duration(LEASE_MAX)
         ),
         Difference::Policy => format!(
             "{node} has another --compute or --decide: the two nodes form no ring together; give all nodes equal ones"
@@ -273,7 +273,13 @@ fn describe_accepted(how: Acceptance, token_id: u32, from: IpAddr) -> Line {
         .with_rate(rate)
 }
 
-fn describe_pass(event: &'static str, level: Level, to: &Node, why: Failure, what: &str) -> Line {
+fn describe_pass(
+    event: &'static str,
+    level: Level,
+    to: &Node,
+    why: PassFailure,
+    what: &str,
+) -> Line {
     let text = format!("{} {what}: {}", format_node(to), why.text());
     Line::new(event, level, text).with_node(to.ip)
 }

@@ -1,7 +1,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use ring_codec::jitterbug::Node;
-use ring_proto::jitterbug::{Acceptance, Event, Failure, Reason, State};
+use ring_proto::jitterbug::{Acceptance, Event, PassFailure, Reason, State};
 use ring_proto::time::Instant;
 use tracing::Level;
 
@@ -39,7 +39,7 @@ fn a_sentence_names_the_node_and_the_token() {
     let line = describe(
         &Event::PassUnknown {
             to: node(),
-            why: Failure::TimedOut,
+            why: PassFailure::TimedOut,
         },
         State::Leader,
     );
@@ -83,7 +83,7 @@ fn turns_and_drops_are_logged_only_if_verbose() {
     let mut log = Log::new(false);
     let failed = Event::PassFailed {
         to: node(),
-        why: Failure::Refused,
+        why: PassFailure::Refused,
     };
     let admitted = (0..7).filter_map(|_| log.admit(Instant::default(), rate(&failed)));
     assert_eq!(admitted.count(), 5, "a dead node is tried repeatedly");

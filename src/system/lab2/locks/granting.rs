@@ -184,7 +184,7 @@ impl Locks {
             State::Owner | State::Waiter => LossReason::StrongerToken,
             State::Looser | State::Generating => match machine.last_loss {
                 Some(Reason::NotStored) => LossReason::NotStored,
-                Some(Reason::NobodyTakes) => LossReason::NobodyTakes,
+                Some(Reason::NoTaker) => LossReason::NobodyTakes,
                 Some(Reason::Apart) => LossReason::Apart,
                 // The link is up again.
                 Some(Reason::LinkLost) => LossReason::Link,

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use ring_codec::lab2::Token;
 use ring_control::lab2::{LockRequest, RefusalReason};
 use ring_process::ClientId;
-use ring_proto::lab2::{Command, OnceRequest, OnceStanding, RunEnd, RunView};
+use ring_proto::lab2::{Command, OnceProgress, OnceRequest, RunEnd, RunView};
 use ring_proto::time::Instant;
 
 use super::client::JobRequirements;
@@ -35,7 +35,7 @@ impl Locks {
     pub(super) fn end_orphaned_job(&self, machine: &MachineState) -> Option<Command> {
         let (id, standing) = machine.once?;
         let end = match standing {
-            OnceStanding::Begun if self.last_job == Some(id) => RunEnd::Unknown,
+            OnceProgress::Begun if self.last_job == Some(id) => RunEnd::Unknown,
             _ => RunEnd::NotRun,
         };
         (!self.involves(id)).then_some(Command::EndOnce(id, end))
@@ -64,16 +64,16 @@ impl Locks {
         };
         let notice = match machine.once {
             None => return ControlFlow::Break(self.request_token().or(Some(Command::Once(once)))),
-            Some((_, OnceStanding::Asking)) => {
+            Some((_, OnceProgress::Asking)) => {
                 return ControlFlow::Break(self.continue_asking(at, now, machine, token));
             }
-            Some((_, OnceStanding::Begun)) => {
+            Some((_, OnceProgress::Begun)) => {
                 self.last_job = Some(client);
                 return ControlFlow::Continue(());
             }
-            Some((_, OnceStanding::Ran(run))) => Notice::already_ran(&once, run),
-            Some((_, OnceStanding::Full)) => Notice::Refused(RefusalReason::Names),
-            Some((_, OnceStanding::TooSmall)) => Notice::Refused(RefusalReason::Mtu),
+            Some((_, OnceProgress::Ran(run))) => Notice::already_ran(&once, run),
+            Some((_, OnceProgress::Full)) => Notice::Refused(RefusalReason::Names),
+            Some((_, OnceProgress::TooSmall)) => Notice::Refused(RefusalReason::Mtu),
         };
         if let Some(waiter) = self.queue.waiting.remove(at) {
             tell(client, &waiter.request, notice);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ring_codec::lab2::Token;
 use ring_control::lab2::Grade;
-use ring_proto::lab2::{OnceStanding, Reason, State};
+use ring_proto::lab2::{OnceProgress, Reason, State};
 use ring_proto::time::Instant;
 
 #[derive(Debug, Clone, Copy)]
@@ -35,7 +35,7 @@ pub(crate) struct MachineState {
     /// Whether frames can be sent.
     pub link_up: bool,
     /// The last requested job, with its client and its progress.
-    pub once: Option<(u64, OnceStanding)>,
+    pub once: Option<(u64, OnceProgress)>,
 }
 
 impl MachineState {

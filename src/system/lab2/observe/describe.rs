@@ -286,7 +286,7 @@ pub(crate) fn describe(
                     tally.latency.record(latency);
                 }),
         ),
-        Event::HandOverFailed {
+        Event::HandoverFailed {
             to,
             in_a_row,
             minted,
@@ -390,7 +390,7 @@ pub(crate) fn describe(
             news!("fit", L::INFO, "this node may own the token again")
                 .with_cause(format_args!("hand_over")),
         ),
-        Event::Trouble { trouble, over } => {
+        Event::DiagnosticChanged { trouble, over } => {
             let trouble::Description {
                 event,
                 member,

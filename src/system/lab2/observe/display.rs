@@ -5,7 +5,7 @@ use std::net::Ipv6Addr;
 use std::time::Duration;
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::{MAX_DATA_LEN, Token};
+use ring_codec::lab2::{DATA_LEN_MAX, Token};
 use ring_proto::lab2::{DataLimit, Difference, SilentMembers};
 
 /// `token 17-02:00:00:00:00:01-3`, or `no token known`.
@@ -65,8 +65,8 @@ impl fmt::Display for DifferenceText {
             None => "expects no number of members".to_owned(),
         };
         let mut parts = Vec::new();
-        if theirs.patience != ours.patience {
-            let (theirs, ours) = (theirs.patience, ours.patience);
+        if theirs.waiter_timeout != ours.waiter_timeout {
+            let (theirs, ours) = (theirs.waiter_timeout, ours.waiter_timeout);
             parts.push(format!(
                 "waits {theirs:?} for a silent owner, this node {ours:?}"
             ));
@@ -108,7 +108,7 @@ pub(crate) struct Limit(pub DataLimit);
 impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let DataLimit { len, mtu, member } = self.0;
-        if len == MAX_DATA_LEN {
+        if len == DATA_LEN_MAX {
             return f.write_str("a token carries at most 1,024 bytes of data");
         }
         write!(f, "a token carries at most {len} bytes of data: ")?;

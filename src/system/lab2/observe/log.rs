@@ -81,7 +81,7 @@ impl Log {
                 ..
             } => self.unconfirmed = Some(now),
             Event::StateChanged { .. } | Event::GradeChanged { .. } => self.unconfirmed = None,
-            Event::HandOverFailed { .. } if self.unconfirmed.is_none() => {
+            Event::HandoverFailed { .. } if self.unconfirmed.is_none() => {
                 self.unconfirmed = Some(now);
             }
             _ => {}

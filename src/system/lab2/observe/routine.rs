@@ -45,7 +45,7 @@ impl Routine {
                 continued && !has_led
             }
             Event::GradeChanged { grade, .. } => std::mem::replace(&mut self.grade, grade) == grade,
-            Event::HandOverFailed { in_a_row, .. } => in_a_row > 1,
+            Event::HandoverFailed { in_a_row, .. } => in_a_row > 1,
             _ => false,
         }
     }
@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn only_the_first_failed_hand_over_in_a_row_is_news() {
         let mut routine = Routine::new();
-        let failed = |in_a_row| Event::HandOverFailed {
+        let failed = |in_a_row| Event::HandoverFailed {
             to: MACS[1],
             in_a_row,
             minted: Some(token(3, 2)),

@@ -26,7 +26,7 @@ texts! {
         TokenHandedOver => "token_handed_over", "handed the token over";
         TokenHeard => "token_heard", "heard of the token";
         StrongerToken => "stronger_token", "met a stronger token and destroyed its own";
-        Outranked => "outranked", "gave way to an owner that members confirm";
+        BetterBackedOwner => "outranked", "gave way to an owner that members confirm";
         WaiterTimeout => "waiter_timeout", "heard nothing of the token for WAITER_TIMEOUT";
         NoAnswer => "no_answer", "no member knows a token: this node stands for election";
         WeakerCandidate => "weaker_candidate", "stands for election against a weaker candidate";
@@ -38,7 +38,7 @@ texts! {
         LinkLost => "link_lost", "lost the interface";
         Paused => "paused", "was paused, gave up the election";
         NotStored => "not_stored", "cannot store its state, lost the token";
-        NobodyTakes => "nobody_takes", "no member takes the token from it, gave it up";
+        NoTaker => "nobody_takes", "no member takes the token from it, gave it up";
         Apart => "apart", "its times differ too much from the ring's, gave up the token";
     }
 }

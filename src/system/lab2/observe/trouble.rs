@@ -2,7 +2,7 @@
 
 use ring_codec::MacAddr;
 use ring_control::Health;
-use ring_proto::lab2::{DataLimit, Trouble};
+use ring_proto::lab2::{DataLimit, Diagnostic};
 use ring_text::{format_bytes, format_duration};
 
 use super::display::{Ip, OtherCount, QuorumHint, RoundedSpan, named};
@@ -23,7 +23,7 @@ macro_rules! descriptions {
             $(, $argument:expr)*;
     )*) => {
         /// Describes a trouble, or its end if it is `over`.
-        pub(crate) fn describe(trouble: Trouble, over: bool) -> Description {
+        pub(crate) fn describe(trouble: Diagnostic, over: bool) -> Description {
             match (trouble, over) {
                 $($pattern $(if $guard)? => Description {
                     event: $event,
@@ -37,16 +37,16 @@ macro_rules! descriptions {
 }
 
 descriptions! {
-    (Trouble::MemberDeaf { mac }, false) => "member_deaf", Degraded, Some(mac),
+    (Diagnostic::MemberDeaf { mac }, false) => "member_deaf", Degraded, Some(mac),
         "member {mac} says that it hears nobody; check its interface, its firewall and its cable, or, if others also \
          do not hear this node, this node's link";
-    (Trouble::MemberDeaf { mac }, true) => "member_hears", Healthy, Some(mac),
+    (Diagnostic::MemberDeaf { mac }, true) => "member_hears", Healthy, Some(mac),
         "member {mac} hears others again, or has left, or this node has no link";
-    (Trouble::AnswerLate { mac, after }, _) => "answer_late", Degraded, Some(mac),
+    (Diagnostic::AnswerLate { mac, after }, _) => "answer_late", Degraded, Some(mac),
         "{mac} accepted the token after {}, when the offer had expired: two tokens may exist; if this recurs, raise \
          --take-timeout on all members",
         format_duration(after);
-    (Trouble::TakenLate { late, offered_to }, _) => "taken_late", Degraded, None,
+    (Diagnostic::TakenLate { late, offered_to }, _) => "taken_late", Degraded, None,
         "this node took the token {}, and another member may hold it: {}; if this recurs, this machine is \
          overloaded; raise --take-timeout on all members",
         late.map_or_else(
@@ -57,82 +57,82 @@ descriptions! {
             || "no lock is granted until that member has had time to object".to_owned(),
             |to| format!("it was then offered to {to}, which does not know"),
         );
-    (Trouble::OwnerUnheard { owner }, false) => "owner_unheard", Critical, Some(owner),
+    (Diagnostic::OwnerUnheard { owner }, false) => "owner_unheard", Critical, Some(owner),
         "other members say that {owner} holds the token, but this node does not hear it; check the network between \
          the two";
-    (Trouble::OwnerUnheard { owner }, true) => "owner_heard", Healthy, Some(owner),
+    (Diagnostic::OwnerUnheard { owner }, true) => "owner_heard", Healthy, Some(owner),
         "this node hears {owner} again, or that member has left, or this node has no link";
-    (Trouble::TablesDiffer { owner }, false) => "tables_differ", Degraded, Some(owner),
+    (Diagnostic::TablesDiffer { owner }, false) => "tables_differ", Degraded, Some(owner),
         "the member tables of this node and the owner {owner} have differed for a long time; check --max-members, \
          lost long frames, and members that only some others hear";
-    (Trouble::TablesDiffer { owner }, true) => "tables_agree", Healthy, Some(owner),
+    (Diagnostic::TablesDiffer { owner }, true) => "tables_agree", Healthy, Some(owner),
         "this node and the owner know the same members again, or this node has no link";
-    (Trouble::CannotSend, false) => "cannot_send", Critical, None,
+    (Diagnostic::CannotSend, false) => "cannot_send", Critical, None,
         "this node can send nothing: its interface is up but refuses every frame; check for a filter (`tc`, `nft`) \
          or a queue that is stuck";
-    (Trouble::CannotSend, true) => "can_send", Healthy, None, "this node can send again, or has no link";
-    (Trouble::BroadcastsUnheard, false) => "broadcasts_unheard", Critical, None,
+    (Diagnostic::CannotSend, true) => "can_send", Healthy, None, "this node can send again, or has no link";
+    (Diagnostic::BroadcastsUnheard, false) => "broadcasts_unheard", Critical, None,
         "only frames to this node reach it, and no broadcasts: find what filters broadcasts between it and \
          the others (a switch's storm control, `nft`, `tc`)";
-    (Trouble::BroadcastsUnheard, true) => "broadcasts_heard", Healthy, None,
+    (Diagnostic::BroadcastsUnheard, true) => "broadcasts_heard", Healthy, None,
         "broadcasts reach this node again, or it has no link";
-    (Trouble::MemberUnreached { mac }, false) => "member_unreached", Degraded, Some(mac),
+    (Diagnostic::MemberUnreached { mac }, false) => "member_unreached", Degraded, Some(mac),
         "member {mac} says that only frames to it reach it, and no broadcasts: find what filters broadcasts \
          between it and the others";
-    (Trouble::MemberUnreached { mac }, true) => "member_reached", Healthy, Some(mac),
+    (Diagnostic::MemberUnreached { mac }, true) => "member_reached", Healthy, Some(mac),
         "broadcasts reach member {mac} again, or it has left, or this node has no link";
-    (Trouble::MtuTooSmall { mtu, needed, member: Some(member) }, false) => "mtu_too_small", Degraded, Some(member),
+    (Diagnostic::MtuTooSmall { mtu, needed, member: Some(member) }, false) => "mtu_too_small", Degraded, Some(member),
         "{member} has an MTU of {mtu}, but a confirmation needs {needed}: it cannot confirm tokens, and its token is \
          not confirmed; raise its MTU";
-    (Trouble::MtuTooSmall { mtu, needed, member: None }, false) if mtu < needed => "mtu_too_small", Degraded, None,
+    (Diagnostic::MtuTooSmall { mtu, needed, member: None }, false) if mtu < needed => "mtu_too_small", Degraded, None,
         "the interface has an MTU of {mtu}, but a confirmation needs {needed}: this node cannot confirm tokens, and \
          its token is not confirmed; raise the MTU";
-    (Trouble::MtuTooSmall { mtu, needed, member: None }, false) => "mtu_too_small", Degraded, None,
+    (Diagnostic::MtuTooSmall { mtu, needed, member: None }, false) => "mtu_too_small", Degraded, None,
         "the interface refuses a heartbeat or a PING as too long, although its MTU was {mtu} at the last look-up; a \
          confirmation needs {needed}; raise the MTU";
-    (Trouble::MtuTooSmall { needed, member, .. }, true) => "mtu_large_enough", Healthy, member,
+    (Diagnostic::MtuTooSmall { needed, member, .. }, true) => "mtu_large_enough", Healthy, member,
         "all interfaces carry {needed} bytes or more again";
-    (Trouble::AddressShared { mac, ips: Some((one, other)) }, _) => "address_shared", Critical, Some(mac),
+    (Diagnostic::AddressShared { mac, ips: Some((one, other)) }, _) => "address_shared", Critical, Some(mac),
         "two stations have the MAC {mac}, with the IPs {} and {}: each takes the token of the other; give one of \
          them another MAC",
         Ip(one), Ip(other);
-    (Trouble::AddressShared { mac, ips: None }, _) => "address_shared", Critical, Some(mac),
+    (Diagnostic::AddressShared { mac, ips: None }, _) => "address_shared", Critical, Some(mac),
         "another machine has this node's MAC {mac}, or its frames come back to it; give one of the two another MAC, \
          or check for a loop";
-    (Trouble::Apart { mac: None }, false) => "constants_apart", Critical, None,
+    (Diagnostic::Apart { mac: None }, false) => "constants_apart", Critical, None,
         "the times of this node differ from the ring's by a factor of more than 10: it takes part, but neither elects nor owns; \
          start it with the other members' options";
-    (Trouble::Apart { mac: Some(mac) }, false) => "constants_apart", Degraded, Some(mac),
+    (Diagnostic::Apart { mac: Some(mac) }, false) => "constants_apart", Degraded, Some(mac),
         "the times of member {mac} differ from the ring's by a factor of more than 10: it takes part, but neither elects nor owns; \
          start it with the other members' options";
-    (Trouble::Apart { mac: None }, true) => "constants_near", Healthy, None,
+    (Diagnostic::Apart { mac: None }, true) => "constants_near", Healthy, None,
         "the times of this node are near the ring's again: it may own the token";
-    (Trouble::Apart { mac: Some(mac) }, true) => "constants_near", Healthy, Some(mac),
+    (Diagnostic::Apart { mac: Some(mac) }, true) => "constants_near", Healthy, Some(mac),
         "the times of member {mac} are near the ring's again, or it has left";
-    (Trouble::NoQuorum { present, ring, expected, silent }, false) => "no_quorum", Critical, silent.named().next(),
+    (Diagnostic::NoQuorum { present, ring, expected, silent }, false) => "no_quorum", Critical, silent.named().next(),
         "no quorum is possible: {present} of {ring} members are present, {} are needed{}",
         ring / 2 + 1,
         QuorumHint { ring, expected, silent };
-    (Trouble::NoQuorum { silent, .. }, true) => "quorum_possible", Healthy, silent.named().next(),
+    (Diagnostic::NoQuorum { silent, .. }, true) => "quorum_possible", Healthy, silent.named().next(),
         "a quorum is possible again, or this node has no link";
-    (Trouble::Unheard { by }, false) => "unheard", Critical, by.named().next(),
+    (Diagnostic::NotHeardBy { by }, false) => "unheard", Critical, by.named().next(),
         "this node is not heard by {}{}, although it hears them: the frames that it sends are lost; check this \
          machine's cable, switch port and firewall (`nft`, `tc`)",
         named(by, "", ", "),
         OtherCount(by.others());
-    (Trouble::Unheard { by }, true) => "heard", Healthy, by.named().next(),
+    (Diagnostic::NotHeardBy { by }, true) => "heard", Healthy, by.named().next(),
         "the other members hear this node again, or it has no link";
-    (Trouble::TokenAhead { token, by }, false) => "token_ahead", Degraded, None,
+    (Diagnostic::TokenAhead { token, by }, false) => "token_ahead", Degraded, None,
         "the token is {} ahead of this machine's clock: this clock is wrong, or that of another member was; token \
          {token}",
         RoundedSpan(by);
-    (Trouble::TokenAhead { token, .. }, true) => "token_not_ahead", Healthy, None,
+    (Diagnostic::TokenAhead { token, .. }, true) => "token_not_ahead", Healthy, None,
         "the token is no longer ahead of this machine's clock; token {token}";
-    (Trouble::ClockAhead { by }, _) => "clock_ahead", Degraded, None,
+    (Diagnostic::ClockAhead { by }, _) => "clock_ahead", Degraded, None,
         "this machine's clock is {} ahead of the ring's tokens: the new token follows it only in part; check the \
          clock",
         RoundedSpan(by);
-    (Trouble::DataDropped { len, limit: DataLimit { mtu, member, .. } }, _) => "data_dropped", Degraded, member,
+    (Diagnostic::DataDropped { len, limit: DataLimit { mtu, member, .. } }, _) => "data_dropped", Degraded, member,
         "dropped the token's data ({}): too long for {}, MTU {mtu}",
         format_bytes(len),
         member.map_or_else(|| "the interface".to_owned(), |member| format!("member {member}"));

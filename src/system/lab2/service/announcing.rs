@@ -2,7 +2,7 @@
 
 use ring_host::HeldLock;
 use ring_process::ClientId;
-use ring_proto::lab2::{Command, Work};
+use ring_proto::lab2::{Command, HolderProgram};
 use ring_proto::time::{Instant, Now};
 
 use super::Service;
@@ -37,12 +37,12 @@ fn tenure(lock: &HeldLock) -> (ClientId, Instant) {
     (lock.client.id, lock.since)
 }
 
-fn work(lock: &HeldLock) -> Work {
+fn work(lock: &HeldLock) -> HolderProgram {
     let program = match (lock.label.as_str(), lock.client.pid) {
         ("", Some(pid)) => format!("process {pid}"),
         (label, _) => label.to_owned(),
     };
-    Work {
+    HolderProgram {
         program,
         since: lock.since,
     }

@@ -40,7 +40,7 @@ impl Service {
         for (client, lasting) in self.changed_clients.drain(..) {
             server.set_lasting(now.monotonic, client, lasting);
         }
-        let not_yet = machine.settled_at().filter(|&at| at > now.monotonic);
+        let not_yet = machine.reliable_from().filter(|&at| at > now.monotonic);
         self.grants_from = not_yet.filter(|_| !self.locks.is_idle());
         let command = if self.locks.is_idle() {
             None
@@ -52,7 +52,7 @@ impl Service {
                 pending_notices.push((client, request.unwrap_or_default(), notice));
             };
             self.locks
-                .refuse_finished_jobs(|once| machine.met_by(once), &mut tell);
+                .refuse_finished_jobs(|once| machine.find_sufficient_run(once), &mut tell);
             self.locks.update(
                 now.monotonic,
                 &machine_state(now, machine, history),
@@ -228,20 +228,20 @@ impl Service {
 
 fn machine_state(now: Now, machine: &Lab2, history: &History) -> MachineState {
     MachineState {
-        token: machine.grantable(now.monotonic),
+        token: machine.grantable_token(now.monotonic),
         first: machine.tenure_began_with(),
         lease_until: machine.lease_until().unwrap_or(now.monotonic),
         grade: grade(machine.grade()),
         grade_until: machine.grade_until().unwrap_or(now.monotonic),
-        waiter_timeout: machine.shortest_patience(),
+        waiter_timeout: machine.shortest_waiter_timeout(),
         take_timeout: machine.constants().take_timeout,
-        asking_lasts: machine.asking_lasts(),
+        asking_lasts: machine.job_delay_max(),
         others_want: machine.is_wanted(),
-        is_turn_over: machine.is_turn_over(now.monotonic),
+        is_turn_over: machine.is_hold_over(now.monotonic),
         state: machine.state(),
         last_loss: history.last_loss(),
         link_up: machine.is_link_up(),
-        once: machine.once(),
+        once: machine.once_progress(),
     }
 }
 

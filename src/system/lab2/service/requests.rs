@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ring_codec::MacAddr;
 use ring_control::lab2::{LockRequest, OnceRequest, PauseRequest, RefusalReason, RingRequest};
-use ring_control::{MAX_LABEL, Reply, Request, TokenData};
+use ring_control::{LABEL_LEN_MAX, Reply, Request, TokenData};
 use ring_host::Reaction;
 use ring_process::{Client, ClientId};
 use ring_proto::lab2::{Command, JobName, Lab2, Presence, RunEnd};
@@ -58,7 +58,7 @@ impl Service {
             }
             Request::Version => Reaction::version(Some(&self.interface)),
             Request::Status => Reaction::Status,
-            Request::Own(request) => self.answer_own_request(now, peer, request, machine),
+            Request::System(request) => self.answer_own_request(now, peer, request, machine),
         }
     }
 
@@ -92,8 +92,8 @@ impl Service {
         if self.locks.involves(peer.id) {
             return Reaction::error("this connection already holds a lock or waits for one");
         }
-        if request.label.len() > MAX_LABEL {
-            return Reaction::error(&format!("a label has at most {MAX_LABEL} bytes"));
+        if request.label.len() > LABEL_LEN_MAX {
+            return Reaction::error(&format!("a label has at most {LABEL_LEN_MAX} bytes"));
         }
         let fetch_timeout = machine.constants().request_timeout();
         let accepted = if self.is_held_under(request.under.as_deref()) {
@@ -116,7 +116,7 @@ impl Service {
         if !self.locks.holds(client.id) {
             return Reaction::error("this connection has no lock");
         }
-        match self.backstops.set(client, descriptors) {
+        match self.backstops.store(client, descriptors) {
             Ok(()) => Reaction::Reply(Reply::Done {}),
             Err(why) => Reaction::error(why),
         }
@@ -259,7 +259,7 @@ impl Service {
             );
         };
         let allowed = token.map_or_else(|| self.locks.holds(client), |_| self.is_held_under(token));
-        let is_here = machine.may_use_token() && machine.carries(held);
+        let is_here = machine.may_use_token() && machine.is_lock_good(held);
         if !allowed || !is_here {
             return Reaction::error("this lock is no longer held on this machine");
         }

@@ -12,8 +12,8 @@ use std::io;
 use std::path::Path;
 
 use ring_control::NodeName;
-use ring_proto::Stored;
-use ring_proto::lab2::{Durable, StoredStamp};
+use ring_proto::StoreOutcome;
+use ring_proto::lab2::{StoredStamp, StoredState};
 use ring_runtime::driver::Store;
 
 use crate::system::Error;
@@ -22,7 +22,7 @@ use record::{FORMAT, LEN, Record};
 use stamps::{Damage, FoundStamps, StampFile};
 
 /// The state of a node without a state file.
-pub(super) const INITIAL_DURABLE: Durable = Durable {
+pub(super) const INITIAL_DURABLE: StoredState = StoredState {
     my_token_number: 0,
     known: None,
     stamp: None,
@@ -50,12 +50,12 @@ impl StateFile {
     pub(super) fn open(
         directory: &Path,
         ring: &NodeName,
-    ) -> Result<(Self, LoadedState<Durable>), Error> {
+    ) -> Result<(Self, LoadedState<StoredState>), Error> {
         let fresh = Record {
             durable: INITIAL_DURABLE,
             has_marked_jobs: false,
         };
-        let (mut record, found) = RecordFile::open(ring.state(directory), &FORMAT, &fresh)?;
+        let (mut record, found) = RecordFile::open(ring.state_path(directory), &FORMAT, &fresh)?;
         let jobs = record.path().with_extension("jobs");
         // Without a state file, assume that it was marked: then an empty file of jobs causes a warning.
         let was_marked = !matches!(found, LoadedState::Stored(record) if !record.has_marked_jobs);
@@ -151,8 +151,8 @@ fn jobs_lost(path: &Path, damage: Damage) -> Option<String> {
     ))
 }
 
-impl Store<Durable> for StateFile {
-    fn store(&mut self, durable: &Durable) -> Stored {
+impl Store<StoredState> for StateFile {
+    fn store(&mut self, durable: &StoredState) -> StoreOutcome {
         let stamp = durable.stamp.as_ref();
         let stamped = stamp.map_or(Ok(()), |stamp| self.stamps.store(stamp));
         let record = Record {

@@ -13,9 +13,9 @@
 //! All integers are big-endian.
 
 use ring_codec::MacAddr;
-use ring_codec::lab2::{MAX_PROGRESS, Token};
+use ring_codec::lab2::{PROGRESS_MAX, Token};
 use ring_host::{array_at, u64_at};
-use ring_proto::lab2::Durable;
+use ring_proto::lab2::StoredState;
 
 use crate::system::record_file::Format;
 
@@ -24,7 +24,7 @@ pub(super) const LEN: usize = 64;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Record {
     /// The node's state.
-    pub durable: Durable,
+    pub durable: StoredState,
     /// Whether the file of jobs has its mark, and so is never empty. Earlier versions made an empty file.
     pub has_marked_jobs: bool,
 }
@@ -57,7 +57,7 @@ pub(super) fn decode(bytes: &[u8; LEN]) -> Option<Record> {
         1 => Some(token(bytes)?),
         _ => return None,
     };
-    let durable = Durable {
+    let durable = StoredState {
         my_token_number: u32_at(bytes, 16),
         known,
         stamp: None,
@@ -76,7 +76,7 @@ fn token(bytes: &[u8; LEN]) -> Option<Token> {
     };
     // Its author may be any address, as in the frame that it came with. Refusing such a record would set the numbers
     // back.
-    (token.progress <= MAX_PROGRESS).then_some(token)
+    (token.progress <= PROGRESS_MAX).then_some(token)
 }
 
 fn u32_at(bytes: &[u8; LEN], at: usize) -> u32 {
@@ -85,26 +85,26 @@ fn u32_at(bytes: &[u8; LEN], at: usize) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use ring_proto::lab2::Durable;
+    use ring_proto::lab2::StoredState;
 
     use super::{Record, decode, encode};
     use ring_codec::MacAddr;
-    use ring_codec::lab2::{MAX_PROGRESS, Token};
+    use ring_codec::lab2::{PROGRESS_MAX, Token};
 
-    fn durable() -> Durable {
+    fn durable() -> StoredState {
         let known = Some(Token {
             progress: 0x0102_0304_0506_0708,
             author: MacAddr([2, 0, 0, 0, 0, 1]),
             number: 3,
         });
-        Durable {
+        StoredState {
             my_token_number: u32::MAX,
             known,
             stamp: None,
         }
     }
 
-    fn marked(durable: Durable) -> Record {
+    fn marked(durable: StoredState) -> Record {
         Record {
             durable,
             has_marked_jobs: true,
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_record_is_read_back() {
-        let without = Durable {
+        let without = StoredState {
             known: None,
             ..durable()
         };
@@ -130,7 +130,7 @@ mod tests {
     fn a_token_that_cannot_exist_is_refused() {
         let mut impossible = durable();
         let known = impossible.known.as_mut().unwrap();
-        known.progress = MAX_PROGRESS + 1;
+        known.progress = PROGRESS_MAX + 1;
         assert_eq!(decode(&encode(&marked(impossible))), None);
     }
 

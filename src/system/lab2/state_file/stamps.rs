@@ -22,7 +22,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ring_host::{Contents, TwoSlots, array_at, u64_at};
-use ring_proto::lab2::{JobName, MAX_STAMPS, Stamp, StoredStamp};
+use ring_proto::lab2::{JobName, STAMPS_MAX, Stamp, StoredStamp};
 use ring_proto::time::nanos;
 
 use crate::system::placed_file::PlacedFile;
@@ -34,7 +34,7 @@ const MAGIC: [u8; 8] = *b"RINGJB01";
 
 /// The place of the mark, which shows that the file was made.
 const MARK_PLACE: u8 = 32;
-const _: () = assert!(MARK_PLACE as usize == MAX_STAMPS);
+const _: () = assert!(MARK_PLACE as usize == STAMPS_MAX);
 
 /// The contents of the file when it was opened.
 #[derive(Debug)]
@@ -86,7 +86,7 @@ impl StampFile {
         let (file, is_new) = PlacedFile::open(path)?;
         let (mut stored, mut damaged) = (Vec::new(), 0);
         let (mut foreign, mut is_marked) = (false, false);
-        let mut places = Vec::with_capacity(MAX_STAMPS + 1);
+        let mut places = Vec::with_capacity(STAMPS_MAX + 1);
         for place in 0..=MARK_PLACE {
             let decoded = |bytes: &[u8; LEN]| read(bytes, place).map(|stamp| (*bytes, stamp));
             let (slots, found) = TwoSlots::open(file.file(), MAGIC, slots_of(place), decoded)?;

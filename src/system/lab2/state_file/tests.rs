@@ -1,8 +1,8 @@
 use ring_control::NodeName;
 use ring_control::lab2::parse_ring_name;
 use ring_host::SystemError;
-use ring_proto::Stored;
-use ring_proto::lab2::Durable;
+use ring_proto::StoreOutcome;
+use ring_proto::lab2::StoredState;
 use ring_runtime::driver::Store;
 use ring_text::hex;
 
@@ -16,8 +16,8 @@ use std::fs::{self, OpenOptions};
 use std::os::unix::fs::{FileExt, symlink};
 use std::path::Path;
 
-fn durable(number: u32) -> Durable {
-    Durable {
+fn durable(number: u32) -> StoredState {
+    StoredState {
         my_token_number: number,
         known: Some(Token {
             progress: 1000 + u64::from(number),
@@ -32,7 +32,7 @@ fn ring(interface: &str) -> NodeName {
     parse_ring_name(interface).expect("a name")
 }
 
-fn open(directory: &Path) -> (StateFile, LoadedState<Durable>) {
+fn open(directory: &Path) -> (StateFile, LoadedState<StoredState>) {
     StateFile::open(directory, &ring("eth0")).unwrap()
 }
 
@@ -150,7 +150,7 @@ fn nothing_counts_as_stored_while_the_directory_is_missing() {
     fs::remove_dir_all(&place).unwrap();
     state.check_place();
     assert!(!state.is_in_place() && state.troubles().count() == 1);
-    assert_eq!(state.store(&durable(2)), Stored::Failed);
+    assert_eq!(state.store(&durable(2)), StoreOutcome::Failed);
     fs::create_dir(&place).unwrap();
     state.check_place();
     assert!(state.is_in_place() && state.troubles().count() == 0);
@@ -210,7 +210,7 @@ fn a_file_of_the_first_version_is_read_and_continued_byte_by_byte() {
         author: MacAddr([2, 0, 0, 0, 0, 1]),
         number: 1,
     };
-    let durable = Durable {
+    let durable = StoredState {
         my_token_number: 1,
         known: Some(known),
         stamp: None,

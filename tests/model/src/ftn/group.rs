@@ -166,7 +166,7 @@ impl fmt::Debug for Group {
                 None => write!(f, " n{at} dead,")?,
                 Some(_) => {
                     if let Some(server) = node.server() {
-                        let it = server.standing();
+                        let it = server.summary();
                         let (role, state) = (it.role.name(), it.state);
                         let tokens: Vec<String> = server
                             .tokens()
@@ -182,7 +182,7 @@ impl fmt::Debug for Group {
                         write!(
                             f,
                             " c{at} {:?} lease {left:?} {:?}{stands},",
-                            client.standing(),
+                            client.state(),
                             node.program
                         )?;
                     }

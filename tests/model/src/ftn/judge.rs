@@ -83,7 +83,7 @@ fn update_of(data: &[u8]) -> u8 {
 
 /// Returns the update that a holder of the token was shown or has made.
 pub(super) fn shown_update(client: &Client, setup: &Setup) -> Option<u8> {
-    let holding = client.holding(&setup.token)?;
+    let holding = client.held_token(&setup.token)?;
     Some(update_of(holding.data))
 }
 

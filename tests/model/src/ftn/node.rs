@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ring_codec::ftn::Access;
-use ring_proto::ftn::client::{self, Client, Standing};
+use ring_proto::ftn::client::{self, Client, ClientState};
+use ring_proto::ftn::endpoint::{Command, Endpoint, Event, Net};
 use ring_proto::ftn::server::{self, Durable, Server};
-use ring_proto::ftn::station::{Command, Event, Net, Station};
 use ring_proto::time::{Instant, Now};
-use ring_proto::{Machine, Sent, Stored};
+use ring_proto::{Machine, SendOutcome, StoreOutcome};
 
 use super::setup::Setup;
 use crate::digest::{Digest, Key};
@@ -24,7 +24,7 @@ const DATAGRAM_BUFFER_LEN: usize = 1 << 11;
 #[derive(Clone)]
 pub struct Node {
     /// The state machine; `None` if the process is dead.
-    pub station: Option<Station>,
+    pub station: Option<Endpoint>,
     /// The stored state.
     pub durable: Durable,
     /// The number of starts and new sockets. A client's port follows from it.
@@ -146,12 +146,12 @@ impl Node {
         client
             .lease()
             .filter(|end| setup.scenario.local(at, time) < *end)?;
-        Some(client.holding(&setup.token)?.access)
+        Some(client.held_token(&setup.token)?.access)
     }
 
     pub fn is_live(&self) -> bool {
-        let standing = self.client().map(Client::standing);
-        matches!(standing, Some(Standing::Live { .. }))
+        let standing = self.client().map(Client::state);
+        matches!(standing, Some(ClientState::Live { .. }))
     }
 
     /// Returns the process after its death.
@@ -219,7 +219,7 @@ impl Node {
                 station.handle_link(now, socket);
             }
         }
-        if turn.node.server().is_some_and(Server::is_finished) {
+        if turn.node.server().is_some_and(Server::has_left) {
             turn.node = turn.node.after_death();
         }
         turn
@@ -252,7 +252,7 @@ impl Turn {
         };
         while let Some(durable) = station.poll_durable() {
             self.node.durable = durable;
-            station.handle_stored(now, Stored::Done);
+            station.handle_stored(now, StoreOutcome::Done);
         }
         let mut buffer = [0; DATAGRAM_BUFFER_LEN];
         while let Some(transmit) = station.poll_transmit(&mut buffer) {
@@ -261,7 +261,7 @@ impl Turn {
                 to: transmit.to,
                 bytes: buffer[..transmit.len].into(),
             });
-            station.handle_sent(now, transmit.ticket, Sent::Accepted);
+            station.handle_sent(now, transmit.ticket, SendOutcome::Accepted);
         }
         let mut wants_socket = false;
         while let Some(event) = station.poll_event() {
@@ -337,9 +337,9 @@ impl Program {
 /// The state of a process's network.
 fn net(setup: &Setup, at: usize, life: u16) -> Net {
     if setup.scenario.is_server(at) {
-        Net::Server(server::Net::Up)
+        Net::Server(server::NetworkState::Up)
     } else {
         let port = setup.address(at, life).port();
-        Net::Client(client::Net::Up { port })
+        Net::Client(client::SocketState::Up { port })
     }
 }

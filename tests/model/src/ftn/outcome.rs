@@ -55,7 +55,7 @@ impl Outcome {
 }
 
 fn is_ready(server: &Server) -> bool {
-    server.standing().state == ServerState::Ready
+    server.summary().state == ServerState::Ready
 }
 
 /// Whether a datagram grants a token.

@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 
 use ring_codec::ftn::ServerState;
 use ring_proto::ftn::client::{self, Client};
+use ring_proto::ftn::endpoint::Endpoint;
 use ring_proto::ftn::server::{self, Durable, Server};
-use ring_proto::ftn::station::Station;
 use ring_proto::ftn::{Configuration, Servers};
 
 use super::notation::{self, list, token_name};
@@ -40,7 +40,7 @@ impl Setup {
     ///
     /// # Panics
     /// If the options are invalid.
-    pub fn start(&self, node: usize, life: u16, durable: Durable) -> Station {
+    pub fn start(&self, node: usize, life: u16, durable: Durable) -> Endpoint {
         let (scenario, servers) = (&self.scenario, self.list.clone());
         if scenario.is_server(node) {
             // The seeds differ, so that no two processes create the same ids.
@@ -54,14 +54,14 @@ impl Setup {
                 ..server::Options::default()
             };
             let server = Server::new(options, servers, node, durable, seed);
-            Station::Server(Box::new(server.expect("options that work")))
+            Endpoint::Server(Box::new(server.expect("options that work")))
         } else {
             let options = client::Options {
                 servers,
                 client_timeout: CLIENT_TIMEOUT,
                 introduction: String::new(),
             };
-            Station::Client(Box::new(Client::new(options)))
+            Endpoint::Client(Box::new(Client::new(options)))
         }
     }
 

@@ -46,7 +46,7 @@ impl KeeperSocket {
     pub(super) fn receive(&mut self) {
         let space = self.lines.space();
         match ancillary::receive(&self.stream, space, &mut self.descriptors) {
-            Ok(len @ 1..) => self.lines.fill(len),
+            Ok(len @ 1..) => self.lines.mark_filled(len),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Ok(0) | Err(_) => self.has_ended = true,
         }

@@ -137,7 +137,7 @@ impl TokenHolder<'_> {
             data: hex::encode(&grant.data),
             until_ns: until.as_nanos(),
             // This process talks to the servers, and runs in the time namespace of the work.
-            clock: clock::of_boot()
+            clock: clock::boot_clock_offset()
                 .ok()
                 .map(|(boot, offset_ns)| BootClock { boot, offset_ns }),
         }));
@@ -181,7 +181,7 @@ impl TokenHolder<'_> {
                 Ok(Request::Bind) => {
                     self.is_bound = true;
                     let descriptors = self.keeper.descriptors();
-                    let reply = match self.backstops.set(keeper_client(), descriptors) {
+                    let reply = match self.backstops.store(keeper_client(), descriptors) {
                         Ok(()) => Reply::Done {},
                         Err(why) => Reply::Error(why.to_owned()),
                     };

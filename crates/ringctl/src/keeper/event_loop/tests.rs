@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ring_control::{OwnJson, Renewal, Reply, to_line};
+use ring_control::{RawJson, Renewal, Reply, to_line};
 use ring_proto::time::Instant;
 use ring_runtime::clock;
 
@@ -28,7 +28,7 @@ fn late_keeper() -> (EventLoop, UnixStream, UnixStream) {
     let (daemon, daemons_end) = UnixStream::pair().expect("a pair of sockets");
     let assignment = Assignment {
         granter: Granter::Daemon(PathBuf::new()),
-        request: OwnJson::of(&"a lock"),
+        request: RawJson::encode(&"a lock"),
         wait_ms: None,
         reports: None,
         margins: MARGINS,

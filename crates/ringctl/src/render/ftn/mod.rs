@@ -7,7 +7,7 @@ use std::io::{self, Write};
 
 use comfy_table::Table;
 use ring_control::ftn::{ServerStatus, Status};
-use ring_control::{Health, NodeStatus, harmless};
+use ring_control::{Health, NodeStatus, escape_control_characters};
 
 use super::text::{
     self, ROWS_MAX, new_table, short_duration, write_counters, write_more, write_troubles,
@@ -22,7 +22,7 @@ pub(crate) struct ServerView {
 
 impl ServerView {
     pub(crate) fn new(whole: NodeStatus) -> serde_json::Result<Self> {
-        let mut status: Status = whole.json().read()?;
+        let mut status: Status = whole.json().decode()?;
         status.troubles = whole.verdict().troubles;
         Ok(Self { status, whole })
     }
@@ -121,7 +121,7 @@ fn role(status: &Status) -> String {
     } else {
         "without authority"
     };
-    let role = harmless(&status.role);
+    let role = escape_control_characters(&status.role);
     if status.leader.is_none() {
         return format!("{role}: no leader is known");
     }
@@ -137,7 +137,7 @@ fn state(status: &Status) -> String {
     } else {
         "serves no tokens"
     };
-    format!("{}, {serves}", harmless(&status.state))
+    format!("{}, {serves}", escape_control_characters(&status.state))
 }
 
 fn server_table(status: &Status) -> Table {
@@ -157,8 +157,8 @@ fn row(status: &Status, index: usize, server: &ServerStatus) -> [String; 4] {
     };
     [
         format!(" {index}"),
-        harmless(&server.name),
-        harmless(&server.state),
+        escape_control_characters(&server.name),
+        escape_control_characters(&server.state),
         remark.to_owned(),
     ]
 }
@@ -169,7 +169,12 @@ fn write_sessions(status: &Status, out: &mut dyn Write) -> io::Result<()> {
     }
     writeln!(out, "\nSessions ({})", status.sessions.len())?;
     for session in status.sessions.iter().take(ROWS_MAX) {
-        writeln!(out, "  {:<12}{}", session.id, harmless(&session.address))?;
+        writeln!(
+            out,
+            "  {:<12}{}",
+            session.id,
+            escape_control_characters(&session.address)
+        )?;
     }
     write_more(status.sessions.len(), out)
 }

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 
 use comfy_table::Table;
 use ring_control::jitterbug::{LEADER, Status, WAITER};
-use ring_control::{NodeStatus, harmless};
+use ring_control::{NodeStatus, escape_control_characters};
 use ring_text::format_bytes;
 
 use super::text::{self, ROWS_MAX, new_table, write_counters, write_more, write_troubles};
@@ -23,7 +23,7 @@ pub(crate) struct NodeView {
 
 impl NodeView {
     pub(crate) fn new(whole: NodeStatus) -> serde_json::Result<Self> {
-        let mut status: Status = whole.json().read()?;
+        let mut status: Status = whole.json().decode()?;
         status.troubles = whole.verdict().troubles;
         Ok(Self { status, whole })
     }
@@ -48,7 +48,12 @@ impl View for NodeView {
         if !status.to_add.is_empty() {
             writeln!(output, "\nTo be added ({})", status.to_add.len())?;
             for node in status.to_add.iter().take(ROWS_MAX) {
-                writeln!(output, "  {:<40}{}", harmless(&node.address), node.port)?;
+                writeln!(
+                    output,
+                    "  {:<40}{}",
+                    escape_control_characters(&node.address),
+                    node.port
+                )?;
             }
             write_more(status.to_add.len(), output)?;
         }
@@ -61,7 +66,7 @@ impl View for NodeView {
         let status = &self.status;
         format!(
             "{} token_id {} nodes {} data {}",
-            harmless(&status.state),
+            escape_control_characters(&status.state),
             status.token_id,
             status.nodes.len(),
             data_text(status)
@@ -76,7 +81,7 @@ impl View for NodeView {
             WAITER => Obstacle::passing("the token is at another node, and will come here"),
             _ if self.status.address.is_none() => Obstacle::lasting(format!(
                 "{} has no address",
-                harmless(&self.status.interface)
+                escape_control_characters(&self.status.interface)
             )),
             _ => Obstacle::lasting("this node has no ring: it looks for a leader"),
         })
@@ -91,12 +96,14 @@ fn write_head(status: &Status, out: &mut dyn Write) -> io::Result<()> {
         _ => "orphan: it looks for a leader",
     };
     let address = match (&status.address, status.tcp_port) {
-        (Some(address), Some(port)) => format!("{}, TCP port {port}", harmless(address)),
-        (Some(address), None) => harmless(address),
+        (Some(address), Some(port)) => {
+            format!("{}, TCP port {port}", escape_control_characters(address))
+        }
+        (Some(address), None) => escape_control_characters(address),
         (None, _) => "none".to_owned(),
     };
     let lines = vec![
-        ("Interface", harmless(&status.interface)),
+        ("Interface", escape_control_characters(&status.interface)),
         (
             "Address",
             format!("{address}, UDP port {}", status.udp_port),
@@ -117,8 +124,11 @@ fn write_head(status: &Status, out: &mut dyn Write) -> io::Result<()> {
 fn data_text(status: &Status) -> String {
     let text = match &status.data {
         _ if status.data_len == 0 => return "none".to_owned(),
-        Some(text) => harmless(text),
-        None => format!("hexadecimal {}", harmless(&status.data_hex)),
+        Some(text) => escape_control_characters(text),
+        None => format!(
+            "hexadecimal {}",
+            escape_control_characters(&status.data_hex)
+        ),
     };
     match text.char_indices().nth(DATA_CHARS_MAX) {
         Some((at, _)) => format!("{}…", &text[..at]),
@@ -135,7 +145,7 @@ fn node_table(status: &Status) -> Table {
             (threshold, count) => format!("{threshold} ({count} skipped)"),
         };
         table.add_row([
-            format!(" {}", harmless(&node.address)),
+            format!(" {}", escape_control_characters(&node.address)),
             node.port.to_string(),
             penalty,
             if own { "this node" } else { "" }.to_owned(),

@@ -7,7 +7,7 @@ pub(crate) fn add_names(status: &mut Status) {
     let names = Names::read();
     for member in &mut status.members {
         let ip = member.ip.as_deref().and_then(|ip| ip.parse().ok());
-        let name = parse_mac(&member.mac).and_then(|mac| names.of(mac, ip));
+        let name = parse_mac(&member.mac).and_then(|mac| names.of_machine(mac, ip));
         member.name = name.map(str::to_owned);
     }
 }

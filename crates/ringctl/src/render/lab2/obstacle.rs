@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ring_control::harmless;
+use ring_control::escape_control_characters;
 use ring_control::lab2::Status;
 use ring_text::format_duration;
 
@@ -15,7 +15,7 @@ pub(super) fn obstacle(status: &Status, requires_quorum: bool) -> Obstacle {
     let holder = status.clients.iter().find(|client| client.holds);
     match (&status.owner, holder) {
         (_, Some(holder)) => {
-            let label = harmless(&holder.label);
+            let label = escape_control_characters(&holder.label);
             Obstacle::passing(format!("held by {label} on this machine"))
         }
         (Some(owner), None) if *owner == status.mac => Obstacle::passing(format!(
@@ -28,7 +28,10 @@ pub(super) fn obstacle(status: &Status, requires_quorum: bool) -> Obstacle {
                     " for {}",
                     format_duration(Duration::from_nanos(holder.since_ns))
                 ),
-                ..Obstacle::passing(format!("held by {} on {owner}", harmless(&holder.program)))
+                ..Obstacle::passing(format!(
+                    "held by {} on {owner}",
+                    escape_control_characters(&holder.program)
+                ))
             },
             None => Obstacle::passing(format!("{owner} owns the token")),
         },

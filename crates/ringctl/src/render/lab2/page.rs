@@ -8,7 +8,7 @@ use comfy_table::Table;
 use ring_control::lab2::{
     ConstantsStatus, Counters, Grade, HolderStatus, LockTotals, MemberStatus, QuorumStatus, Status,
 };
-use ring_control::{Percentiles, harmless};
+use ring_control::{Percentiles, escape_control_characters};
 
 use super::super::text::{
     self, ROWS_MAX, new_table, short_duration, write_counters, write_more, write_troubles,
@@ -52,7 +52,7 @@ fn write_head(status: &Status, out: &mut dyn Write) -> io::Result<()> {
             format!("{}, MAC {}{link}", status.interface, status.mac),
         ),
         ("Health", status.health.name().to_owned()),
-        ("State", status.standing()),
+        ("State", status.state_text()),
         ("Quorum", quorum_text(status.quorum)),
         ("Token", token),
         ("Owner", owner),
@@ -73,7 +73,7 @@ fn write_head(status: &Status, out: &mut dyn Write) -> io::Result<()> {
 fn mac_with_name(status: &Status, mac: &str) -> String {
     let member = status.members.iter().find(|member| member.mac == mac);
     match member.and_then(|member| member.name.as_deref()) {
-        Some(name) => format!("{mac} ({})", harmless(name)),
+        Some(name) => format!("{mac} ({})", escape_control_characters(name)),
         None => mac.to_owned(),
     }
 }
@@ -89,7 +89,11 @@ fn quorum_text(quorum: QuorumStatus) -> String {
 
 fn holder_text(holder: &HolderStatus) -> String {
     let HolderStatus { program, since_ns } = holder;
-    format!("{} for {}", harmless(program), short_duration(*since_ns))
+    format!(
+        "{} for {}",
+        escape_control_characters(program),
+        short_duration(*since_ns)
+    )
 }
 
 fn daemon_text(status: &Status) -> String {
@@ -118,7 +122,7 @@ fn write_clients(status: &Status, out: &mut dyn Write) -> io::Result<()> {
         writeln!(
             out,
             "  {does} for {since}, process {pid} {}{require}",
-            harmless(&client.label)
+            escape_control_characters(&client.label)
         )?;
     }
     Ok(())
@@ -131,7 +135,10 @@ fn write_runs(status: &Status, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "\nJobs, run once per period ({})", status.runs.len())?;
     for run in &status.runs {
         let (began, every) = (short_duration(run.began_ns), short_duration(run.every_ns));
-        let (name, runner) = (harmless(&run.name), mac_with_name(status, &run.runner));
+        let (name, runner) = (
+            escape_control_characters(&run.name),
+            mac_with_name(status, &run.runner),
+        );
         let what = match run.outcome.as_str() {
             "begun" if run.lost => format!("lost, began {began} ago on {runner}"),
             "begun" => format!("running on {runner} for {began}"),
@@ -180,7 +187,7 @@ fn row(status: &Status, member: &MemberStatus) -> [String; 7] {
     let remarks = [
         is_self.then(|| "this node".to_owned()),
         is_owner.then(|| "owner".to_owned()),
-        other.map(|version| format!("ringd {}", harmless(version))),
+        other.map(|version| format!("ringd {}", escape_control_characters(version))),
     ];
     let remarks: Vec<String> = remarks.into_iter().flatten().collect();
     let penalty = match member.penalty {
@@ -195,7 +202,7 @@ fn row(status: &Status, member: &MemberStatus) -> [String; 7] {
         member
             .name
             .as_deref()
-            .map_or_else(|| "-".to_owned(), harmless),
+            .map_or_else(|| "-".to_owned(), escape_control_characters),
         member.state.clone(),
         penalty,
         seen,

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use ring_control::lab2::{RingEvent, Status, TokenStatus};
-use ring_control::{EventMessage, NodeStatus, Verdict, harmless};
+use ring_control::{EventMessage, NodeStatus, Verdict, escape_control_characters};
 
 use super::super::view::{Obstacle, View};
 use super::members::{self, append_names};
@@ -19,7 +19,7 @@ pub(crate) struct RingView {
 
 impl RingView {
     pub(crate) fn new(node: &NodeStatus) -> serde_json::Result<Self> {
-        let mut status: Status = node.json().read()?;
+        let mut status: Status = node.json().decode()?;
         members::add_names(&mut status);
         let Verdict { health, troubles } = node.verdict();
         let troubles = troubles.iter().map(|text| append_names(text, &status));
@@ -67,7 +67,7 @@ impl View for RingView {
 
 /// Returns the text of a ring's event; `None` if the event is another system's.
 pub(crate) fn event_text(event: &EventMessage) -> Option<String> {
-    let ring: RingEvent = event.json().read().ok()?;
+    let ring: RingEvent = event.json().decode().ok()?;
     let mut text = match &ring.from {
         Some(from) => format!("{from}->{}", ring.state),
         None => ring.state.clone(),
@@ -85,7 +85,7 @@ pub(crate) fn event_text(event: &EventMessage) -> Option<String> {
     ];
     for (name, value) in details {
         if let Some(value) = value {
-            let _ = write!(text, " {name} {}", harmless(value));
+            let _ = write!(text, " {name} {}", escape_control_characters(value));
         }
     }
     if ring.others > 0 {

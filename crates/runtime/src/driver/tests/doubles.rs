@@ -5,7 +5,7 @@ use super::super::{
     Driver, Environment, Link, Observe, ReceiveBatch, Refused, Store, TransmitBatch,
 };
 use ring_proto::time::{Instant, Now};
-use ring_proto::{LinkState, Machine, Sent, Stored, Ticket, Transmit};
+use ring_proto::{LinkState, Machine, SendOutcome, StoreOutcome, Ticket, Transmit};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -109,35 +109,35 @@ impl Machine for Puppet {
         self.obey(now, b"deA");
     }
 
-    fn handle_sent(&mut self, now: Now, ticket: Ticket, sent: Sent) {
+    fn handle_sent(&mut self, now: Now, ticket: Ticket, sent: SendOutcome) {
         assert_eq!(now, NOW);
         let at = self.unsettled.iter().position(|&(id, _)| id == ticket.id());
         let (_, frame) = self.unsettled.remove(at.expect("a ticket of this machine"));
         self.journal
             .write(format!("{} {sent:?}", char::from(frame)));
         self.asks |= frame == b'Q';
-        if frame == b'X' && sent == Sent::Accepted {
+        if frame == b'X' && sent == SendOutcome::Accepted {
             self.durable = Some(self.stored + 1);
             self.frames.push_back(b'Y');
         }
     }
 
-    fn gathers(&self) -> bool {
+    fn can_batch_output(&self) -> bool {
         self.gathers
     }
 
-    fn asks_when_left(&self) -> bool {
+    fn wants_flush_report(&self) -> bool {
         self.asks
     }
 
-    fn handle_left(&mut self, by: Now) {
+    fn handle_flushed(&mut self, by: Now) {
         self.asks = false;
         let after = by.monotonic.since(NOW.monotonic);
         self.journal.write(format!("left within {after:?}"));
     }
 
-    fn handle_stored(&mut self, now: Now, stored: Stored) {
-        assert_eq!((now, stored), (NOW, Stored::Done));
+    fn handle_stored(&mut self, now: Now, stored: StoreOutcome) {
+        assert_eq!((now, stored), (NOW, StoreOutcome::Done));
         assert!(self.unreported, "nothing was to be stored");
         self.unreported = false;
     }
@@ -175,9 +175,9 @@ impl Machine for Puppet {
 }
 
 impl Store<u32> for Journal {
-    fn store(&mut self, durable: &u32) -> Stored {
+    fn store(&mut self, durable: &u32) -> StoreOutcome {
         self.write(format!("store {durable}"));
-        Stored::Done
+        StoreOutcome::Done
     }
 }
 
@@ -216,7 +216,7 @@ impl Link for Wire {
         Ok(())
     }
 
-    fn left_by(&self, now: Now) -> Now {
+    fn sent_by(&self, now: Now) -> Now {
         Now {
             monotonic: now.monotonic + Duration::from_millis(7),
             ..now

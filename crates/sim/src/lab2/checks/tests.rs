@@ -2,7 +2,7 @@
 
 use ring_codec::MacAddr;
 use ring_codec::lab2::{Digest, Frame, Message, Token};
-use ring_proto::lab2::Durable;
+use ring_proto::lab2::StoredState;
 
 use super::{CLOCK_PROGRESS_MAX, CLOCK_PROGRESS_MIN, Checks, ELECTION_STEP_MAX};
 use crate::lab2::Rule;
@@ -89,7 +89,7 @@ fn a_resource_refuses_weaker_tokens_and_equal_ones_of_two_nodes_are_found() {
 #[test]
 fn a_token_that_is_sent_before_it_is_stored_is_found() {
     let digest = Digest { size: 1, hash: 2 };
-    let told = |token: Token, durable: Durable| {
+    let told = |token: Token, durable: StoredState| {
         let mut checks = Checks::default();
         let message = Message::TokenIsHere {
             token,
@@ -107,7 +107,7 @@ fn a_token_that_is_sent_before_it_is_stored_is_found() {
         checks.check_frame(1, 0, &frame, &durable);
         checks.findings.violations.first().map(|broken| broken.rule)
     };
-    let stored = |known, my_token_number| Durable {
+    let stored = |known, my_token_number| StoredState {
         my_token_number,
         known,
         stamp: None,
@@ -148,7 +148,7 @@ fn tables_out_of_order_or_too_large_are_found() {
 fn rules_broken_by_election(knew: u64, after: u64, progress: u64) -> Vec<Rule> {
     let mut checks = Checks::default();
     checks.check_tenure(7, 1, &token(after, 1, 1), None, || None);
-    let durable = Durable {
+    let durable = StoredState {
         known: Some(token(progress, 0, 1)),
         ..EMPTY_STATE
     };

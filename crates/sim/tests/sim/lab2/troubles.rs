@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ring_proto::lab2::{Constants, Lab2, Trouble};
+use ring_proto::lab2::{Constants, Diagnostic, Lab2};
 use ring_sim::lab2::{Fault, World};
 
 const MS: Duration = Duration::from_millis(1);
@@ -19,15 +19,15 @@ fn ring_with(nodes: usize, constants: Constants) -> World<Lab2> {
 }
 
 /// Whether a node reports such a diagnostic.
-fn has_diagnostic(sim: &World<Lab2>, at: usize, such: fn(&Trouble) -> bool) -> bool {
+fn has_diagnostic(sim: &World<Lab2>, at: usize, such: fn(&Diagnostic) -> bool) -> bool {
     let machine = sim.machine(at).expect("it runs");
-    machine.troubles().any(|trouble| such(&trouble))
+    machine.problems().any(|trouble| such(&trouble))
 }
 
 fn assert_all_report(
     sim: &World<Lab2>,
     nodes: impl IntoIterator<Item = usize>,
-    such: fn(&Trouble) -> bool,
+    such: fn(&Diagnostic) -> bool,
 ) {
     for at in nodes {
         assert!(has_diagnostic(sim, at, such), "n{at}");
@@ -60,7 +60,7 @@ fn all_members_report_a_deaf_one() {
     let deaf = |deaf| Fault::Deaf { node: 2, deaf };
     after(&mut sim, &deaf(true), 3_000);
     assert_all_report(&sim, [0, 1, 3], |it| {
-        matches!(it, Trouble::MemberDeaf { .. })
+        matches!(it, Diagnostic::MemberDeaf { .. })
     });
     after(&mut sim, &deaf(false), 2_000);
     assert!(is_quiet(&sim));
@@ -72,7 +72,7 @@ fn a_member_reports_an_owner_that_it_does_not_hear() {
     want(&mut sim, 60_000_000);
     sim.run(1_000 * MS);
     after(&mut sim, &Fault::Cut { from: 0, to: 2 }, 5_000);
-    let such = |it: &Trouble| matches!(it, Trouble::OwnerUnheard { .. });
+    let such = |it: &Diagnostic| matches!(it, Diagnostic::OwnerUnheard { .. });
     let told: Vec<_> = (0..4)
         .filter(|&at| has_diagnostic(&sim, at, such))
         .collect();
@@ -87,7 +87,7 @@ fn answers_that_come_after_the_offer_has_ended_are_reported() {
     let by_us = 20_000;
     let jitter_us = 0;
     after(&mut sim, &Fault::Delay { by_us, jitter_us }, 2_000);
-    let such = |it: &Trouble| matches!(it, Trouble::AnswerLate { .. });
+    let such = |it: &Diagnostic| matches!(it, Diagnostic::AnswerLate { .. });
     assert!(sim.live().any(|at| has_diagnostic(&sim, at, such)));
 }
 
@@ -96,7 +96,7 @@ fn answers_that_come_after_the_offer_has_ended_are_reported() {
 fn a_member_that_acknowledges_the_token_too_late_reports_itself() {
     let mut sim = ring(3);
     let slow = |turn_us| Fault::Slow { node: 1, turn_us };
-    let such = |it: &Trouble| matches!(it, Trouble::TakenLate { .. });
+    let such = |it: &Diagnostic| matches!(it, Diagnostic::TakenLate { .. });
     after(&mut sim, &slow(2_000), 2_000);
     assert!(is_quiet(&sim), "slow, and in time");
     after(&mut sim, &slow(8_000), 2_000);
@@ -121,11 +121,11 @@ fn tables_that_cannot_become_equal_are_reported() {
     sim.run(30_000 * MS);
     assert!(has_diagnostic(&sim, 3, |it| matches!(
         it,
-        Trouble::TablesDiffer { .. }
+        Diagnostic::TablesDiffer { .. }
     )));
     after(&mut sim, &Fault::Narrow { mtu: 1_500 }, 5_000);
     // The dead stations are still members.
-    let mends = |it: &Trouble| !matches!(it, Trouble::NoQuorum { .. });
+    let mends = |it: &Diagnostic| !matches!(it, Diagnostic::NoQuorum { .. });
     assert!(!sim.live().any(|at| has_diagnostic(&sim, at, mends)));
     assert!(sim.common_digest().is_some());
 }
@@ -134,14 +134,14 @@ fn tables_that_cannot_become_equal_are_reported() {
 fn a_node_that_cannot_send_reports_itself() {
     let mut sim = ring(4);
     let refuse = |of_1000| Fault::Refuse { node: 2, of_1000 };
-    let such = |it: &Trouble| matches!(it, Trouble::CannotSend);
+    let such = |it: &Diagnostic| matches!(it, Diagnostic::CannotSend);
     after(&mut sim, &refuse(500), 2_000);
     assert!(!has_diagnostic(&sim, 2, such), "some frames leave");
     after(&mut sim, &refuse(1_000), 2_000);
     assert!(has_diagnostic(&sim, 2, such));
     after(&mut sim, &refuse(0), 2_000);
     // Diagnostics of a moment are remembered.
-    let lasts = |it: &Trouble| !matches!(it, Trouble::TakenLate { .. });
+    let lasts = |it: &Diagnostic| !matches!(it, Diagnostic::TakenLate { .. });
     assert!(sim.live().all(|at| !has_diagnostic(&sim, at, lasts)));
 }
 
@@ -154,10 +154,10 @@ fn a_node_without_broadcasts_reports_itself_and_the_others_report_it() {
     sim.run(16_000 * MS);
     assert!(has_diagnostic(&sim, 2, |it| matches!(
         it,
-        Trouble::BroadcastsUnheard
+        Diagnostic::BroadcastsUnheard
     )));
     assert_all_report(&sim, [0, 1, 3], |it| {
-        matches!(it, Trouble::MemberUnreached { .. })
+        matches!(it, Diagnostic::MemberUnreached { .. })
     });
     after(&mut sim, &lose(false), 2_000);
     assert!(is_quiet(&sim));
@@ -174,7 +174,7 @@ fn all_members_report_one_whose_times_are_far_from_the_rings() {
             expect,
         };
         after(&mut sim, &start(percent), 3_000);
-        assert_all_report(&sim, 0..4, |it| matches!(it, Trouble::Apart { .. }));
+        assert_all_report(&sim, 0..4, |it| matches!(it, Diagnostic::Apart { .. }));
         after(&mut sim, &start(100), 2_000);
         assert!(is_quiet(&sim));
     }
@@ -194,11 +194,11 @@ fn a_ring_without_a_possible_quorum_reports_it() {
     assert_all_report(
         &sim,
         [0, 1],
-        |it| matches!(it, Trouble::NoQuorum { present: 2, silent, .. } if silent.count() == 2),
+        |it| matches!(it, Diagnostic::NoQuorum { present: 2, silent, .. } if silent.count() == 2),
     );
     sim.start(3);
     sim.run(2_000 * MS);
-    let such = |it: &Trouble| matches!(it, Trouble::NoQuorum { .. });
+    let such = |it: &Diagnostic| matches!(it, Diagnostic::NoQuorum { .. });
     assert!(!sim.live().any(|at| has_diagnostic(&sim, at, such)));
 }
 
@@ -207,7 +207,9 @@ fn all_members_report_an_interface_that_no_promise_fits() {
     let mut sim = ring(4);
     let set = |mtu| Fault::Mtu { node: 2, mtu };
     after(&mut sim, &set(68), 3_000);
-    assert_all_report(&sim, 0..4, |it| matches!(it, Trouble::MtuTooSmall { .. }));
+    assert_all_report(&sim, 0..4, |it| {
+        matches!(it, Diagnostic::MtuTooSmall { .. })
+    });
     after(&mut sim, &set(1_500), 3_000);
     assert!(is_quiet(&sim));
 }
@@ -239,7 +241,9 @@ fn a_node_without_broadcasts_destroys_no_token() {
 fn all_members_report_an_address_of_two_stations() {
     let mut sim = ring(4);
     after(&mut sim, &Fault::Twin { node: 3, of: 2 }, 3_000);
-    assert_all_report(&sim, 0..4, |it| matches!(it, Trouble::AddressShared { .. }));
+    assert_all_report(&sim, 0..4, |it| {
+        matches!(it, Diagnostic::AddressShared { .. })
+    });
 }
 
 #[test]
@@ -257,11 +261,11 @@ fn a_wrong_clock_is_reported_at_its_node_and_where_its_token_arrives() {
     sim.kill(right);
     sim.run(3_000 * MS);
     assert_eq!(sim.owner(), Some(wrong));
-    let such = |it: &Trouble| matches!(it, Trouble::ClockAhead { .. });
+    let such = |it: &Diagnostic| matches!(it, Diagnostic::ClockAhead { .. });
     assert!(has_diagnostic(&sim, wrong, such));
     sim.start(right);
     sim.run(2_000 * MS);
-    let such = |it: &Trouble| matches!(it, Trouble::TokenAhead { .. });
+    let such = |it: &Diagnostic| matches!(it, Diagnostic::TokenAhead { .. });
     assert!(has_diagnostic(&sim, right, such) && !has_diagnostic(&sim, wrong, such));
 }
 
@@ -275,7 +279,7 @@ fn dropped_data_are_reported() {
     want(&mut sim, 1_000);
     sim.run(1_000 * MS);
     after(&mut sim, &Fault::Mtu { node: 2, mtu: 576 }, 2_000);
-    let such = |it: &Trouble| matches!(it, Trouble::DataDropped { .. });
+    let such = |it: &Diagnostic| matches!(it, Diagnostic::DataDropped { .. });
     assert!(sim.live().any(|at| has_diagnostic(&sim, at, such)));
 }
 
@@ -287,8 +291,8 @@ fn a_node_learns_from_the_others_that_they_do_not_hear_it() {
         sim.act(&Fault::Cut { from: 2, to });
     }
     sim.run(20_000 * MS);
-    let by_all = |it: &Trouble| matches!(it, Trouble::Unheard { by } if by.count() == 3);
-    let by_any = |it: &Trouble| matches!(it, Trouble::Unheard { .. });
+    let by_all = |it: &Diagnostic| matches!(it, Diagnostic::NotHeardBy { by } if by.count() == 3);
+    let by_any = |it: &Diagnostic| matches!(it, Diagnostic::NotHeardBy { .. });
     assert!(has_diagnostic(&sim, 2, by_all));
     assert!(!others.iter().any(|&at| has_diagnostic(&sim, at, by_any)));
     for to in others {
@@ -299,26 +303,28 @@ fn a_node_learns_from_the_others_that_they_do_not_hear_it() {
 }
 
 /// This `match` fails to compile until a new diagnostic has a test.
-const fn test_of(trouble: &Trouble) -> &'static str {
+const fn test_of(trouble: &Diagnostic) -> &'static str {
     match trouble {
-        Trouble::MemberDeaf { .. } => "all_members_report_a_deaf_one",
-        Trouble::AnswerLate { .. } => "answers_that_come_after_the_offer_has_ended_are_reported",
-        Trouble::OwnerUnheard { .. } => "a_member_reports_an_owner_that_it_does_not_hear",
-        Trouble::TablesDiffer { .. } => "tables_that_cannot_become_equal_are_reported",
-        Trouble::CannotSend => "a_node_that_cannot_send_reports_itself",
-        Trouble::AddressShared { .. } => "all_members_report_an_address_of_two_stations",
-        Trouble::TokenAhead { .. } | Trouble::ClockAhead { .. } => {
+        Diagnostic::MemberDeaf { .. } => "all_members_report_a_deaf_one",
+        Diagnostic::AnswerLate { .. } => "answers_that_come_after_the_offer_has_ended_are_reported",
+        Diagnostic::OwnerUnheard { .. } => "a_member_reports_an_owner_that_it_does_not_hear",
+        Diagnostic::TablesDiffer { .. } => "tables_that_cannot_become_equal_are_reported",
+        Diagnostic::CannotSend => "a_node_that_cannot_send_reports_itself",
+        Diagnostic::AddressShared { .. } => "all_members_report_an_address_of_two_stations",
+        Diagnostic::TokenAhead { .. } | Diagnostic::ClockAhead { .. } => {
             "a_wrong_clock_is_reported_at_its_node_and_where_its_token_arrives"
         }
-        Trouble::DataDropped { .. } => "dropped_data_are_reported",
-        Trouble::BroadcastsUnheard | Trouble::MemberUnreached { .. } => {
+        Diagnostic::DataDropped { .. } => "dropped_data_are_reported",
+        Diagnostic::BroadcastsUnheard | Diagnostic::MemberUnreached { .. } => {
             "a_node_without_broadcasts_reports_itself_and_the_others_report_it"
         }
-        Trouble::MtuTooSmall { .. } => "all_members_report_an_interface_that_no_promise_fits",
-        Trouble::TakenLate { .. } => "a_member_that_acknowledges_the_token_too_late_reports_itself",
-        Trouble::Apart { .. } => "all_members_report_one_whose_times_are_far_from_the_rings",
-        Trouble::NoQuorum { .. } => "a_ring_without_a_possible_quorum_reports_it",
-        Trouble::Unheard { .. } => "a_node_learns_from_the_others_that_they_do_not_hear_it",
+        Diagnostic::MtuTooSmall { .. } => "all_members_report_an_interface_that_no_promise_fits",
+        Diagnostic::TakenLate { .. } => {
+            "a_member_that_acknowledges_the_token_too_late_reports_itself"
+        }
+        Diagnostic::Apart { .. } => "all_members_report_one_whose_times_are_far_from_the_rings",
+        Diagnostic::NoQuorum { .. } => "a_ring_without_a_possible_quorum_reports_it",
+        Diagnostic::NotHeardBy { .. } => "a_node_learns_from_the_others_that_they_do_not_hear_it",
     }
 }
 
@@ -327,7 +333,7 @@ fn each_diagnostic_has_a_test_in_this_file() {
     let file = include_str!("troubles.rs");
     let (tests, list) = file.split_once("const fn test_of").expect("the list");
     let (list, _) = list.split_once("#[test]").expect("its end");
-    assert!(list.contains(test_of(&Trouble::CannotSend)));
+    assert!(list.contains(test_of(&Diagnostic::CannotSend)));
     for name in list.split('"').skip(1).step_by(2) {
         let declared = format!("#[test]\nfn {name}()");
         assert!(tests.contains(&declared), "{name} is gone");

@@ -5,7 +5,7 @@ use std::time::Duration;
 use ring_codec::lab2::Kind;
 use ring_proto::lab2::{Constants, Lab2, State};
 use ring_sim::kernel::schedule::Fault as _;
-use ring_sim::lab2::{Fault, NetworkConditions, Subject, World};
+use ring_sim::lab2::{Fault, Inspect, NetworkConditions, World};
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -28,7 +28,7 @@ fn a_dead_owner_is_replaced_and_joins_again() {
     sim.start(owner);
     let joined = sim.run_until(1_000 * MS, |sim| {
         let machine = sim.machine(owner);
-        machine.is_some_and(|machine| Subject::state(machine) == State::Waiter)
+        machine.is_some_and(|machine| Inspect::state(machine) == State::Waiter)
     });
     assert!(joined.is_some());
     assert_eq!(sim.violations(), []);
@@ -110,7 +110,7 @@ fn want(sim: &mut World<Lab2>, node: usize) {
 /// Returns the simulated time for which a node waits for the token.
 fn wait_for_token(sim: &mut World<Lab2>, node: usize) -> Option<Duration> {
     want(sim, node);
-    let may_use = |sim: &World<Lab2>| sim.machine(node).is_some_and(Subject::may_use);
+    let may_use = |sim: &World<Lab2>| sim.machine(node).is_some_and(Inspect::may_use);
     let waited = sim.run_until(1_000 * MS, may_use);
     sim.run(37 * MS);
     waited
@@ -163,7 +163,7 @@ fn a_new_node_gets_the_token_although_the_tables_are_full() {
         spoke: false,
     });
     sim.run(20_000 * MS);
-    let size = sim.machine(0).map(|machine| Subject::digest(machine).size);
+    let size = sim.machine(0).map(|machine| Inspect::digest(machine).size);
     assert_eq!(size, Some(4_096));
     sim.start(3);
     sim.run(2_000 * MS);

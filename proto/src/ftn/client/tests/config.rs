@@ -6,7 +6,7 @@ use super::rig::*;
 fn a_lower_configuration_is_late_and_dropped() {
     let mut rig = Rig::live();
     assert!(rig.config(0, C - 1, [Ready, Down, Ready]).is_empty());
-    assert_eq!(rig.take_drops(), [Reason::Late]);
+    assert_eq!(rig.take_drops(), [DropReason::Late]);
     assert_eq!(rig.client.configuration().unwrap().number(), 7);
     assert_eq!(rig.client.configuration().unwrap().states(), ALL);
 }
@@ -77,7 +77,7 @@ fn config_to_zero_does_not_end_a_session() {
         assert!(rig.config_to(from, 0, 3, [Down; 3]).is_empty());
     }
     assert!(rig.holds(&held));
-    assert_eq!(rig.client.standing(), Standing::Live { session: ME });
+    assert_eq!(rig.client.state(), ClientState::Live { session: ME });
     rig.stay_live(LEASE * 2);
     assert!(rig.holds(&held));
 }

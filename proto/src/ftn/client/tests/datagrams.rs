@@ -32,7 +32,7 @@ fn a_datagram_that_does_not_decode_is_dropped() {
     let longer = [&whole[..], b"x"].concat();
     for bytes in [&[][..], &whole[..whole.len() - 1], &longer, b"\xff\xff"] {
         assert!(rig.deliver_bytes(address(0), bytes).is_empty());
-        assert_eq!(rig.take_drops(), [Reason::Malformed]);
+        assert_eq!(rig.take_drops(), [DropReason::Malformed]);
         assert!(!rig.holds(&name));
     }
     rig.deliver_bytes(address(0), &whole);
@@ -71,10 +71,10 @@ fn up_to_1024_senders_with_another_list_are_reported() {
     }
     assert_eq!(rig.take_drops().len(), 2_000);
     assert_eq!(rig.take_events().len(), 1_024);
-    let standing = rig.client.standing();
+    let standing = rig.client.state();
     assert_eq!(
         standing,
-        Standing::Login {
+        ClientState::Login {
             answered: 0,
             other_list: true
         }
@@ -107,7 +107,7 @@ fn messages_for_servers_are_dropped() {
     ];
     for message in messages {
         assert!(rig.deliver(0, ME, message).is_empty());
-        assert_eq!(rig.take_drops(), [Reason::NotForClients]);
+        assert_eq!(rig.take_drops(), [DropReason::NotForClients]);
     }
 }
 
@@ -117,11 +117,11 @@ fn messages_from_an_address_that_is_not_listed_for_their_server_are_dropped() {
     let other_port = ([192, 0, 2, 0], 9_999).into();
     for (from, server) in [(address(1), 0), (other_port, 0), (address(0), 3)] {
         assert!(rig.deliver_from(from, server, ME, grant(&name)).is_empty());
-        assert_eq!(rig.take_drops(), [Reason::NotAServer]);
+        assert_eq!(rig.take_drops(), [DropReason::NotAServer]);
     }
     let bytes = encode(header(-1, ME), grant(&name));
     rig.deliver_bytes(address(0), &bytes);
-    assert_eq!(rig.take_drops(), [Reason::NotAServer]);
+    assert_eq!(rig.take_drops(), [DropReason::NotAServer]);
     assert!(!rig.holds(&name));
 }
 
@@ -133,7 +133,7 @@ fn grant_revoke_and_confirm_to_another_session_are_dropped() {
     for to in [0, ME + 1] {
         for message in [grant(&name), revoke, confirm] {
             assert!(rig.deliver(0, to, message).is_empty());
-            assert_eq!(rig.take_drops(), [Reason::NotForMe]);
+            assert_eq!(rig.take_drops(), [DropReason::NotForMe]);
         }
     }
     assert!(!rig.holds(&name));
@@ -144,10 +144,10 @@ fn without_a_session_only_answers_to_login_count() {
     let mut rig = Rig::login();
     let name = name_of(0, 0);
     assert!(rig.deliver(0, 0, grant(&name)).is_empty());
-    assert_eq!(rig.take_drops(), [Reason::NoSession]);
+    assert_eq!(rig.take_drops(), [DropReason::NoSession]);
     let mut rig = Rig::new();
     assert!(rig.config_to(1, ME, C, ALL).is_empty());
-    assert_eq!(rig.take_drops(), [Reason::NoSession]);
+    assert_eq!(rig.take_drops(), [DropReason::NoSession]);
 }
 
 #[test]
@@ -155,10 +155,10 @@ fn names_and_data_that_are_too_long_are_dropped() {
     let (mut rig, name) = awaiting();
     let (fits, long) = ("d".repeat(32 * 1_024), "d".repeat(32 * 1_024 + 1));
     rig.grant(0, 1, &name, &long);
-    assert_eq!(rig.take_drops(), [Reason::TooLong]);
+    assert_eq!(rig.take_drops(), [DropReason::TooLong]);
     assert!(!rig.holds(&name));
     assert!(rig.revoke(0, &long[..1_025]).is_empty());
-    assert_eq!(rig.take_drops(), [Reason::TooLong]);
+    assert_eq!(rig.take_drops(), [DropReason::TooLong]);
     rig.grant(0, 1, &name, &fits);
     assert!(rig.holds(&name));
 }
@@ -173,7 +173,7 @@ fn a_configuration_with_another_number_of_servers_or_a_negative_number_is_droppe
                 rig.deliver(1, ME, Message::Config { leader, sstates })
                     .is_empty()
             );
-            assert_eq!(rig.take_drops(), [Reason::Illegal]);
+            assert_eq!(rig.take_drops(), [DropReason::Illegal]);
         }
     }
 }

@@ -10,7 +10,7 @@ fn the_first_confirmed_renewal_makes_the_session_live_for_three_quarters_of_ct_a
     assert_eq!(rig.client.lease(), None);
     rig.sleep(ms(80));
     rig.confirm(1, 0);
-    assert_eq!(rig.client.standing(), Standing::Live { session: ME });
+    assert_eq!(rig.client.state(), ClientState::Live { session: ME });
     assert_eq!(rig.client.lease(), Some(sent + LEASE));
     assert_eq!(rig.client.live_since(), Some(sent + ms(80)));
     assert_eq!(LEASE, CT * 3 / 4);
@@ -68,14 +68,14 @@ fn a_lease_counts_from_the_sending_of_the_renewal_that_confirm_names() {
     rig.confirm(1, 1);
     assert_eq!(
         rig.take_drops(),
-        [Reason::Late],
+        [DropReason::Late],
         "an earlier renewal is late"
     );
     rig.confirm(1, 3);
     assert_eq!(rig.client.lease(), Some(start + ms(3_300) + LEASE));
     rig.confirm(1, 3);
     rig.confirm(1, 77);
-    assert_eq!(rig.take_drops(), [Reason::Late; 2]);
+    assert_eq!(rig.take_drops(), [DropReason::Late; 2]);
     assert_eq!(rig.client.lease(), Some(start + ms(3_300) + LEASE));
 }
 
@@ -166,8 +166,8 @@ fn a_confirmation_after_the_end_of_its_lease_makes_no_session_live() {
     let mut rig = Rig::proving();
     rig.sleep(LEASE);
     rig.confirm(1, 0);
-    assert_eq!(rig.client.standing(), Standing::Proving { session: ME });
-    assert_eq!(rig.take_drops(), [Reason::Late]);
+    assert_eq!(rig.client.state(), ClientState::Proving { session: ME });
+    assert_eq!(rig.take_drops(), [DropReason::Late]);
 }
 
 #[test]
@@ -237,7 +237,7 @@ fn a_server_with_a_timeout_below_the_minimum_is_reported_and_not_used() {
     for timeout in [1, 0, -1, 199] {
         assert!(rig.config_with(2, 0, C + 3, ALL, timeout).is_empty());
     }
-    assert_eq!(rig.take_drops(), [Reason::ShortTimeout; 4]);
+    assert_eq!(rig.take_drops(), [DropReason::ShortTimeout; 4]);
     assert_eq!(rig.take_events(), ["server 2 ends sessions after 1ms"]);
     assert_eq!(rig.client.options().client_timeout, before);
     assert_eq!(rig.client.configuration().unwrap().number(), 7);

@@ -28,13 +28,13 @@ fn a_page_counts_only_from_the_server_and_for_the_question_that_was_asked() {
         assert!(rig.grant(server, number, "", "{}").is_empty());
         assert_eq!(
             rig.take_drops(),
-            [Reason::Late],
+            [DropReason::Late],
             "the page is not returned, as a token would be"
         );
     }
     list(&mut rig, 2, "later"); // #3
     rig.grant(2, 1, "", "{}");
-    assert_eq!(rig.take_drops(), [Reason::Late]);
+    assert_eq!(rig.take_drops(), [DropReason::Late]);
     rig.grant(2, 3, "", "{1}");
     rig.grant(0, 2, "", "{2}");
     assert_eq!(rig.take_events(), ["listed 2: {1}", "listed 0: {2}"]);
@@ -58,7 +58,7 @@ fn the_empty_name_names_no_token() {
     assert!(rig.revoke(0, "").is_empty());
     assert_eq!(
         rig.take_drops(),
-        [Reason::Illegal],
+        [DropReason::Illegal],
         "its RETURN would be a renewal"
     );
     let too_long = "n".repeat(1_025);

@@ -8,7 +8,7 @@ const FIRST: [&str; 2] = ["ALIVE > 1", "RENEWAL 7 #0 > 1"];
 #[test]
 fn login_goes_to_every_server_and_carries_the_port() {
     let mut rig = Rig::new();
-    assert_eq!(rig.client.standing(), Standing::NoSocket);
+    assert_eq!(rig.client.state(), ClientState::NoSocket);
     assert_eq!(rig.up(4000), TO_ALL);
 }
 
@@ -27,7 +27,7 @@ fn the_client_uses_the_leaders_id_once_all_servers_have_answered() {
     assert!(rig.config_to(0, 0, C, ALL).is_empty());
     assert_eq!(rig.config_to(2, 0, C, ALL), FIRST);
     assert_eq!(rig.take_events(), ["proving at 1"]);
-    assert_eq!(rig.client.standing(), Standing::Proving { session: ME });
+    assert_eq!(rig.client.state(), ClientState::Proving { session: ME });
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn a_late_answer_does_not_replace_one_with_a_larger_configuration() {
     let mut rig = Rig::login();
     rig.config_to(0, 0, 8, ALL);
     rig.config_to(0, 0, C, ALL);
-    assert_eq!(rig.take_drops(), [Reason::Late]);
+    assert_eq!(rig.take_drops(), [DropReason::Late]);
     rig.config_to(1, ME, C, ALL);
     assert!(rig.config_to(2, 0, C, ALL).is_empty());
 }
@@ -112,8 +112,8 @@ fn a_failed_login_is_reported_every_two_seconds() {
         ["login failed: NoAnswer", "login failed: NoAnswer"]
     );
     assert_eq!(
-        rig.client.standing(),
-        Standing::Login {
+        rig.client.state(),
+        ClientState::Login {
             answered: 0,
             other_list: false
         }
@@ -143,7 +143,7 @@ fn the_id_of_a_former_session_is_never_used_again() {
     rig.config_to(0, 0, C, ALL);
     rig.config_to(2, 0, C, ALL);
     assert!(rig.config_to(1, ME, C, ALL).is_empty());
-    assert_eq!(rig.take_drops(), [Reason::FormerSession]);
+    assert_eq!(rig.take_drops(), [DropReason::FormerSession]);
     assert!(!rig.config_to(1, ME + 1, C, ALL).is_empty());
 }
 
@@ -172,12 +172,12 @@ fn requests_are_refused_before_the_session_is_live() {
 #[test]
 fn without_a_socket_the_client_sends_nothing_and_continues_with_the_next_one() {
     let mut rig = Rig::login();
-    assert!(rig.link(Net::Down).is_empty());
+    assert!(rig.link(SocketState::Down).is_empty());
     assert!(rig.pass(ms(400)).is_empty());
     rig.up(4000);
     assert!(rig.times(ms(400), "LOGIN :4000 > 0").contains(&300));
     rig.config_to(1, ME, C, ALL);
-    assert_eq!(rig.client.standing(), Standing::Proving { session: ME });
+    assert_eq!(rig.client.state(), ClientState::Proving { session: ME });
     // Another socket ends the session, because servers take it for another client.
     rig.take_events();
     assert_eq!(rig.up(4002).len(), 3);

@@ -9,10 +9,10 @@ fn logout_goes_to_the_leader_and_its_config_to_zero_confirms_it() {
     assert_eq!(rig.command(Command::Logout), ["LOGOUT > 1"]);
     assert!(!rig.holds(&name), "the client no longer holds the token");
     assert_eq!(rig.client.lease(), None);
-    assert_eq!(rig.client.standing(), Standing::LoggingOut);
+    assert_eq!(rig.client.state(), ClientState::LoggingOut);
     rig.config_to(1, 0, C, ALL);
     assert_eq!(rig.take_events(), ["logged out: true"]);
-    assert_eq!(rig.client.standing(), Standing::Ended);
+    assert_eq!(rig.client.state(), ClientState::Ended);
     assert!(rig.pass(ms(60_000)).is_empty());
     assert!(rig.up(4001).is_empty());
 }
@@ -23,7 +23,7 @@ fn logout_is_sent_at_most_three_times() {
     rig.command(Command::Logout);
     assert_eq!(rig.times(ms(60_000), "LOGOUT > 1"), [100, 300]);
     assert_eq!(rig.take_events(), ["logged out: false"]);
-    assert_eq!(rig.client.standing(), Standing::Ended);
+    assert_eq!(rig.client.state(), ClientState::Ended);
 }
 
 #[test]
@@ -35,10 +35,14 @@ fn other_messages_do_not_confirm_a_logout() {
     rig.deliver(1, ME, Message::Revoke { name: b"t" });
     assert_eq!(
         rig.take_drops(),
-        [Reason::Late, Reason::NoSession, Reason::NoSession]
+        [
+            DropReason::Late,
+            DropReason::NoSession,
+            DropReason::NoSession
+        ]
     );
     rig.config_to(0, 0, C, ALL);
-    assert_eq!(rig.client.standing(), Standing::LoggingOut);
+    assert_eq!(rig.client.state(), ClientState::LoggingOut);
 }
 
 #[test]

@@ -60,8 +60,8 @@ struct SentNumbers {
 
 fn apply(rig: &mut Rig, sent: &SentNumbers, input: Input) -> Vec<String> {
     let name = |name: u8| name_of(usize::from(name) % 3, usize::from(name) / 3);
-    let id = match rig.client.standing() {
-        Standing::Proving { session } | Standing::Live { session } => session,
+    let id = match rig.client.state() {
+        ClientState::Proving { session } | ClientState::Live { session } => session,
         _ => ME + i32::try_from(sent.last % 1_000).unwrap(),
     };
     match input {
@@ -154,10 +154,10 @@ fn check(rig: &Rig, sent: &mut SentNumbers, said: &[String], meaning: &mut BTree
         }
     }
     // The client holds nothing outside a live session.
-    let is_live = matches!(rig.client.standing(), Standing::Live { .. });
+    let is_live = matches!(rig.client.state(), ClientState::Live { .. });
     assert_eq!(is_live, rig.client.lease().is_some());
     for name in (0..4).map(|name| name_of(name % 3, name / 3)) {
-        assert!(is_live || rig.client.holding(name.as_bytes()).is_none());
+        assert!(is_live || rig.client.held_token(name.as_bytes()).is_none());
     }
     // Exactly those messages are outstanding whose answers the tokens await.
     if let Some(session) = rig.client.phase.session() {
@@ -191,7 +191,7 @@ proptest! {
             prop_assert!(events.len() < 2_000);
         }
         // A client with something to do always has a timeout.
-        let is_idle = matches!(rig.client.standing(), Standing::NoSocket | Standing::Ended);
+        let is_idle = matches!(rig.client.state(), ClientState::NoSocket | ClientState::Ended);
         prop_assert_eq!(rig.client.poll_timeout().is_none(), is_idle);
     }
 }

@@ -27,14 +27,14 @@ fn a_grant_with_a_fencing_number_is_split_into_number_and_data() {
     assert_eq!(said, [format!("REQUEST xfence {name} #1 > 0")]);
     for wrong in ["", "d", "d 7", "-1 d", " d"] {
         assert!(rig.grant(0, 1, &name, wrong).is_empty());
-        assert_eq!(rig.take_drops(), [Reason::Illegal]);
+        assert_eq!(rig.take_drops(), [DropReason::Illegal]);
     }
     rig.grant(0, 1, &name, "15032385543 a b");
     assert_eq!(
         rig.take_events(),
         [format!("granted {name}=a b fence 15032385543")]
     );
-    let holding = rig.client.holding(name.as_bytes()).unwrap();
+    let holding = rig.client.held_token(name.as_bytes()).unwrap();
     assert_eq!(
         (holding.fence, holding.data),
         (Some(15_032_385_543), &b"a b"[..])
@@ -58,10 +58,10 @@ fn a_grant_counts_only_from_the_responsible_server() {
     let mut rig = Rig::live();
     rig.request(&name, Exclusive);
     assert!(rig.grant(0, 1, &name, "").is_empty());
-    assert_eq!(rig.take_drops(), [Reason::NotResponsible]);
+    assert_eq!(rig.take_drops(), [DropReason::NotResponsible]);
     rig.config_to(1, 0, 10, [Ready, Ready, Down]);
     assert!(rig.grant(2, 1, &name, "").is_empty());
-    assert_eq!(rig.take_drops(), [Reason::NotResponsible]);
+    assert_eq!(rig.take_drops(), [DropReason::NotResponsible]);
     let heir = rig.server_of(&name);
     rig.grant(heir, 1, &name, "");
     assert!(rig.holds(&name));
@@ -74,7 +74,7 @@ fn a_grant_with_another_number_than_the_outstanding_request_is_dropped() {
     rig.request(&name, Exclusive);
     for number in [0, 2, -5] {
         assert!(rig.grant(0, number, &name, "").is_empty());
-        assert_eq!(rig.take_drops(), [Reason::Late]);
+        assert_eq!(rig.take_drops(), [DropReason::Late]);
         assert!(!rig.holds(&name));
     }
 }
@@ -84,11 +84,11 @@ fn a_grant_of_a_token_that_is_held_or_being_returned_is_dropped() {
     let name = name_of(0, 0);
     let mut rig = Rig::holding(&name, Exclusive, "d");
     assert!(rig.grant(0, 1, &name, "other").is_empty());
-    assert_eq!(rig.take_drops(), [Reason::Late]);
+    assert_eq!(rig.take_drops(), [DropReason::Late]);
     assert_eq!(rig.data(&name), "d");
     rig.release(&name);
     assert!(rig.grant(0, 1, &name, "other").is_empty());
-    assert_eq!(rig.take_drops(), [Reason::Outstanding]);
+    assert_eq!(rig.take_drops(), [DropReason::Outstanding]);
     assert!(!rig.holds(&name));
 }
 
@@ -145,7 +145,7 @@ fn giving_up_a_granted_token_returns_it() {
     let said = rig.cancel(&name);
     assert_eq!(said, [format!("RETURN DEASSIGN {name} #3 > 0")]);
     rig.confirm(0, 2);
-    assert_eq!(rig.take_drops(), [Reason::Late]);
+    assert_eq!(rig.take_drops(), [DropReason::Late]);
     rig.confirm(0, 3);
     assert_eq!(rig.take_events(), [format!("returned {name}")]);
 }
@@ -178,7 +178,7 @@ fn a_request_with_another_access_replaces_the_outstanding_one() {
     assert_eq!(said, [format!("REQUEST s {name} #2 > 0")]);
     assert!(rig.times(ms(1_000), "REQUEST x").is_empty());
     rig.grant(0, 1, &name, "");
-    assert_eq!(rig.take_drops(), [Reason::Late]);
+    assert_eq!(rig.take_drops(), [DropReason::Late]);
     rig.grant(0, 2, &name, "");
     assert!(rig.holds(&name));
     assert!(rig.request(&name, Shared).is_empty());
@@ -196,11 +196,11 @@ fn a_holder_can_request_the_other_access_and_keeps_the_token() {
         rig.grant(0, 1, &name, "old");
         assert_eq!(
             rig.take_drops(),
-            [Reason::Late],
+            [DropReason::Late],
             "the earlier grant is a duplicate"
         );
         rig.grant(0, 2, &name, "new");
-        let holding = rig.client.holding(name.as_bytes()).unwrap();
+        let holding = rig.client.held_token(name.as_bytes()).unwrap();
         assert_eq!((holding.access, holding.data), (second, &b"new"[..]));
     }
 }
@@ -229,7 +229,7 @@ fn a_downgrade_makes_the_token_shared_when_its_request_is_sent() {
     rig.update(&name, "d"); // #2
     rig.confirm(2, 2);
     rig.request(&name, Shared); // #3
-    let access = |rig: &Rig| rig.client.holding(name.as_bytes()).unwrap().access;
+    let access = |rig: &Rig| rig.client.held_token(name.as_bytes()).unwrap().access;
     assert_eq!(access(&rig), Shared);
     let states = [Ready, Ready, Down];
     rig.config_to(1, 0, 10, states);

@@ -46,15 +46,15 @@ fn a_confirmation_counts_once_and_only_from_the_responsible_server() {
     rig.release(&name); // #2
     for server in [0, 1] {
         rig.confirm(server, 2);
-        assert_eq!(rig.take_drops(), [Reason::NotResponsible]);
+        assert_eq!(rig.take_drops(), [DropReason::NotResponsible]);
     }
     rig.confirm(2, 1);
-    assert_eq!(rig.take_drops(), [Reason::Late]);
+    assert_eq!(rig.take_drops(), [DropReason::Late]);
     assert!(rig.take_events().is_empty());
     rig.confirm(2, 2);
     assert_eq!(rig.take_events(), [format!("returned {name}")]);
     rig.confirm(2, 2);
-    assert_eq!(rig.take_drops(), [Reason::Late]);
+    assert_eq!(rig.take_drops(), [DropReason::Late]);
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn a_return_also_gives_up_an_upgrade() {
     assert_eq!(said, [format!("RETURN DEASSIGN {name} #3 > 0")]);
     assert!(rig.times(ms(500), "REQUEST").is_empty());
     rig.grant(0, 2, &name, "");
-    assert_eq!(rig.take_drops(), [Reason::Outstanding]);
+    assert_eq!(rig.take_drops(), [DropReason::Outstanding]);
     rig.confirm(0, 3);
     assert!(!rig.holds(&name));
     assert_eq!(rig.take_events(), [format!("returned {name}")]);

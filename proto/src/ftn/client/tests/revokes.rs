@@ -25,7 +25,7 @@ fn revoke_counts_only_from_the_responsible_server() {
     let mut rig = Rig::holding(&name, Exclusive, "");
     for name in [name, free] {
         assert!(rig.revoke(1, &name).is_empty());
-        assert_eq!(rig.take_drops(), [Reason::NotResponsible]);
+        assert_eq!(rig.take_drops(), [DropReason::NotResponsible]);
     }
 }
 
@@ -63,7 +63,7 @@ fn revoke_is_dropped_while_a_request_or_a_return_is_outstanding() {
     for (at, state) in states.into_iter().enumerate() {
         let mut rig = state(&name);
         assert!(rig.revoke(0, &name).is_empty(), "state {at}");
-        assert_eq!(rig.take_drops(), [Reason::Outstanding], "state {at}");
+        assert_eq!(rig.take_drops(), [DropReason::Outstanding], "state {at}");
         assert!(rig.take_events().is_empty(), "state {at}");
     }
 }
@@ -113,7 +113,7 @@ fn its_return_includes_an_unconfirmed_update() {
     rig.confirm(0, 3);
     assert_eq!(
         rig.take_drops(),
-        [Reason::Late],
+        [DropReason::Late],
         "the earlier RETURN no longer counts"
     );
     assert_eq!(rig.confirm(0, 4), [format!("REQUEST x {name} #5 > 0")]);

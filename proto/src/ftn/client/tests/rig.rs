@@ -11,10 +11,12 @@ pub(crate) use ring_codec::ftn::{Datagram, Flags, Header, Message, Terms, Token}
 
 use crate::ftn::carrier::test_peer::TestPeer;
 use crate::ftn::catalog::{HoldKind, Marker};
-pub(crate) use crate::ftn::client::{Client, Command, Event, Loss, Net, Options, Reason, Standing};
+pub(crate) use crate::ftn::client::{
+    Client, ClientState, Command, DropReason, Event, Loss, Options, SocketState,
+};
 use crate::ftn::{Configuration, LONGEST, Servers};
 use crate::time::{Instant, Now};
-use crate::{Machine, Sent};
+use crate::{Machine, SendOutcome};
 
 /// CT.
 pub(crate) const CT: Duration = Duration::from_secs(15);
@@ -134,21 +136,21 @@ impl Rig {
     pub(crate) fn holds(&self, name: &str) -> bool {
         let lease = self.client.lease();
         let is_over = lease.is_none_or(|lease| lease <= self.now.monotonic);
-        !is_over && self.client.holding(name.as_bytes()).is_some()
+        !is_over && self.client.held_token(name.as_bytes()).is_some()
     }
 
     pub(crate) fn data(&self, name: &str) -> String {
-        let holding = self.client.holding(name.as_bytes()).unwrap();
+        let holding = self.client.held_token(name.as_bytes()).unwrap();
         String::from_utf8(holding.data.to_vec()).unwrap()
     }
 
     // Commands of the program.
 
     pub(crate) fn up(&mut self, port: u16) -> Vec<String> {
-        self.link(Net::Up { port })
+        self.link(SocketState::Up { port })
     }
 
-    pub(crate) fn link(&mut self, net: Net) -> Vec<String> {
+    pub(crate) fn link(&mut self, net: SocketState) -> Vec<String> {
         self.input(|client, now| client.handle_link(now, net))
     }
 
@@ -273,7 +275,7 @@ impl Rig {
     // Results.
 
     /// Returns the reasons of dropped datagrams since the last call.
-    pub(crate) fn take_drops(&mut self) -> Vec<Reason> {
+    pub(crate) fn take_drops(&mut self) -> Vec<DropReason> {
         let (dropped, others) = std::mem::take(&mut self.events)
             .into_iter()
             .partition::<Vec<_>, _>(|event| matches!(event, Event::Dropped { .. }));
@@ -374,11 +376,11 @@ impl Rig {
             let to: usize = line.rsplit(' ').next().unwrap().parse().unwrap();
             assert_eq!(transmit.to, address(to), "{line}");
             let sent = if self.refuse {
-                Sent::Failed
+                SendOutcome::Failed
             } else {
                 said.push(line);
                 self.datagrams.push(bytes);
-                Sent::Accepted
+                SendOutcome::Accepted
             };
             self.client.handle_sent(self.now, transmit.ticket, sent);
         }
@@ -546,7 +548,7 @@ fn event_text(event: &Event) -> String {
         Event::Proving { leader, .. } => format!("proving at {leader}"),
         Event::Adopted { configuration } => format!("adopted {}", configuration.number()),
         Event::NewSocket => "new socket".into(),
-        Event::LoginFailed { trouble } => format!("login failed: {trouble:?}"),
+        Event::LoginFailed { failure: trouble } => format!("login failed: {trouble:?}"),
         Event::LoggedOut { confirmed } => format!("logged out: {confirmed}"),
         Event::Listed { server, page } => format!("listed {server}: {}", text(page)),
         Event::ListingFailed { server } => format!("listing failed {server}"),

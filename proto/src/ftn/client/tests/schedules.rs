@@ -10,7 +10,7 @@ fn a_late_config_of_a_servers_death_does_not_redirect_the_client() {
     // Server 2 is DOWN (10) and comes back (13). The client first receives the later configuration.
     rig.config_to(1, 0, 13, ALL);
     rig.config_to(1, 0, 10, [Ready, Ready, Down]);
-    assert_eq!(rig.take_drops(), [Reason::Late]);
+    assert_eq!(rig.take_drops(), [DropReason::Late]);
     let said = rig.request(&name, Exclusive);
     assert_eq!(said, [format!("REQUEST x {name} #1 > 2")]);
 }
@@ -54,7 +54,7 @@ fn a_new_responsible_server_learns_of_a_return_and_then_gets_it() {
     rig.config_to(1, 0, 10, [Ready, Ready, Down]);
     rig.confirm(2, 2);
     let late = "the CONFIRM of the crashed server is late";
-    assert_eq!(rig.take_drops(), [Reason::NotResponsible], "{late}");
+    assert_eq!(rig.take_drops(), [DropReason::NotResponsible], "{late}");
     let heir = rig.server_of(&name);
     let said = rig.config(heir, 10, [Ready, Ready, Down]);
     let expected = [
@@ -63,7 +63,7 @@ fn a_new_responsible_server_learns_of_a_return_and_then_gets_it() {
     ];
     assert_eq!(said, expected);
     rig.confirm(2, 2);
-    assert_eq!(rig.take_drops(), [Reason::Late], "{late}");
+    assert_eq!(rig.take_drops(), [DropReason::Late], "{late}");
     rig.confirm(heir, 3);
     assert!(rig.take_events().contains(&format!("returned {name}")));
 }

@@ -9,7 +9,7 @@ use super::rig::*;
 use super::server::{Server, server, servers};
 use crate::ftn::LONGEST;
 use crate::time::{Instant, Now};
-use crate::{Machine, Sent};
+use crate::{Machine, SendOutcome};
 
 const CLIENTS: usize = 4;
 const NAMES: [&str; 2] = ["a", "b"];
@@ -83,7 +83,9 @@ impl Simulation {
         self.ports += 1;
         let port = self.ports;
         self.nodes[at].address = ([192, 0, 2, 7], port).into();
-        self.input(at, |client, now| client.handle_link(now, Net::Up { port }));
+        self.input(at, |client, now| {
+            client.handle_link(now, SocketState::Up { port })
+        });
     }
 
     fn transmit(&mut self, from: SocketAddr, to: SocketAddr, bytes: &[u8]) {
@@ -118,7 +120,7 @@ impl Simulation {
             self.transmit(from, to, &buf[..transmit.len]);
             let node = &mut self.nodes[at];
             node.client
-                .handle_sent(now, transmit.ticket, Sent::Accepted);
+                .handle_sent(now, transmit.ticket, SendOutcome::Accepted);
         }
         while let Some(event) = self.nodes[at].client.poll_event() {
             match event {
@@ -157,7 +159,10 @@ impl Simulation {
         for name in NAMES {
             let holdings = self.nodes.iter().filter_map(|node| {
                 let is_live = node.client.lease().is_some_and(|lease| self.now < lease);
-                let holding = node.client.holding(name.as_bytes()).filter(|_| is_live)?;
+                let holding = node
+                    .client
+                    .held_token(name.as_bytes())
+                    .filter(|_| is_live)?;
                 Some(holding.access)
             });
             let held: Vec<Access> = holdings.collect();
@@ -241,9 +246,9 @@ fn run_seed(seed: u64) -> u32 {
         }
     }
     for node in &simulation.nodes {
-        let standing = node.client.standing();
+        let standing = node.client.state();
         assert!(
-            matches!(standing, Standing::Live { .. }),
+            matches!(standing, ClientState::Live { .. }),
             "seed {seed}: {standing:?}"
         );
         let session = node.client.phase.session().unwrap();

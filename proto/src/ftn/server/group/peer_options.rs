@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use ring_codec::ftn::{Pace, Terms};
+use ring_codec::ftn::{ServerTerms, Terms};
 
-use crate::ftn::MIN_CLIENT_TIMEOUT;
-use crate::ftn::server::{Difference, Options, Setting, majority};
+use crate::ftn::CLIENT_TIMEOUT_MIN;
+use crate::ftn::server::{OptionDifference, OptionValue, Options, majority};
 
 /// Largest factor by which a server lengthens its timeouts to those of another server. So one wrong option does not
 /// stop all servers.
@@ -38,7 +38,7 @@ impl Announcement {
         })
     }
 
-    fn differences(&self, own: &Options) -> Vec<Difference> {
+    fn differences(&self, own: &Options) -> Vec<OptionDifference> {
         // Announcements are in microseconds, so this server's times are compared without their nanoseconds.
         let whole = |time: Duration| Duration::from_micros(micros(time).unsigned_abs());
         let times = [
@@ -50,15 +50,15 @@ impl Announcement {
         let times = times
             .into_iter()
             .filter(|(_, own, theirs)| whole(*own) != *theirs);
-        let times = times.map(|(option, own, theirs)| Difference {
+        let times = times.map(|(option, own, theirs)| OptionDifference {
             option,
-            own: Setting::Time(own),
-            theirs: Setting::Time(theirs),
+            own: OptionValue::Time(own),
+            theirs: OptionValue::Time(theirs),
         });
-        let quorum = (own.quorum != self.quorum).then_some(Difference {
+        let quorum = (own.quorum != self.quorum).then_some(OptionDifference {
             option: "--quorum",
-            own: Setting::Count(own.quorum),
-            theirs: Setting::Count(self.quorum),
+            own: OptionValue::Count(own.quorum),
+            theirs: OptionValue::Count(self.quorum),
         });
         times.chain(quorum).collect()
     }
@@ -80,7 +80,7 @@ impl PeerOptions {
         own: &Options,
         server: usize,
         terms: Terms,
-    ) -> Option<Box<[Difference]>> {
+    ) -> Option<Box<[OptionDifference]>> {
         let (new, known) = (Announcement::of(terms)?, self.0.get_mut(server)?);
         let differences = new.differences(own);
         // Equal options change no result, so they are not kept.
@@ -89,7 +89,7 @@ impl PeerOptions {
     }
 
     /// Returns the options that differ, by server.
-    pub(crate) fn differences(&self, own: &Options) -> Vec<(usize, Vec<Difference>)> {
+    pub(crate) fn differences(&self, own: &Options) -> Vec<(usize, Vec<OptionDifference>)> {
         let announced = (0..).zip(&self.0);
         let differing =
             announced.filter_map(|(server, it)| Some((server, it.as_ref()?.differences(own))));
@@ -116,7 +116,7 @@ impl PeerOptions {
     /// clients. Another server may lead next and end sessions by its own timeout, even if its answer to LOGIN was lost.
     pub(crate) fn shortest_timeout(&self, own: &Options) -> i64 {
         let others = self.iter().map(|it| it.client_timeout);
-        let usable = others.filter(|timeout| *timeout >= MIN_CLIENT_TIMEOUT);
+        let usable = others.filter(|timeout| *timeout >= CLIENT_TIMEOUT_MIN);
         micros(usable.fold(own.client_timeout, Duration::min))
     }
 
@@ -145,7 +145,7 @@ pub(crate) fn terms_of(options: &Options) -> Terms {
     Terms {
         client_timeout: micros(options.client_timeout),
         quorum: i32::try_from(options.quorum).unwrap_or(i32::MAX),
-        pace: Some(Pace {
+        pace: Some(ServerTerms {
             heartbeat: micros(options.heartbeat),
             server_timeout: micros(options.server_timeout),
             grace: micros(options.grace),
@@ -155,5 +155,5 @@ pub(crate) fn terms_of(options: &Options) -> Terms {
 
 /// Whether a server announces a client timeout that is too short for a session.
 pub(crate) fn has_short_client_timeout(terms: Terms) -> bool {
-    terms.client_timeout < micros(MIN_CLIENT_TIMEOUT)
+    terms.client_timeout < micros(CLIENT_TIMEOUT_MIN)
 }

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::str;
 
 use ring_codec::List;
-use ring_codec::ftn::{Client, ServerState};
+use ring_codec::ftn::{ListedSession, ServerState};
 
 use crate::ftn::Configuration;
 use crate::ftn::server::group::{configuration_of, seq_of};
@@ -16,7 +16,7 @@ pub(crate) struct StateMessage<'a> {
     pub(crate) seq: i128,
     pub(crate) leader: i64,
     pub(crate) states: List<'a, ServerState>,
-    pub(crate) clients: List<'a, Client<'a>>,
+    pub(crate) clients: List<'a, ListedSession<'a>>,
 }
 
 impl StateMessage<'_> {
@@ -38,7 +38,7 @@ impl StateMessage<'_> {
 
     /// Returns the sessions, or `None` if an entry is not valid.
     pub(crate) fn sessions(&self) -> Option<BTreeMap<i32, SocketAddr>> {
-        let read = |Client { id, address }: Client<'_>| {
+        let read = |ListedSession { id, address }: ListedSession<'_>| {
             let address = str::from_utf8(address).ok()?.parse().ok()?;
             (id > 0).then_some((id, address))
         };

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ring_codec::ftn::ServerState;
 
-use crate::ftn::{Configuration, MAX_NUMBER};
+use crate::ftn::{CONFIGURATION_NUMBER_MAX, Configuration};
 use crate::time::Instant;
 
 /// Bits of a seq that count the rounds of a configuration.
@@ -46,7 +46,7 @@ pub(crate) fn seq_of(configuration: u64) -> i128 {
 /// Returns the configuration of a seq, or `None` if its number is too large.
 pub(crate) fn configuration_of(seq: i128) -> Option<u64> {
     let configuration = u64::try_from(seq >> ROUND_BITS).ok()?;
-    (configuration <= MAX_NUMBER).then_some(configuration)
+    (configuration <= CONFIGURATION_NUMBER_MAX).then_some(configuration)
 }
 
 /// The last STATE that this server has sent as the leader, or has followed.

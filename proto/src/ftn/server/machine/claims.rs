@@ -10,8 +10,8 @@ use super::Server;
 use crate::ftn::catalog::{HoldKind, Marker};
 use crate::ftn::server::knowledge::{PartStatus, Source, SurveyedToken};
 use crate::ftn::server::options::{PART_BYTES, SURVEYED_TOKEN_BYTES, TOKEN_BYTES};
-use crate::ftn::server::{Event, Reason};
-use crate::ftn::{MAX_DATA, MAX_NAME, WINDOW};
+use crate::ftn::server::{DropReason, Event};
+use crate::ftn::{DATA_BYTES_MAX, NAME_BYTES_MAX, WINDOW};
 use crate::time::Instant;
 
 impl Server {
@@ -27,7 +27,7 @@ impl Server {
         let marker = match entries.peek() {
             Some(first) if first.name.is_empty() => match Marker::parse(first.data) {
                 Some(marker) => Some(marker),
-                None => return self.drop(from, Reason::Malformed),
+                None => return self.drop(from, DropReason::Malformed),
             },
             _ => None,
         };
@@ -36,28 +36,28 @@ impl Server {
         }
         // All checks come before `take`: a part that is dropped must stay missing, so that the session sends it again.
         if !holdings.iter().all(|entry| is_legal(&entry)) {
-            return self.drop(from, Reason::TooLong);
+            return self.drop(from, DropReason::TooLong);
         }
         let Some(survey) = self.knowledge.survey() else {
-            return self.drop(from, Reason::Late);
+            return self.drop(from, DropReason::Late);
         };
         let answers = marker.is_none_or(|marker| marker.configuration == survey.configuration());
         if !answers || !survey.is_awaited(session) {
-            return self.drop(from, Reason::Late);
+            return self.drop(from, DropReason::Late);
         }
         let claims = holdings.iter().filter(|entry| !entry.name.is_empty());
         let bytes =
             claims.map(|it| it.name.len() + it.data.len() + TOKEN_BYTES + SURVEYED_TOKEN_BYTES);
         if !self.free_memory_in_survey(PART_BYTES + bytes.sum::<usize>()) {
-            return self.drop(from, Reason::Memory);
+            return self.drop(from, DropReason::Memory);
         }
         let survey = self.knowledge.survey_mut();
         let Some(survey) = survey else {
-            return self.drop(from, Reason::Late);
+            return self.drop(from, DropReason::Late);
         };
         let (part, parts) = marker.map_or((0, 1), |marker| (marker.part, marker.parts));
         let Some(answered) = survey.take(session, part, parts) else {
-            return self.drop(from, Reason::Late);
+            return self.drop(from, DropReason::Late);
         };
         let is_whole = answered.is_whole;
         match answered.part {
@@ -66,7 +66,7 @@ impl Server {
                 self.out.counters.duplicates += 1;
                 return;
             }
-            PartStatus::Inconsistent => return self.drop(from, Reason::Malformed),
+            PartStatus::Inconsistent => return self.drop(from, DropReason::Malformed),
         }
         if let (Some(marker), Some(known)) = (marker, self.sessions.get_mut(session)) {
             // Parts of an earlier answer, with a lower FLOOR, can arrive late.
@@ -244,5 +244,5 @@ impl Server {
 }
 
 fn is_legal(entry: &Entry<'_>) -> bool {
-    entry.name.len() <= MAX_NAME && entry.data.len() <= MAX_DATA
+    entry.name.len() <= NAME_BYTES_MAX && entry.data.len() <= DATA_BYTES_MAX
 }

@@ -6,7 +6,7 @@ use ring_codec::ftn::{Message, ServerState};
 
 use super::Server;
 use crate::ftn::server::group::{Election, NO_VOTE, Role, Voter, configuration_of};
-use crate::ftn::server::{Event, Reason, RoleKind};
+use crate::ftn::server::{DropReason, Event, RoleKind};
 use crate::time::{Instant, Now};
 
 impl Server {
@@ -114,13 +114,13 @@ impl Server {
         vote: i32,
     ) {
         let Some(configuration) = configuration_of(seq) else {
-            return self.drop_from_server(server, Reason::Malformed);
+            return self.drop_from_server(server, DropReason::Malformed);
         };
         let limited = self.limit_number(server, configuration);
         self.storage.record(limited);
         // The part within the limit counts all the same, so that a server far behind catches up.
         if limited < configuration {
-            return self.drop_from_server(server, Reason::Ahead);
+            return self.drop_from_server(server, DropReason::Ahead);
         }
         match &mut self.role {
             Role::Electing(election) => {
@@ -150,7 +150,7 @@ impl Server {
     /// Returns whether another server may be answered: once per HB / 8, half the period of ELECT.
     pub(super) fn allow_answer(&mut self, now: Instant, server: usize) -> bool {
         let period = self.options.heartbeat / 8;
-        self.answer_limits[server].allow(now, period)
+        self.answer_limits[server].try_take(now, period)
     }
 
     /// Returns the indexes of all other servers.
@@ -165,14 +165,14 @@ impl Server {
         }
     }
 
-    pub(super) fn drop_from_server(&mut self, server: usize, reason: Reason) {
+    pub(super) fn drop_from_server(&mut self, server: usize, reason: DropReason) {
         if let Some(address) = self.servers.address(server) {
             self.drop(address, reason);
         }
     }
 
     /// Drops the present datagram.
-    pub(super) fn drop(&mut self, from: SocketAddr, reason: Reason) {
+    pub(super) fn drop(&mut self, from: SocketAddr, reason: DropReason) {
         self.out.drop(from, self.present_kind, reason);
     }
 

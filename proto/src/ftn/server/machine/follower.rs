@@ -8,7 +8,7 @@ use ring_codec::ftn::{Message, ServerState};
 use super::Server;
 use crate::ftn::Configuration;
 use crate::ftn::server::group::{FollowerState, Role, StateMessage, seq_of};
-use crate::ftn::server::{Event, Reason};
+use crate::ftn::server::{DropReason, Event};
 use crate::time::{Instant, Now};
 
 /// A checked STATE to follow.
@@ -31,13 +31,13 @@ impl Server {
         state: &StateMessage<'_>,
     ) {
         let Some(number) = state.number(server, self.servers.len()) else {
-            return self.drop_from_server(server, Reason::Malformed);
+            return self.drop_from_server(server, DropReason::Malformed);
         };
         let at = now.monotonic;
         let limited = self.limit_number(server, number);
         if limited < number {
             self.storage.record(limited);
-            return self.drop_from_server(server, Reason::Ahead);
+            return self.drop_from_server(server, DropReason::Ahead);
         }
         match &self.role {
             Role::Leader(_) => {
@@ -45,20 +45,20 @@ impl Server {
                     if self.allow_answer(at, server) {
                         self.send_state(&[server]);
                     }
-                    return self.drop_from_server(server, Reason::Late);
+                    return self.drop_from_server(server, DropReason::Late);
                 }
                 // A majority follows this leader. The other has its number from when it last had authority, or never
                 // had any.
                 if self.needs_majority() && self.is_in_force(at) {
                     self.exceed(at, number);
-                    return self.drop_from_server(server, Reason::OtherLeader);
+                    return self.drop_from_server(server, DropReason::OtherLeader);
                 }
             }
             Role::Follower(following) => {
                 let is_other = following.leader() != server;
                 // Its leader still relies on this follower. So two leaders never have authority at the same time.
                 if is_other && following.has_heard(at, self.options.server_timeout) {
-                    return self.drop_from_server(server, Reason::OtherLeader);
+                    return self.drop_from_server(server, DropReason::OtherLeader);
                 }
             }
             Role::Electing(_) => {}
@@ -74,7 +74,7 @@ impl Server {
                 };
                 self.send_server(server, message);
             }
-            return self.drop_from_server(server, Reason::Late);
+            return self.drop_from_server(server, DropReason::Late);
         }
         let seen = self.storage.seen();
         if self.view.seq() == 0 && number < seen {
@@ -87,11 +87,11 @@ impl Server {
                 };
                 self.send_server(server, message);
             }
-            return self.drop_from_server(server, Reason::Late);
+            return self.drop_from_server(server, DropReason::Late);
         }
         self.storage.record(number);
         let Some(clients) = state.sessions() else {
-            return self.drop_from_server(server, Reason::Malformed);
+            return self.drop_from_server(server, DropReason::Malformed);
         };
         let (seq, configuration) = (state.seq, state.configuration(number));
         self.follow(

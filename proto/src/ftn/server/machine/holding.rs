@@ -1,14 +1,14 @@
 //! Events that tell people which session holds a token. No rule depends on them.
 
 use super::Server;
-use crate::ftn::server::{Event, Holding};
+use crate::ftn::server::{Event, TokenHold};
 
 impl Server {
     /// Returns a session's hold of a token, or `None` if there is none.
-    pub(super) fn holding(&self, id: u32, session: i32) -> Option<Box<Holding>> {
+    pub(super) fn holding(&self, id: u32, session: i32) -> Option<Box<TokenHold>> {
         let token = self.tokens.get(id)?;
         let party = token.party(session).filter(|it| it.held.is_some())?;
-        Some(Box::new(Holding {
+        Some(Box::new(TokenHold {
             name: token.name().into(),
             session,
             address: self.sessions.get(session)?.address,
@@ -46,7 +46,7 @@ impl Server {
         &mut self,
         id: u32,
         session: i32,
-        event: fn(Box<Holding>) -> Event,
+        event: fn(Box<TokenHold>) -> Event,
     ) {
         if let Some(holding) = self.holding(id, session) {
             self.out.report(event(holding));

@@ -10,8 +10,8 @@ use super::request::TokenRequest;
 use super::returns::TokenReturn;
 use crate::ftn::carrier::{MESSAGE_MAX, PARTS_MAX, PartOutcome, ReceivedPart};
 use crate::ftn::server::group::{StateMessage, has_short_client_timeout};
-use crate::ftn::server::{Event, Reason};
-use crate::ftn::{MAX_DATA, MAX_NAME, PART};
+use crate::ftn::server::{DropReason, Event};
+use crate::ftn::{DATA_BYTES_MAX, NAME_BYTES_MAX, PART};
 use crate::time::{Instant, Now};
 
 /// Most senders that are reported once.
@@ -27,7 +27,7 @@ impl Server {
         bytes: &[u8],
     ) {
         let Ok(datagram) = Datagram::decode(bytes) else {
-            return self.drop(from, Reason::Malformed);
+            return self.drop(from, DropReason::Malformed);
         };
         self.on_decoded(now, arrived, from, &datagram);
     }
@@ -43,20 +43,20 @@ impl Server {
         self.present_kind = Some(message.kind());
         self.out.counters.note_received(message.kind());
         if self.started.is_none() || self.has_left {
-            return self.drop(from, Reason::Stopped);
+            return self.drop(from, DropReason::Stopped);
         }
         if header.ssig != self.servers.signature() {
             self.note_other_list(from, header.ssig);
-            return self.drop(from, Reason::Signature);
+            return self.drop(from, DropReason::Signature);
         }
         if usize::try_from(header.to) != Ok(self.index) {
-            return self.drop(from, Reason::NotForMe);
+            return self.drop(from, DropReason::NotForMe);
         }
         match message {
             Message::Config { .. }
             | Message::Grant { .. }
             | Message::Revoke { .. }
-            | Message::Confirm { .. } => self.drop(from, Reason::OtherRole),
+            | Message::Confirm { .. } => self.drop(from, DropReason::OtherRole),
             Message::Part {
                 content,
                 part,
@@ -71,7 +71,10 @@ impl Server {
                 };
                 self.on_part(now, arrived, from, header.from, piece);
             }
-            Message::Parted { content, came } => {
+            Message::Parted {
+                content,
+                arrived: came,
+            } => {
                 let is_server = self.servers.sender_address(header.from) == Some(from);
                 self.out
                     .on_parted(from, (header.from, is_server), content, came);
@@ -104,7 +107,7 @@ impl Server {
         let is_server = self.servers.sender_address(sender) == Some(from);
         // Parts of strangers must not take memory.
         if !is_server && !self.identify(now.monotonic, arrived, from, sender, None) {
-            return self.redirect(from, Reason::NoSession);
+            return self.redirect(from, DropReason::NoSession);
         }
         let longest = if is_server {
             PARTS_MAX * PART
@@ -115,12 +118,18 @@ impl Server {
         let took = incoming.take(now.monotonic, arrived, from, piece, longest);
         let came = incoming.arrived_parts(from, piece.content);
         if took == PartOutcome::Refused {
-            return self.drop(from, Reason::Malformed);
+            return self.drop(from, DropReason::Malformed);
         }
         if let Some(came) = came {
             let (content, came) = (piece.content, &came[..]);
-            self.out
-                .send(from, sender, Message::Parted { content, came });
+            self.out.send(
+                from,
+                sender,
+                Message::Parted {
+                    content,
+                    arrived: came,
+                },
+            );
         }
         if let PartOutcome::Complete { bytes, arrived } = took {
             match Datagram::decode(&bytes) {
@@ -128,7 +137,7 @@ impl Server {
                     self.on_decoded(now, arrived, from, &whole);
                 }
                 // A PART that came in parts would have no bound.
-                _ => self.drop(from, Reason::Malformed),
+                _ => self.drop(from, DropReason::Malformed),
             }
         }
     }
@@ -151,7 +160,7 @@ impl Server {
         };
         if self.misplaced.len() < REPORTED_SENDERS_MAX && self.misplaced.insert(from) {
             let listed = self.servers.address(server);
-            self.out.report(Event::Misplaced {
+            self.out.report(Event::SenderMisplaced {
                 server,
                 from,
                 listed,
@@ -165,14 +174,14 @@ impl Server {
         let server = usize::try_from(header.from).ok();
         let Some(server) = server.filter(|&server| is_listed && server != self.index) else {
             self.note_misplaced(from, header.from);
-            return self.drop(from, Reason::NotAServer);
+            return self.drop(from, DropReason::NotAServer);
         };
         if let Some(terms) = datagram.terms() {
             // Recorded even if the message is dropped, so that the status names the wrong option.
             self.on_terms(server, terms);
             if has_short_client_timeout(terms) {
                 // As a leader it would end sessions that are live, so it counts as DOWN.
-                return self.drop(from, Reason::ShortTimeout);
+                return self.drop(from, DropReason::ShortTimeout);
             }
         }
         let at = now.monotonic;
@@ -218,8 +227,10 @@ impl Server {
             Message::Request { token, .. } | Message::Return { token, .. } => Some(*token),
             _ => None,
         };
-        if token.is_some_and(|token| token.name.len() > MAX_NAME || token.data.len() > MAX_DATA) {
-            return self.drop(from, Reason::TooLong);
+        if token.is_some_and(|token| {
+            token.name.len() > NAME_BYTES_MAX || token.data.len() > DATA_BYTES_MAX
+        }) {
+            return self.drop(from, DropReason::TooLong);
         }
         let renewal = match message {
             Message::Return {
@@ -230,7 +241,7 @@ impl Server {
                 let number = parse_renewal(*token, *flags);
                 // The empty name is reserved, so any other RETURN with it is an error.
                 if number.is_none() {
-                    return self.drop(from, Reason::Malformed);
+                    return self.drop(from, DropReason::Malformed);
                 }
                 number.map(|number| (*msgnum, number))
             }
@@ -238,7 +249,7 @@ impl Server {
         };
         let renews = renewal.map(|(_, number)| number);
         if !self.identify(now, arrived, from, session, renews) {
-            return self.redirect(from, Reason::NoSession);
+            return self.redirect(from, DropReason::NoSession);
         }
         if let Some((msgnum, number)) = renewal {
             return self.on_renewal(now, from, session, msgnum, number);

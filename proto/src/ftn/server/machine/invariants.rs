@@ -141,7 +141,7 @@ const INVARIANTS: &[Invariant<Server>] = &[
 
 #[cfg(test)]
 mod tests {
-    use crate::invariants::{Spoilt, assert_each_breaks};
+    use crate::invariants::{BrokenCase, assert_each_breaks};
     use ring_codec::ftn::ServerState::Ready;
 
     use super::*;
@@ -205,7 +205,7 @@ mod tests {
     }
 
     /// For each invariant, in order: a sound server, and a function that breaks the invariant.
-    const SPOILT: &[Spoilt<Server, Server>] = &[
+    const SPOILT: &[BrokenCase<Server, Server>] = &[
         (not_started, |it| {
             it.sessions.insert(5, client(1), Instant::default());
         }),

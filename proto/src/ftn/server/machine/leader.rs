@@ -6,7 +6,7 @@ use super::Server;
 use crate::ftn::server::group::{
     Leadership, Role, cold_floor, configuration_of, is_unproven, seq_of,
 };
-use crate::ftn::server::{Event, Reason};
+use crate::ftn::server::{DropReason, Event};
 use crate::ftn::{Configuration, next_number};
 use crate::time::{Instant, Now};
 
@@ -155,18 +155,18 @@ impl Server {
         says: ServerState,
     ) {
         let Some(number) = configuration_of(seq) else {
-            return self.drop_from_server(server, Reason::Malformed);
+            return self.drop_from_server(server, DropReason::Malformed);
         };
         let newest = self.view.seq();
         let Role::Leader(leadership) = &mut self.role else {
-            return self.drop_from_server(server, Reason::NotLeader);
+            return self.drop_from_server(server, DropReason::NotLeader);
         };
         // The sender follows a later configuration, or has a larger number in its state file.
         if seq > newest {
             leadership.record_heard(server, arrived);
             let limited = self.limit_number(server, number);
             if limited < number {
-                self.drop_from_server(server, Reason::Ahead);
+                self.drop_from_server(server, DropReason::Ahead);
             }
             if limited == number || limited > self.view.number() {
                 self.exceed(now, limited);
@@ -174,7 +174,7 @@ impl Server {
             return;
         }
         if leadership.is_late(server, seq) {
-            return self.drop_from_server(server, Reason::Late);
+            return self.drop_from_server(server, DropReason::Late);
         }
         leadership.record_heard(server, arrived);
         leadership.acknowledge(server, seq);

@@ -9,7 +9,7 @@ use super::Server;
 use super::service::ServeDecision;
 use crate::ftn::catalog::hex_digits;
 use crate::ftn::server::tokens::Token;
-use crate::ftn::server::{Reason, majority};
+use crate::ftn::server::{DropReason, majority};
 use crate::time::Instant;
 
 /// Length beyond which a page takes no further token, in bytes.
@@ -30,7 +30,7 @@ impl Server {
         after: &[u8],
     ) {
         if !self.is_serving(now) {
-            return self.drop(from, Reason::NotServing);
+            return self.drop(from, DropReason::NotServing);
         }
         let page = self.page(now, after);
         let message = Message::Grant {

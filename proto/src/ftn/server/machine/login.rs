@@ -6,10 +6,10 @@ use std::str;
 use ring_codec::ftn::Message;
 
 use super::Server;
-use crate::ftn::MIN_SESSION;
+use crate::ftn::SESSION_ID_MIN;
 use crate::ftn::server::group::{PENDING_MAX, Role};
 use crate::ftn::server::options::session_bytes;
-use crate::ftn::server::{Event, Reason, RoleKind};
+use crate::ftn::server::{DropReason, Event, RoleKind};
 use crate::time::Instant;
 
 /// The field `to` of a CONFIG that is for no session.
@@ -31,10 +31,10 @@ impl Server {
 
     /// Drops a message that another server has to answer, or that its sender may not send, and answers with CONFIG. An
     /// electing server sends nothing, because its configuration may be outdated.
-    pub(super) fn redirect(&mut self, at: SocketAddr, reason: Reason) {
+    pub(super) fn redirect(&mut self, at: SocketAddr, reason: DropReason) {
         self.drop(at, reason);
         if self.role.kind() != RoleKind::Electing {
-            if reason != Reason::NoSession {
+            if reason != DropReason::NoSession {
                 self.out.counters.redirected += 1;
             }
             self.send_config(at, NO_SESSION);
@@ -46,7 +46,7 @@ impl Server {
         // another implementation could be used as a reflector.
         let port = str::from_utf8(p).ok().and_then(|p| p.strip_prefix(':'));
         if port.and_then(|port| port.parse::<u16>().ok()).is_none() {
-            return self.drop(from, Reason::Login);
+            return self.drop(from, DropReason::Login);
         }
         let pending = self.role.leader_mut().map(|leadership| {
             leadership.pending().expire(now);
@@ -57,7 +57,7 @@ impl Server {
         let is_full = !is_known && !self.free_memory_for_session(pending);
         let Role::Leader(leadership) = &mut self.role else {
             if self.role.kind() == RoleKind::Electing {
-                return self.drop(from, Reason::NotServing);
+                return self.drop(from, DropReason::NotServing);
             }
             return self.send_config(from, NO_SESSION);
         };
@@ -71,7 +71,7 @@ impl Server {
         } else {
             if is_full || pending >= PENDING_MAX {
                 // A CONFIG without an id from the leader tells the client that the service is full.
-                self.drop(from, Reason::Full);
+                self.drop(from, DropReason::Full);
                 return self.send_config(from, NO_SESSION);
             }
             loop {
@@ -115,7 +115,7 @@ impl Server {
             && !leadership.pending().has_id(id);
         // A client that knows a larger number would ignore this leader.
         let hears = renews.is_some_and(|number| number <= self.view.number());
-        let adopts = leadership.is_in_grace() && hears && id >= MIN_SESSION && is_free;
+        let adopts = leadership.is_in_grace() && hears && id >= SESSION_ID_MIN && is_free;
         if !adopts || !self.free_memory_for_session(0) {
             return false;
         }
@@ -157,11 +157,11 @@ impl Server {
         configuration: u64,
     ) {
         if self.role.kind() != RoleKind::Leader {
-            return self.redirect(from, Reason::NotLeader);
+            return self.redirect(from, DropReason::NotLeader);
         }
         // A client must not move the number, so a larger one is not believed.
         if configuration > self.view.number() {
-            return self.drop(from, Reason::Ahead);
+            return self.drop(from, DropReason::Ahead);
         }
         if let Some(leadership) = self.role.leader_mut() {
             leadership.add_renewal(id, msgnum);
@@ -172,10 +172,10 @@ impl Server {
     pub(super) fn on_logout(&mut self, now: Instant, from: SocketAddr, id: i32) {
         // The client would take a CONFIG for the leader's confirmation.
         if self.role.kind() != RoleKind::Leader {
-            return self.drop(from, Reason::NotLeader);
+            return self.drop(from, DropReason::NotLeader);
         }
         if !self.is_in_force(now) {
-            return self.drop(from, Reason::NotServing);
+            return self.drop(from, DropReason::NotServing);
         }
         self.out.counters.sessions_logout += 1;
         let address = from;

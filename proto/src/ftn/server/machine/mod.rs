@@ -52,10 +52,10 @@ use crate::ftn::server::knowledge::{Departure, Handover, Survey, TokenKnowledge}
 use crate::ftn::server::output::Output;
 use crate::ftn::server::sessions::{IdGenerator, Sessions};
 use crate::ftn::server::tokens::Tokens;
-use crate::ftn::server::{Command, Durable, Event, Net, Options, OptionsError};
+use crate::ftn::server::{Command, Durable, Event, NetworkState, Options, OptionsError};
 use crate::throttle::Throttle;
 use crate::time::{Instant, Now};
-use crate::{Machine, Sent, Stored, Ticket, Transmit};
+use crate::{Machine, SendOutcome, StoreOutcome, Ticket, Transmit};
 
 /// A server of the token service.
 ///
@@ -156,7 +156,7 @@ impl Server {
     }
 
     /// Whether the server has left. It then serves and sends nothing.
-    pub const fn is_finished(&self) -> bool {
+    pub const fn has_left(&self) -> bool {
         self.has_left
     }
 
@@ -208,14 +208,14 @@ impl Server {
 
 impl Machine for Server {
     type Peer = SocketAddr;
-    type Net = Net;
+    type Net = NetworkState;
     type Command = Command;
     type Event = Event;
     type Durable = Durable;
     type Job = Infallible;
 
     // The outcome of sending has no effect, and no datagram leaves before the number that it depends on is stored.
-    fn gathers(&self) -> bool {
+    fn can_batch_output(&self) -> bool {
         true
     }
 
@@ -245,9 +245,9 @@ impl Machine for Server {
         self.check_after_input();
     }
 
-    fn handle_link(&mut self, now: Now, net: Net) {
+    fn handle_link(&mut self, now: Now, net: NetworkState) {
         let now = self.advance_clock(now);
-        if net == Net::Up && self.started.is_none() && !self.has_left {
+        if net == NetworkState::Up && self.started.is_none() && !self.has_left {
             // The silence after a start counts from when messages can arrive.
             self.started = Some(now.monotonic);
             self.out.start(now.wall);
@@ -280,14 +280,14 @@ impl Machine for Server {
         self.check_after_input();
     }
 
-    fn handle_sent(&mut self, _now: Now, _ticket: Ticket, sent: Sent) {
-        if sent != Sent::Accepted {
+    fn handle_sent(&mut self, _now: Now, _ticket: Ticket, sent: SendOutcome) {
+        if sent != SendOutcome::Accepted {
             // The protocol tolerates lost datagrams, so a failed send is only counted.
             self.out.counters.unsent += 1;
         }
     }
 
-    fn handle_stored(&mut self, now: Now, stored: Stored) {
+    fn handle_stored(&mut self, now: Now, stored: StoreOutcome) {
         let now = self.advance_clock(now);
         self.on_stored(now.monotonic, stored);
         self.check_after_input();

@@ -8,7 +8,7 @@ use super::Server;
 use super::service::ServeDecision;
 use crate::backoff::Backoff;
 use crate::ftn::server::tokens::Token;
-use crate::ftn::server::{Event, Reason};
+use crate::ftn::server::{DropReason, Event};
 use crate::ftn::{RETRY, RETRY_MAX};
 use crate::time::Instant;
 
@@ -55,11 +55,11 @@ impl Server {
         } = *request;
         // The message is older than the session's last CATALOG, which replaced it.
         if self.sessions.is_below_floor(session, msgnum) {
-            return self.drop(from, Reason::Late);
+            return self.drop(from, DropReason::Late);
         }
         let known = self.tokens.find(request.name);
         let Some(id) = known.or_else(|| self.new_token(request.name)) else {
-            return self.drop(from, Reason::Memory);
+            return self.drop(from, DropReason::Memory);
         };
         let mut effect = self.effect_of(id, request);
         // An immediate grant takes no memory for a queue.
@@ -72,10 +72,10 @@ impl Server {
             RequestEffect::Queue => Some(true),
         };
         if takes.is_some_and(|waits| !self.free_memory_for_party(id, session, waits)) {
-            return self.drop(from, Reason::Memory);
+            return self.drop(from, DropReason::Memory);
         }
         match effect {
-            RequestEffect::Late => self.drop(from, Reason::Late),
+            RequestEffect::Late => self.drop(from, DropReason::Late),
             RequestEffect::Again => {
                 self.out.counters.duplicates += 1;
                 // The GRANT has the same numbers as before, and the token's present data.
@@ -111,8 +111,8 @@ impl Server {
         let serves = self.serve_decision(now, name);
         match serves {
             ServeDecision::Serve => {}
-            ServeDecision::Redirect => self.redirect(from, Reason::NotResponsible),
-            ServeDecision::Ignore => self.drop(from, Reason::NotServing),
+            ServeDecision::Redirect => self.redirect(from, DropReason::NotResponsible),
+            ServeDecision::Ignore => self.drop(from, DropReason::NotServing),
         }
         serves == ServeDecision::Serve
     }

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use ring_codec::ftn::{Flags, Message};
 
 use super::Server;
-use crate::ftn::server::{Event, Reason};
+use crate::ftn::server::{DropReason, Event};
 use crate::time::Instant;
 
 /// A RETURN of a token.
@@ -31,7 +31,7 @@ impl Server {
             ..
         } = *returned;
         if self.sessions.is_below_floor(session, msgnum) {
-            return self.drop(from, Reason::Late);
+            return self.drop(from, DropReason::Late);
         }
         let updates = matches!(flags, Flags::Update | Flags::Both);
         let deassigns = matches!(flags, Flags::Deassign | Flags::Both);
@@ -52,7 +52,7 @@ impl Server {
             self.out.counters.updates_refused += 1;
         }
         if acts && updates && !self.free_memory_for_data(id, data.len()) {
-            return self.drop(from, Reason::Memory);
+            return self.drop(from, DropReason::Memory);
         }
         if acts && updates {
             self.out.counters.updates += 1;

@@ -1,7 +1,7 @@
 //! Rounds of STATE, and the effects of their acknowledgements: authority, and confirmed renewals (`docs/ftn.md`,
 //! section 4).
 
-use ring_codec::ftn::{Client, Message, ServerState};
+use ring_codec::ftn::{ListedSession, Message, ServerState};
 
 use super::Server;
 use crate::ftn::server::group::{EarlyRound, Leadership, Role, is_proven, is_unproven, seq_of};
@@ -183,7 +183,7 @@ impl Server {
         if let Role::Leader(leadership) = &mut self.role
             && leadership.set_authority(has)
         {
-            self.out.report(Event::AuthorityChanged { has });
+            self.out.report(Event::AuthorityChanged { is_held: has });
         }
     }
 
@@ -227,9 +227,9 @@ impl Server {
             .iter()
             .map(|(id, address)| (id, address.to_string()))
             .collect();
-        let clients: Vec<Client<'_>> = addresses
+        let clients: Vec<ListedSession<'_>> = addresses
             .iter()
-            .map(|(id, address)| Client {
+            .map(|(id, address)| ListedSession {
                 id: *id,
                 address: address.as_bytes(),
             })

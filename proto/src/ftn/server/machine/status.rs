@@ -7,7 +7,7 @@ use ring_codec::ftn::ServerState;
 
 use super::Server;
 use crate::ftn::server::tokens::Token;
-use crate::ftn::server::{Counters, RoleKind, Standing};
+use crate::ftn::server::{Counters, RoleKind, ServerSummary};
 
 /// Data of `ringctl status`, except the names of the servers and the counters ([`Server::counters`]).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,8 +63,8 @@ impl Snapshot {
 
 impl Server {
     /// Returns a summary, which costs less than a [`snapshot`](Self::snapshot).
-    pub fn standing(&self) -> Standing {
-        Standing {
+    pub fn summary(&self) -> ServerSummary {
+        ServerSummary {
             role: self.role.kind(),
             leader: self.leader(),
             state: self.own_state,

@@ -1,7 +1,7 @@
 //! Storage of the highest configuration number seen, before it is used (`docs/ftn.md`, section 1).
 
 use super::Server;
-use crate::Stored;
+use crate::StoreOutcome;
 use crate::ftn::server::Event;
 use crate::time::Instant;
 
@@ -24,8 +24,8 @@ impl Server {
 
     // Datagrams that depend on an unstored number are dropped. Until storing works, the server sends nothing, as if its
     // network were cut.
-    pub(super) fn on_stored(&mut self, now: Instant, stored: Stored) {
-        let failed = stored == Stored::Failed;
+    pub(super) fn on_stored(&mut self, now: Instant, stored: StoreOutcome) {
+        let failed = stored == StoreOutcome::Failed;
         if failed {
             self.storage.on_failed(now + self.options.heartbeat);
             self.out.clear();

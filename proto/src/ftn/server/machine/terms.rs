@@ -5,7 +5,7 @@ use std::time::Duration;
 use ring_codec::ftn::Terms;
 
 use super::Server;
-use crate::ftn::server::{Difference, Event};
+use crate::ftn::server::{Event, OptionDifference};
 
 impl Server {
     /// Handles the announcement of another server.
@@ -22,7 +22,7 @@ impl Server {
     }
 
     /// Returns the options of other servers that differ from this server's, by server.
-    pub fn differences(&self) -> Vec<(usize, Vec<Difference>)> {
+    pub fn differences(&self) -> Vec<(usize, Vec<OptionDifference>)> {
         self.peer_options.differences(&self.options)
     }
 

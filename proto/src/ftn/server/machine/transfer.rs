@@ -8,8 +8,8 @@ use crate::ftn::server::knowledge::{Departure, HOLDERS_MAX, Handover, PartStatus
 use crate::ftn::server::options::{SURVEYED_TOKEN_BYTES, TOKEN_BYTES};
 use crate::ftn::server::output::Output;
 use crate::ftn::server::tokens::{Token, Tokens};
-use crate::ftn::server::{Event, Reason};
-use crate::ftn::{Configuration, MAX_DATA, MAX_NAME, Servers};
+use crate::ftn::server::{DropReason, Event};
+use crate::ftn::{Configuration, DATA_BYTES_MAX, NAME_BYTES_MAX, Servers};
 use crate::time::Instant;
 
 impl Server {
@@ -52,7 +52,7 @@ impl Server {
     pub(super) fn on_transferred(&mut self, now: Instant, server: usize, msgnum: i64, part: i32) {
         let acknowledged = self.acknowledge_part(server, msgnum, part);
         let Some((ids, is_departure, is_complete, tokens)) = acknowledged else {
-            return self.drop_from_server(server, Reason::Late);
+            return self.drop_from_server(server, DropReason::Late);
         };
         self.out.counters.transferred += ids.len() as u64;
         if is_departure {
@@ -101,13 +101,13 @@ impl Server {
             // it.
             && self.departure.is_none();
         if !takes {
-            return self.drop_from_server(server, Reason::Late);
+            return self.drop_from_server(server, DropReason::Late);
         }
         if !assignments.iter().all(|assignment| is_legal(&assignment)) {
-            return self.drop_from_server(server, Reason::TooLong);
+            return self.drop_from_server(server, DropReason::TooLong);
         }
         let (Ok(number), Ok(of)) = (u32::try_from(part), u32::try_from(parts)) else {
-            return self.drop_from_server(server, Reason::Malformed);
+            return self.drop_from_server(server, DropReason::Malformed);
         };
         let survey = self.knowledge.survey_mut();
         // Without a survey this server has all parts, and only an answer to one of them was lost.
@@ -121,7 +121,9 @@ impl Server {
                 }
             }
             PartStatus::Duplicate => self.out.counters.duplicates += 1,
-            PartStatus::Inconsistent => return self.drop_from_server(server, Reason::Malformed),
+            PartStatus::Inconsistent => {
+                return self.drop_from_server(server, DropReason::Malformed);
+            }
         }
         self.send_server(server, Message::Transferred { msgnum, part });
         self.try_end_survey(now);
@@ -148,10 +150,10 @@ impl Server {
             // If both servers left, each would rely on the other.
             && self.departure.is_none();
         let Some(present) = self.view.configuration().cloned().filter(|_| takes) else {
-            return self.drop_from_server(server, Reason::Late);
+            return self.drop_from_server(server, DropReason::Late);
         };
         if !assignments.iter().all(|assignment| is_legal(&assignment)) {
-            return self.drop_from_server(server, Reason::TooLong);
+            return self.drop_from_server(server, DropReason::TooLong);
         }
         let mut states = present.states().to_vec();
         states[server] = Down;
@@ -167,7 +169,7 @@ impl Server {
         let bytes = bytes.sum();
         if !self.free_memory_for_leaving(bytes) {
             // The sender keeps these tokens, and hands them to another server or reports them as lost.
-            return self.drop_from_server(server, Reason::Memory);
+            return self.drop_from_server(server, DropReason::Memory);
         }
         for Assignment { token, holders } in mine {
             self.keep_from_leaving(token, complete_holders(&holders));
@@ -239,7 +241,7 @@ pub(super) fn send_due_parts(
 
 fn is_legal(assignment: &Assignment<'_>) -> bool {
     let Entry { name, data } = assignment.token;
-    (1..=MAX_NAME).contains(&name.len()) && data.len() <= MAX_DATA
+    (1..=NAME_BYTES_MAX).contains(&name.len()) && data.len() <= DATA_BYTES_MAX
 }
 
 /// Returns the holders if all are named. A server that is still surveying names none, as for a free token.

@@ -2,8 +2,8 @@
 
 use ring_codec::ftn::Kind;
 
-use crate::counted::counters;
-use crate::ftn::server::Reason;
+use crate::counter_macros::counters;
+use crate::ftn::server::DropReason;
 
 counters! {
     /// Counters since the start of a server.
@@ -11,7 +11,7 @@ counters! {
     arrays {
         received: Kind::ALL.len(),
         sent: Kind::ALL.len(),
-        dropped: Reason::ALL.len(),
+        dropped: DropReason::ALL.len(),
     }
 
     /// Granted tokens, without duplicates.
@@ -66,7 +66,7 @@ impl Counters {
     }
 
     /// Returns the datagrams dropped for a reason: `dropped.REASON`.
-    pub fn dropped(&self, reason: Reason) -> u64 {
+    pub fn dropped(&self, reason: DropReason) -> u64 {
         self.dropped[reason as usize]
     }
 
@@ -77,7 +77,7 @@ impl Counters {
             .clone()
             .map(|kind| (format!("received.{kind}"), self.received(kind)));
         let sent = kinds.map(|kind| (format!("sent.{kind}"), self.sent(kind)));
-        let dropped = Reason::ALL.into_iter();
+        let dropped = DropReason::ALL.into_iter();
         let dropped = dropped.map(|reason| {
             let name = format!("dropped.{}", reason.key());
             (name, self.dropped(reason))
@@ -99,7 +99,7 @@ impl Counters {
         self.sent[kind_index(kind)] += 1;
     }
 
-    pub(crate) fn note_dropped(&mut self, reason: Reason) {
+    pub(crate) fn note_dropped(&mut self, reason: DropReason) {
         self.dropped[reason as usize] += 1;
     }
 }
@@ -127,7 +127,7 @@ mod tests {
         let mut counters = Counters::new();
         counters.note_received(Kind::Login);
         counters.note_sent(Kind::Config);
-        counters.note_dropped(Reason::Signature);
+        counters.note_dropped(DropReason::Signature);
         counters.grants = 7;
         let expected = [
             ("received.LOGIN", 1),

@@ -10,7 +10,7 @@ use ring_codec::ftn::{Datagram, Header, Kind, Message, Terms};
 
 use crate::ftn::LONGEST;
 use crate::ftn::carrier::{Carrier, Part, TOTAL_MAX};
-use crate::ftn::server::{Event, Reason};
+use crate::ftn::server::{DropReason, Event};
 use crate::time::Instant;
 
 pub use counters::Counters;
@@ -254,7 +254,7 @@ impl Output {
     }
 
     /// Counts and reports a dropped datagram.
-    pub(crate) fn drop(&mut self, from: SocketAddr, kind: Option<Kind>, reason: Reason) {
+    pub(crate) fn drop(&mut self, from: SocketAddr, kind: Option<Kind>, reason: DropReason) {
         self.counters.note_dropped(reason);
         self.report(Event::Dropped { from, kind, reason });
     }

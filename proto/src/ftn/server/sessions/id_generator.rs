@@ -1,25 +1,25 @@
 //! Random session ids.
 
-use crate::draw;
-use crate::ftn::MIN_SESSION;
+use crate::ftn::SESSION_ID_MIN;
+use crate::random;
 
 /// Number of ids: from 2^20 to 2^31 - 1.
-const IDS: u64 = (1 << 31) - MIN_SESSION as u64;
+const IDS: u64 = (1 << 31) - SESSION_ID_MIN as u64;
 
 /// Session ids that cannot be guessed without the seed.
 #[derive(Debug, Clone, Hash)]
-pub(crate) struct IdGenerator(draw::Draw);
+pub(crate) struct IdGenerator(random::RandomNumbers);
 
 impl IdGenerator {
     pub(crate) const fn new(seed: u64) -> Self {
-        Self(draw::Draw::new(seed))
+        Self(random::RandomNumbers::new(seed))
     }
 
     /// Returns the next session id.
     pub(crate) fn next_id(&mut self) -> i32 {
-        let number = self.0.number() % IDS;
+        let number = self.0.next_u64() % IDS;
         // Cannot fail: the number is below 2^31 - 2^20.
-        MIN_SESSION + i32::try_from(number).unwrap_or_default()
+        SESSION_ID_MIN + i32::try_from(number).unwrap_or_default()
     }
 }
 
@@ -31,7 +31,7 @@ mod tests {
     fn ids_are_random_from_2_to_the_20_on() {
         let mut ids_of_seed = IdGenerator::new(7);
         let ids: Vec<i32> = (0..1000).map(|_| ids_of_seed.next_id()).collect();
-        assert!(ids.iter().all(|&id| id >= MIN_SESSION));
+        assert!(ids.iter().all(|&id| id >= SESSION_ID_MIN));
         assert!(ids.iter().any(|&id| id > 1 << 30) && ids.iter().any(|&id| id < 1 << 30));
         assert_ne!(
             ids,

@@ -6,7 +6,7 @@ pub(crate) use id_generator::IdGenerator;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use crate::ftn::MAX_INTRODUCTION;
+use crate::ftn::INTRODUCTION_BYTES_MAX;
 use crate::time::Instant;
 
 /// A session of a client.
@@ -86,7 +86,8 @@ impl Sessions {
     /// ignored.
     pub(crate) fn introduce(&mut self, id: i32, text: &[u8]) -> Option<&str> {
         let text = str::from_utf8(text).ok();
-        let text = text.filter(|it| it.len() <= MAX_INTRODUCTION && !it.contains(char::is_control));
+        let text =
+            text.filter(|it| it.len() <= INTRODUCTION_BYTES_MAX && !it.contains(char::is_control));
         let text =
             text.filter(|it| self.by_id.contains_key(&id) && self.introduction(id) != Some(it))?;
         self.introductions.insert(id, text.into());

@@ -38,7 +38,7 @@ fn data_that_no_client_holds_go_to_the_next_server_before_a_server_leaves() {
         said[0].starts_with(&format!("TRANSFER {} 0/1 [{name}=v free]", -c)),
         "{said:?}"
     );
-    assert!(!rig.server.is_finished());
+    assert!(!rig.server.has_left());
     assert_eq!(
         rig.request(1, 3, &name, X),
         NONE,
@@ -48,7 +48,7 @@ fn data_that_no_client_holds_go_to_the_next_server_before_a_server_leaves() {
     assert_eq!(only(&rig.pass(RETRY), "TRANSFER").len(), 1);
     let next = if said[0].ends_with("s1") { 1 } else { 2 };
     rig.transferred(next, -c, 0);
-    assert!(rig.server.is_finished());
+    assert!(rig.server.has_left());
     assert_eq!(left_behind(&rig), Some(0));
 }
 
@@ -62,9 +62,9 @@ fn a_server_leaves_after_5_s_and_reports_tokens_that_no_server_has_taken() {
         rig.heartbeat(1, seq, R);
         rig.heartbeat(2, seq, R);
     }
-    assert!(!rig.server.is_finished());
+    assert!(!rig.server.has_left());
     rig.pass(LEAVING_MAX - 4 * HB);
-    assert!(rig.server.is_finished());
+    assert!(rig.server.has_left());
     assert_eq!(left_behind(&rig), Some(1));
 }
 
@@ -74,7 +74,7 @@ fn the_last_server_leaves_at_once_and_reports_lost_tokens() {
     rig.pass(ST);
     assert_eq!(states(rig.snapshot().states), "RDD");
     rig.command(Command::ShutDown);
-    assert!(rig.server.is_finished());
+    assert!(rig.server.has_left());
     assert_eq!(left_behind(&rig), Some(1));
 }
 
@@ -83,7 +83,7 @@ fn a_second_command_makes_a_server_leave_at_once() {
     let (mut rig, _) = with_free_data();
     rig.command(Command::ShutDown);
     rig.command(Command::ShutDown);
-    assert!(rig.server.is_finished());
+    assert!(rig.server.has_left());
 }
 
 /// Handed-over tokens count only in a configuration in which their former server is DOWN.
@@ -135,7 +135,7 @@ fn a_server_without_memory_acknowledges_no_tokens_and_keeps_its_own_data() {
         assert_eq!(rig.snapshot().tokens, 1 + acknowledged);
     }
     assert!((2..12).contains(&acknowledged), "{acknowledged}");
-    assert!(rig.dropped(Reason::Memory) > 0);
+    assert!(rig.dropped(DropReason::Memory) > 0);
     let granted = rig.request(1, 3, &own, X);
     assert_eq!(granted, [format!("GRANT 3 {own}={data} to k1")]);
 }

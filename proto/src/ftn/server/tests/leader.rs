@@ -99,7 +99,7 @@ fn a_heartbeat_from_before_the_servers_present_state_is_dropped() {
     assert_eq!(rig.states(), "RB");
     rig.heartbeat(1, booting, R);
     assert_eq!(rig.states(), "RB");
-    assert_eq!(rig.dropped(Reason::Late), 1);
+    assert_eq!(rig.dropped(DropReason::Late), 1);
 }
 
 #[test]
@@ -128,9 +128,9 @@ fn a_leader_without_authority_exceeds_a_larger_number_in_doubt() {
     rig.heartbeat(1, seq(60, 0), R);
     assert_eq!((rig.snapshot().configuration, &*rig.states()), (63, "BBD"));
     // A HEARTBEAT from before the doubt does not count.
-    let late = rig.dropped(Reason::Late);
+    let late = rig.dropped(DropReason::Late);
     rig.heartbeat(1, known, D);
-    assert_eq!(rig.dropped(Reason::Late), late + 1);
+    assert_eq!(rig.dropped(DropReason::Late), late + 1);
     // The leader has as much time for acknowledgements as after a take-over.
     rig.pass(2 * ST - MS);
     rig.heartbeat(1, rig.snapshot().seq, B);
@@ -233,7 +233,10 @@ fn authority_lasts_three_quarters_of_st_from_the_sending_of_the_acknowledged_rou
     assert!(!rig.snapshot().authority);
     rig.heartbeat(2, rig.snapshot().seq, D);
     assert!(rig.snapshot().authority);
-    assert!(rig.events.contains(&Event::AuthorityChanged { has: false }));
+    assert!(
+        rig.events
+            .contains(&Event::AuthorityChanged { is_held: false })
+    );
 }
 
 #[test]
@@ -309,7 +312,7 @@ fn a_leader_follows_a_larger_number_and_answers_a_lower_one() {
 fn heartbeats_to_a_server_that_does_not_lead_are_dropped() {
     let mut rig = Rig::follower(0);
     assert_eq!(rig.heartbeat(2, seq(9, 1), R), NONE);
-    assert_eq!(rig.dropped(Reason::NotLeader), 1);
+    assert_eq!(rig.dropped(DropReason::NotLeader), 1);
 }
 
 #[test]

@@ -58,7 +58,7 @@ fn requests_that_would_wait_are_refused_when_memory_is_full() {
             assert!(rig.snapshot().memory_bytes <= max);
         }
     }
-    assert!(rig.dropped(Reason::Memory) > 100);
+    assert!(rig.dropped(DropReason::Memory) > 100);
     assert!(rig.server.counters().refused_memory > 100);
     // A holder keeps its token, and receives the same answer again.
     assert_eq!(rig.request(1, 1, "t0", X), ["GRANT 1 t0= to k1"]);
@@ -72,7 +72,7 @@ fn a_session_begins_only_if_there_is_memory_for_it() {
     }
     rig.request(1, 1, "t", X);
     assert_eq!(rig.login(4), ["CONFIG 2 R to nobody at k4"]);
-    assert_eq!(rig.dropped(Reason::Full), 1);
+    assert_eq!(rig.dropped(DropReason::Full), 1);
     assert_eq!(
         rig.login(1),
         ["CONFIG 2 R to k1"],
@@ -112,7 +112,7 @@ fn empty_parts_of_an_answer_to_a_survey_are_counted() {
     }
     let taken = rig.snapshot().memory_bytes;
     assert!((max..=max + (64 << 10)).contains(&taken), "{taken}");
-    assert!(rig.dropped(Reason::Memory) > 1_000);
+    assert!(rig.dropped(DropReason::Memory) > 1_000);
     // They are removed with the session.
     rig.send(1, Message::Logout);
     assert_eq!(rig.snapshot().memory_bytes, 0);
@@ -122,7 +122,7 @@ fn empty_parts_of_an_answer_to_a_survey_are_counted() {
 fn messages_in_parts_of_clients_use_at_most_an_eighth_of_the_memory() {
     let max = 8 << 20;
     let mut rig = with_memory(max);
-    let data = "d".repeat(crate::ftn::MAX_DATA);
+    let data = "d".repeat(crate::ftn::DATA_BYTES_MAX);
     rig.begin(1);
     for nth in 0..8 {
         let name = format!("t{nth}");

@@ -10,9 +10,9 @@ use super::notation::*;
 use super::rig::{CT, MS};
 use crate::ftn::Configuration;
 use crate::ftn::catalog::{HoldKind, Marker};
-use crate::ftn::server::{Command, Durable, Net, Options, RoleKind, Server, Snapshot};
+use crate::ftn::server::{Command, Durable, NetworkState, Options, RoleKind, Server, Snapshot};
 use crate::time::{Instant, Now};
-use crate::{Machine, Sent, Stored};
+use crate::{Machine, SendOutcome, StoreOutcome};
 
 /// Delay of each datagram.
 const LATENCY: Duration = MS;
@@ -95,7 +95,9 @@ impl Network {
         let options = other_options.map_or(self.options, |(_, options)| options);
         let server = Server::new(options, list, index, durable, seed).unwrap();
         self.servers[index] = Some(server);
-        self.input(index, |server, now| server.handle_link(now, Net::Up));
+        self.input(index, |server, now| {
+            server.handle_link(now, NetworkState::Up)
+        });
     }
 
     pub(super) fn stop(&mut self, index: usize) {
@@ -105,7 +107,7 @@ impl Network {
     }
 
     pub(super) fn has_left(&self, index: usize) -> bool {
-        self.server(index).is_finished()
+        self.server(index).has_left()
     }
 
     pub(super) fn crash(&mut self, index: usize) {
@@ -277,14 +279,14 @@ impl Network {
         loop {
             if let Some(durable) = server.poll_durable() {
                 self.durable[index] = durable;
-                server.handle_stored(self.now, Stored::Done);
+                server.handle_stored(self.now, StoreOutcome::Done);
             } else if let Some(transmit) = server.poll_transmit(&mut buf) {
                 said.push((
                     super::notation::server(index),
                     transmit.to,
                     buf[..transmit.len].to_vec(),
                 ));
-                server.handle_sent(self.now, transmit.ticket, Sent::Accepted);
+                server.handle_sent(self.now, transmit.ticket, SendOutcome::Accepted);
             } else {
                 break;
             }

@@ -3,7 +3,7 @@
 use ring_codec::ftn::ServerState;
 
 use super::rig::*;
-use crate::ftn::MAX_NUMBER;
+use crate::ftn::CONFIGURATION_NUMBER_MAX;
 
 /// Limit for three servers by which other servers move the number in one HB.
 const STEP: u64 = 3 * (162_000 + 1_024);
@@ -23,7 +23,7 @@ fn a_client_does_not_move_the_number_of_a_leader() {
         let known = (rig.snapshot().configuration, rig.durable);
         assert_eq!(rig.send(1, renewal(7, number)), NONE, "{number}");
         assert_eq!((rig.snapshot().configuration, rig.durable), known);
-        assert_eq!(rig.dropped(Reason::Ahead), 1);
+        assert_eq!(rig.dropped(DropReason::Ahead), 1);
         // Its own renewal is confirmed all the same.
         assert_eq!(rig.renew(1, 8), ["CONFIRM 8 to k1"]);
     }
@@ -46,7 +46,7 @@ fn another_server_moves_the_number_by_at_most_a_step_in_each_hb() {
         1 << 31,
         (1 << 32) - 1,
         (1 << 33) - 1,
-        MAX_NUMBER,
+        CONFIGURATION_NUMBER_MAX,
     ];
     for number in extreme {
         for kind in 0..3 {
@@ -98,7 +98,7 @@ fn the_first_numbers_of_a_new_service_are_accepted() {
         );
         assert_eq!(follower.snapshot().configuration, number);
     }
-    assert_eq!(follower.dropped(Reason::Ahead), 0);
+    assert_eq!(follower.dropped(DropReason::Ahead), 0);
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn a_lost_state_file_takes_no_number_back() {
 fn a_service_without_numbers_leads_again_after_its_state_files_are_removed() {
     let exhausted = |event: &Event| matches!(event, Event::NumbersExhausted);
     let durable = Durable {
-        configuration: MAX_NUMBER,
+        configuration: CONFIGURATION_NUMBER_MAX,
     };
     let mut rig = Rig::start(3, 0, options(), durable);
     rig.pass(10 * ST);
@@ -164,7 +164,7 @@ fn a_service_without_numbers_leads_again_after_its_state_files_are_removed() {
     assert!(rig.events.iter().any(exhausted));
     // The wrong file of one server does not stop the others.
     let mut other = Rig::leader(3);
-    other.heartbeat(1, seq(MAX_NUMBER, 0), D);
+    other.heartbeat(1, seq(CONFIGURATION_NUMBER_MAX, 0), D);
     other.pass(ST);
     assert_eq!(
         (other.role(), other.snapshot().state),
@@ -184,7 +184,7 @@ fn fencing_numbers_grow_beyond_64_bits() {
         0,
         options(),
         Durable {
-            configuration: MAX_NUMBER - 4,
+            configuration: CONFIGURATION_NUMBER_MAX - 4,
         },
     );
     rig.pass(HB);

@@ -7,7 +7,7 @@ use ring_codec::ftn::{Flags, Header, Message};
 
 use super::rig::*;
 use crate::Machine;
-use crate::ftn::{LONGEST, MAX_DATA};
+use crate::ftn::{DATA_BYTES_MAX, LONGEST};
 
 fn header(rig: &Rig, from: i32) -> Header {
     Header {
@@ -28,7 +28,7 @@ fn update(data: &str) -> Message<'_> {
 /// Fragments can be dropped, so no datagram is longer than LONGEST.
 #[test]
 fn data_of_every_length_travel_in_short_datagrams() {
-    for len in [1_100, 1_300, 8_000, 20_000, MAX_DATA] {
+    for len in [1_100, 1_300, 8_000, 20_000, DATA_BYTES_MAX] {
         let mut rig = Rig::alone();
         rig.begin(1);
         rig.begin(2);
@@ -65,7 +65,7 @@ fn parts_of_a_stranger_take_no_memory_and_get_one_config_each() {
         assert!(said[0].starts_with("CONFIG") && said[0].contains("nobody"));
     }
     assert_eq!(rig.snapshot().parts_bytes, 0);
-    assert!(rig.dropped(Reason::NoSession) > 10);
+    assert!(rig.dropped(DropReason::NoSession) > 10);
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn a_list_of_600_sessions_travels_in_parts() {
             rig.server
                 .handle_message(rig.now, from, &bytes, Duration::ZERO);
             while rig.server.poll_durable().is_some() {
-                rig.server.handle_stored(rig.now, crate::Stored::Done);
+                rig.server.handle_stored(rig.now, crate::StoreOutcome::Done);
             }
         }
     }
@@ -139,9 +139,9 @@ fn a_part_in_parts_is_dropped() {
         parts: 2,
         bytes: &bytes,
     };
-    let before = rig.dropped(Reason::Malformed);
+    let before = rig.dropped(DropReason::Malformed);
     for piece in pieces(header(&rig, id), nested) {
         rig.deliver_bytes(client(1), &piece);
     }
-    assert_eq!(rig.dropped(Reason::Malformed), before + 1);
+    assert_eq!(rig.dropped(DropReason::Malformed), before + 1);
 }

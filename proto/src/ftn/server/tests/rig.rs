@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use ring_codec::ftn::{
-    Access, Assignment, Client, Datagram, Flags, Header, Holders, Message, ServerState, Terms,
-    Token,
+    Access, Assignment, Datagram, Flags, Header, Holders, ListedSession, Message, ServerState,
+    Terms, Token,
 };
 
 pub(crate) use super::notation::*;
@@ -14,11 +14,11 @@ use crate::ftn::carrier::test_peer::TestPeer;
 use crate::ftn::carrier::{Part, PartSender};
 use crate::ftn::catalog::{HoldKind, Marker};
 pub(crate) use crate::ftn::server::{
-    Command, Durable, Event, Options, Reason, RoleKind, Server, majority,
+    Command, DropReason, Durable, Event, Options, RoleKind, Server, majority,
 };
-use crate::ftn::server::{Net, Snapshot};
+use crate::ftn::server::{NetworkState, Snapshot};
 use crate::time::{Instant, Now};
-use crate::{Machine, Sent, Stored};
+use crate::{Machine, SendOutcome, StoreOutcome};
 
 pub(crate) const MS: Duration = Duration::from_millis(1);
 pub(crate) const HB: Duration = Duration::from_secs(1);
@@ -81,7 +81,7 @@ impl Rig {
             test_peer: TestPeer::default(),
             acknowledges_parts: true,
         };
-        rig.input(|server, now| server.handle_link(now, Net::Up));
+        rig.input(|server, now| server.handle_link(now, NetworkState::Up));
         rig
     }
 
@@ -179,7 +179,7 @@ impl Rig {
         states(self.snapshot().states)
     }
 
-    pub(crate) fn dropped(&self, reason: Reason) -> u64 {
+    pub(crate) fn dropped(&self, reason: DropReason) -> u64 {
         self.server.counters().dropped(reason)
     }
 
@@ -191,10 +191,10 @@ impl Rig {
         loop {
             while let Some(durable) = self.server.poll_durable() {
                 let stored = if self.disk_full {
-                    Stored::Failed
+                    StoreOutcome::Failed
                 } else {
                     self.durable = durable;
-                    Stored::Done
+                    StoreOutcome::Done
                 };
                 self.server.handle_stored(self.now, stored);
             }
@@ -223,7 +223,7 @@ impl Rig {
             }
             self.datagrams.push((transmit.to, buf));
             self.server
-                .handle_sent(self.now, transmit.ticket, Sent::Accepted);
+                .handle_sent(self.now, transmit.ticket, SendOutcome::Accepted);
         }
         while let Some(event) = self.server.poll_event() {
             self.events.push(event);
@@ -546,9 +546,9 @@ fn with_state<T>(
     listed: &[(i32, String)],
     use_it: impl FnOnce(Message<'_>) -> T,
 ) -> T {
-    let clients: Vec<Client<'_>> = listed
+    let clients: Vec<ListedSession<'_>> = listed
         .iter()
-        .map(|(id, address)| Client {
+        .map(|(id, address)| ListedSession {
             id: *id,
             address: address.as_bytes(),
         })

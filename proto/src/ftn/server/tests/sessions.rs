@@ -5,7 +5,7 @@ use std::time::Duration;
 use ring_codec::ftn::{Flags, Message};
 
 use super::rig::*;
-use crate::ftn::MIN_SESSION;
+use crate::ftn::SESSION_ID_MIN;
 
 #[test]
 fn login_gets_an_id_from_the_leader_and_config_from_a_follower() {
@@ -21,7 +21,7 @@ fn login_gets_an_id_from_the_leader_and_config_from_a_follower() {
 fn ids_are_random_and_an_address_keeps_its_id() {
     let mut rig = Rig::alone();
     let ids: Vec<i32> = (1..=50).map(|k| rig.begin(k)).collect();
-    assert!(ids.iter().all(|&id| id >= MIN_SESSION));
+    assert!(ids.iter().all(|&id| id >= SESSION_ID_MIN));
     assert!(!ids.is_sorted());
     rig.login(51);
     let id = rig.id(51);
@@ -73,7 +73,7 @@ fn at_most_4096_ids_wait_to_be_used() {
         rig.login(k);
     }
     assert_eq!(rig.login(4097), ["CONFIG 2 R to nobody at k4097"]);
-    assert_eq!(rig.dropped(Reason::Full), 1);
+    assert_eq!(rig.dropped(DropReason::Full), 1);
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn an_invalid_renewal_is_dropped() {
         };
         assert_eq!(rig.send(1, message), NONE, "{data}");
     }
-    assert_eq!(rig.dropped(Reason::Malformed), 7);
+    assert_eq!(rig.dropped(DropReason::Malformed), 7);
 }
 
 #[test]
@@ -266,7 +266,7 @@ fn a_cold_leader_adopts_a_session_that_renews() {
     }));
     // No other message begins a session, and ids of other sessions or below the least one do not count.
     assert!(rig.send(2, Message::Alive)[0].contains("nobody"));
-    for wrong in [id, MIN_SESSION - 1] {
+    for wrong in [id, SESSION_ID_MIN - 1] {
         assert!(rig.send_as(3, wrong, renewal(1, "1"))[0].contains("nobody"));
     }
     assert_eq!(rig.server.counters().adopted, 1);

@@ -85,15 +85,15 @@ fn an_answer_in_parts_counts_when_all_parts_have_arrived() {
 fn a_catalog_for_another_configuration_or_without_a_survey_is_late() {
     let mut rig = Rig::follower(1);
     rig.catalog(1, 9, (0, 1), 0, &[]);
-    assert_eq!(rig.dropped(Reason::Late), 1);
+    assert_eq!(rig.dropped(DropReason::Late), 1);
     rig.state(12, 1, &[R, R, D], 1);
     rig.catalog(1, 9, (0, 1), 0, &[]);
     rig.catalog(1, 6, (0, 1), 0, &[]);
-    assert_eq!(rig.dropped(Reason::Late), 3);
+    assert_eq!(rig.dropped(DropReason::Late), 3);
     assert!(rig.snapshot().survey.is_some());
     rig.catalog(1, 12, (0, 1), 0, &[]);
     rig.catalog(1, 12, (0, 1), 0, &[(&inherited_name(0), Exclusive, "")]);
-    assert_eq!(rig.dropped(Reason::Late), 4);
+    assert_eq!(rig.dropped(DropReason::Late), 4);
     assert_eq!(rig.snapshot().held, 0);
 }
 
@@ -234,7 +234,7 @@ fn messages_below_the_floor_are_late() {
     rig.catalog(1, 12, (0, 1), 10, &[(&inherited, Exclusive, "d")]);
     assert_eq!(rig.request(1, 9, &inherited, X), NONE);
     assert_eq!(rig.deassign(1, 9, &inherited), NONE);
-    assert_eq!(rig.dropped(Reason::Late), 2);
+    assert_eq!(rig.dropped(DropReason::Late), 2);
     assert_eq!(rig.update(1, 10, &inherited, "e"), ["CONFIRM 10 to k1"]);
     assert_eq!(rig.deassign(1, 11, &inherited), ["CONFIRM 11 to k1"]);
     assert_eq!(rig.snapshot().held, 0);
@@ -259,7 +259,7 @@ fn a_catalog_with_a_broken_marker_is_dropped() {
         let holdings = entries[..].into();
         rig.send(1, Message::Catalog { holdings });
     }
-    assert_eq!(rig.dropped(Reason::Malformed), 3);
+    assert_eq!(rig.dropped(DropReason::Malformed), 3);
     assert!(rig.snapshot().survey.is_some());
 }
 

@@ -1,12 +1,12 @@
 //! Options that must be equal on all servers: announcement, comparison and effect (section 1).
 
-use ring_codec::ftn::{Datagram, Pace, Terms};
+use ring_codec::ftn::{Datagram, ServerTerms, Terms};
 
 use super::network::Network;
 use super::rig::*;
 use crate::ftn::carrier::{PARTS_MAX, TOTAL_MAX};
-use crate::ftn::server::{Setting, most_clients};
-use crate::ftn::{MIN_CLIENT_TIMEOUT, PART};
+use crate::ftn::server::{OptionValue, clients_max};
+use crate::ftn::{CLIENT_TIMEOUT_MIN, PART};
 
 const MICROS: i64 = 1_000_000;
 
@@ -15,7 +15,7 @@ fn terms(client_timeout: i64, quorum: i32) -> Terms {
     Terms {
         client_timeout: client_timeout * MICROS,
         quorum,
-        pace: Some(Pace {
+        pace: Some(ServerTerms {
             heartbeat: MICROS,
             server_timeout: 4 * MICROS,
             grace: 0,
@@ -67,7 +67,7 @@ fn different_options_are_reported_once_and_again_when_they_change() {
     );
     assert_eq!(heartbeat(&mut rig, terms(5, 2)), []);
     let known = rig.server.differences();
-    assert_eq!(known[0].1[0].theirs, Setting::Time(ms(5_000)));
+    assert_eq!(known[0].1[0].theirs, OptionValue::Time(ms(5_000)));
     assert_eq!(heartbeat(&mut rig, terms(15, 1)), [(2, vec![])]);
     assert!(rig.server.differences().is_empty());
 }
@@ -108,7 +108,7 @@ fn a_server_announces_the_shortest_known_client_timeout_to_clients() {
 /// As the leader it would end sessions that are live.
 #[test]
 fn a_server_with_a_client_timeout_below_the_minimum_counts_as_down() {
-    let floor = i64::try_from(MIN_CLIENT_TIMEOUT.as_micros()).unwrap();
+    let floor = i64::try_from(CLIENT_TIMEOUT_MIN.as_micros()).unwrap();
     for (timeout, counts) in [(floor, true), (floor - 1, false), (0, false), (-1, false)] {
         let mut rig = Rig::leader_of(3, 2);
         let terms = Terms {
@@ -122,7 +122,11 @@ fn a_server_with_a_client_timeout_below_the_minimum_counts_as_down() {
         rig.pass(HB);
         let states = if counts { "RRR" } else { "RDR" };
         assert_eq!(rig.states(), states, "{timeout}");
-        assert_eq!(rig.dropped(Reason::ShortTimeout) == 0, counts, "{timeout}");
+        assert_eq!(
+            rig.dropped(DropReason::ShortTimeout) == 0,
+            counts,
+            "{timeout}"
+        );
     }
 }
 
@@ -132,8 +136,8 @@ fn a_client_timeout_below_the_minimum_is_refused_and_the_error_names_the_minimum
         client_timeout,
         ..options()
     };
-    assert_eq!(with(MIN_CLIENT_TIMEOUT).check(1), Ok(()));
-    for timeout in [MIN_CLIENT_TIMEOUT - MS, MS, ms(0)] {
+    assert_eq!(with(CLIENT_TIMEOUT_MIN).check(1), Ok(()));
+    for timeout in [CLIENT_TIMEOUT_MIN - MS, MS, ms(0)] {
         let error = with(timeout).check(1).unwrap_err().to_string();
         assert!(error.contains("give at least 200ms"), "{error}");
     }
@@ -142,7 +146,7 @@ fn a_client_timeout_below_the_minimum_is_refused_and_the_error_names_the_minimum
 #[test]
 fn max_clients_is_limited_by_the_memory_for_lists_of_sessions() {
     for servers in 1..=32 {
-        let most = most_clients(servers);
+        let most = clients_max(servers);
         let with = |max_clients| Options {
             max_clients,
             ..options()
@@ -218,7 +222,7 @@ fn a_leader_relies_on_a_follower_only_as_long_as_that_waits_for_it() {
         },
     );
     let hasty = Terms {
-        pace: Some(Pace {
+        pace: Some(ServerTerms {
             heartbeat: MICROS / 2,
             server_timeout: 2 * MICROS,
             grace: 0,

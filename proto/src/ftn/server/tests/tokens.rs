@@ -91,7 +91,7 @@ fn a_repeated_request_keeps_its_place_unless_its_access_changes() {
     rig.request(3, 1, "a", X);
     rig.request(2, 7, "a", X);
     rig.request(2, 6, "a", X);
-    assert_eq!(rig.dropped(Reason::Late), 1);
+    assert_eq!(rig.dropped(DropReason::Late), 1);
     let said = rig.deassign(1, 2, "a");
     assert_eq!(said[..2], ["CONFIRM 2 to k1", "GRANT 7 a= to k2"]);
     rig.request(1, 3, "a", S);

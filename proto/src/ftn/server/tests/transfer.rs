@@ -165,7 +165,7 @@ fn a_transfer_for_another_configuration_is_not_acknowledged() {
     for c in [3, 9] {
         assert_eq!(rig.transfer(0, c, (0, 1), &[]), NONE);
     }
-    assert_eq!(rig.dropped(Reason::Late), 2);
+    assert_eq!(rig.dropped(DropReason::Late), 2);
     // A repeated part is acknowledged again, even after the survey: the first TRANSFERRED may be lost.
     assert_eq!(rig.transfer(0, 6, (0, 1), &[]).len(), 1);
     assert_eq!(rig.transfer(0, 6, (0, 1), &[]).len(), 1);

@@ -6,7 +6,7 @@ use ring_codec::MacAddr;
 use ring_codec::lab2::RunOutcome;
 use ring_control::lab2::{LockRequest, RefusalReason};
 use ring_process::ClientId;
-use ring_proto::lab2::{Command, JobName, OnceStanding, RunEnd, RunView, Stamp, State};
+use ring_proto::lab2::{Command, JobName, OnceProgress, RunEnd, RunView, Stamp, State};
 
 use super::super::{Job, Notice};
 use super::{HEARTBEAT, LEASE, Rig, client};
@@ -53,7 +53,7 @@ fn wants_to_run(rig: &mut Rig, id: ClientId) {
 }
 
 /// Sets the progress of client 1's job, and returns the notices.
-fn set_progress(rig: &mut Rig, standing: OnceStanding) -> Vec<(ClientId, Notice)> {
+fn set_progress(rig: &mut Rig, standing: OnceProgress) -> Vec<(ClientId, Notice)> {
     rig.machine.once = Some((1, standing));
     rig.update()
 }
@@ -79,16 +79,16 @@ fn asking() -> Rig {
 #[test]
 fn a_job_is_granted_the_token_when_its_run_may_begin_and_not_before() {
     let mut rig = asking();
-    assert_eq!(set_progress(&mut rig, OnceStanding::Asking), []);
-    assert_eq!(set_progress(&mut rig, OnceStanding::Begun), rig.granted(1));
+    assert_eq!(set_progress(&mut rig, OnceProgress::Asking), []);
+    assert_eq!(set_progress(&mut rig, OnceProgress::Begun), rig.granted(1));
 }
 
 #[test]
 fn a_job_that_has_run_or_does_not_fit_is_refused_and_the_machine_is_free() {
     for (standing, notice) in [
-        (OnceStanding::Ran(run()), already_ran()),
-        (OnceStanding::Full, Notice::Refused(RefusalReason::Names)),
-        (OnceStanding::TooSmall, Notice::Refused(RefusalReason::Mtu)),
+        (OnceProgress::Ran(run()), already_ran()),
+        (OnceProgress::Full, Notice::Refused(RefusalReason::Names)),
+        (OnceProgress::TooSmall, Notice::Refused(RefusalReason::Mtu)),
     ] {
         let mut rig = asking();
         let (now, mut machine) = (rig.now, rig.machine);
@@ -106,8 +106,8 @@ fn a_job_that_has_run_or_does_not_fit_is_refused_and_the_machine_is_free() {
 #[test]
 fn a_client_that_leaves_before_the_run_has_not_run_and_later_is_lost() {
     for (standing, end) in [
-        (OnceStanding::Asking, RunEnd::NotRun),
-        (OnceStanding::Begun, RunEnd::Unknown),
+        (OnceProgress::Asking, RunEnd::NotRun),
+        (OnceProgress::Begun, RunEnd::Unknown),
     ] {
         let mut rig = asking();
         set_progress(&mut rig, standing);
@@ -144,7 +144,7 @@ fn advance_while_asking(rig: &mut Rig, time: Duration) -> Vec<(ClientId, Notice)
         while let Some(command) = rig.locks.update(rig.now, &rig.machine, &mut tell) {
             match command {
                 Command::Once(request) => {
-                    rig.machine.once = Some((request.id, OnceStanding::Asking));
+                    rig.machine.once = Some((request.id, OnceProgress::Asking));
                 }
                 Command::EndOnce(..) => rig.machine.once = None,
                 Command::WorkDone if rig.machine.others_want => rig.lose_token(State::Waiter),
@@ -160,7 +160,7 @@ fn advance_while_asking(rig: &mut Rig, time: Duration) -> Vec<(ClientId, Notice)
 #[test]
 fn an_unconfirmed_job_gives_way_to_other_members_and_is_tried_again() {
     let mut rig = asking();
-    set_progress(&mut rig, OnceStanding::Asking);
+    set_progress(&mut rig, OnceProgress::Asking);
     rig.machine.others_want = true;
     let lasts = rig.machine.asking_lasts;
     advance_while_asking(&mut rig, lasts - Duration::from_millis(1));
@@ -178,13 +178,13 @@ fn an_unconfirmed_job_gives_way_to_other_members_and_is_tried_again() {
     rig.take_token(4);
     advance_while_asking(&mut rig, Duration::from_millis(1));
     assert_eq!(asked(&rig), before + 1, "it is tried again");
-    assert_eq!(set_progress(&mut rig, OnceStanding::Begun), rig.granted(1));
+    assert_eq!(set_progress(&mut rig, OnceProgress::Begun), rig.granted(1));
 }
 
 #[test]
 fn an_unconfirmed_job_gives_way_to_the_next_client() {
     let mut rig = asking();
-    set_progress(&mut rig, OnceStanding::Asking);
+    set_progress(&mut rig, OnceProgress::Asking);
     rig.want(2);
     let lasts = rig.machine.asking_lasts;
     let notices = advance_while_asking(&mut rig, lasts);
@@ -195,7 +195,7 @@ fn an_unconfirmed_job_gives_way_to_the_next_client() {
 #[test]
 fn an_unconfirmed_job_that_blocks_nobody_is_asked_about_indefinitely() {
     let mut rig = asking();
-    set_progress(&mut rig, OnceStanding::Asking);
+    set_progress(&mut rig, OnceProgress::Asking);
     let lasts = rig.machine.asking_lasts;
     advance_while_asking(&mut rig, 3 * lasts);
     assert_eq!(rig.count(&Command::EndOnce(1, RunEnd::NotRun)), 0);
@@ -205,10 +205,10 @@ fn an_unconfirmed_job_that_blocks_nobody_is_asked_about_indefinitely() {
 #[test]
 fn a_job_does_not_delay_a_client_without_a_job_when_it_leaves() {
     let mut rig = asking();
-    set_progress(&mut rig, OnceStanding::Asking);
+    set_progress(&mut rig, OnceProgress::Asking);
     rig.want(2);
     assert!(rig.locks.involves(1) && rig.locks.involves(2));
-    assert_eq!(set_progress(&mut rig, OnceStanding::Asking), []);
+    assert_eq!(set_progress(&mut rig, OnceProgress::Asking), []);
     rig.locks.release(1);
     rig.machine.once = None;
     assert_eq!(rig.update(), rig.granted(2));

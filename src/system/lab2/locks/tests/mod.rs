@@ -296,7 +296,7 @@ fn a_lost_token_has_the_reason_of_the_loss() {
         ),
         (
             looser,
-            Reason::NobodyTakes,
+            Reason::NoTaker,
             true,
             LossReason::NobodyTakes,
             lease,

@@ -98,7 +98,7 @@ fn a_grade_that_no_later_tenure_reaches_is_logged() {
     let minted = token(3);
     events.push((
         500,
-        Event::HandOverFailed {
+        Event::HandoverFailed {
             to: TWO,
             in_a_row: 1,
             minted: Some(minted),

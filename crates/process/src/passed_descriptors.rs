@@ -116,12 +116,12 @@ pub fn is_full() -> bool {
 
 /// A connection from a user's process. Dropping it does not wait for its unread descriptors.
 #[derive(Debug)]
-pub struct Visitor {
+pub struct ClientStream {
     stream: Option<UnixStream>,
     uid: u32,
 }
 
-impl Visitor {
+impl ClientStream {
     /// Creates a connection of that user.
     pub const fn new(stream: UnixStream, uid: u32) -> Self {
         Self {
@@ -131,7 +131,7 @@ impl Visitor {
     }
 }
 
-impl Deref for Visitor {
+impl Deref for ClientStream {
     type Target = UnixStream;
 
     fn deref(&self) -> &UnixStream {
@@ -141,7 +141,7 @@ impl Deref for Visitor {
     }
 }
 
-impl Drop for Visitor {
+impl Drop for ClientStream {
     fn drop(&mut self) {
         let Some(stream) = self.stream.take() else {
             return;
@@ -165,7 +165,7 @@ mod tests {
 
     use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg, setsockopt, sockopt};
 
-    use super::{PER_USER_MAX, Visitor, close, has_room};
+    use super::{ClientStream, PER_USER_MAX, close, has_room};
 
     const LINGER: Duration = Duration::from_secs(2);
 
@@ -247,7 +247,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let (slow, _other) = slow_inside(&listener);
         let start = Instant::now();
-        drop(Visitor::new(slow, 1004));
+        drop(ClientStream::new(slow, 1004));
         assert!(start.elapsed() < LINGER / 2, "the close has waited");
     }
 }

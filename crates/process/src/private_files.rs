@@ -129,7 +129,7 @@ pub fn is_refused(error: &io::Error) -> bool {
 ///
 /// # Errors
 /// Fails if there is no such file, or if it cannot be examined.
-pub fn changeable_by_others(path: &Path) -> io::Result<Option<PathBuf>> {
+pub fn find_changeable_part(path: &Path) -> io::Result<Option<PathBuf>> {
     // In a user namespace root may have no number. But the owner of the root directory can change everything.
     let root = fs::metadata("/")?.uid();
     changeable_unless_by(&[0, geteuid().as_raw(), root], path)
@@ -193,7 +193,7 @@ mod tests {
 
     use rustix::process::geteuid;
 
-    use super::{changeable_by_others, changeable_unless_by, check_for, exists, is_refused, open};
+    use super::{changeable_unless_by, check_for, exists, find_changeable_part, is_refused, open};
 
     const NOBODY: u32 = 65534;
 
@@ -273,21 +273,21 @@ mod tests {
             set_mode(&at(name), 0o755);
         }
         for name in ["file", "link", "through", "open/file"] {
-            assert_eq!(changeable_by_others(&at(name)).unwrap(), None, "{name}");
+            assert_eq!(find_changeable_part(&at(name)).unwrap(), None, "{name}");
         }
         for mode in [0o775, 0o757] {
             set_mode(&at("open"), mode);
             for name in ["open/file", "through"] {
-                let found = changeable_by_others(&at(name)).unwrap();
+                let found = find_changeable_part(&at(name)).unwrap();
                 assert_eq!(found, Some(at("open")), "{name}");
             }
             set_mode(&at("file"), mode);
-            let found = changeable_by_others(&at("link")).unwrap();
+            let found = find_changeable_part(&at("link")).unwrap();
             assert_eq!(found, Some(at("file")));
             set_mode(&at("file"), 0o755);
         }
         set_mode(&at("open"), 0o1777);
-        assert_eq!(changeable_by_others(&at("open/file")).unwrap(), None);
+        assert_eq!(find_changeable_part(&at("open/file")).unwrap(), None);
     }
 
     #[test]
@@ -295,13 +295,13 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("file");
         fs::write(&path, "").unwrap();
-        assert_eq!(changeable_by_others(&path).unwrap(), None);
+        assert_eq!(find_changeable_part(&path).unwrap(), None);
         // It returns the first part that belongs to no trusted user.
         let found = changeable_unless_by(&[NOBODY], &path).unwrap();
         assert!(path.starts_with(found.expect("its owner is not trusted")));
         if geteuid().is_root() {
             chown(&path, Some(NOBODY), None).unwrap();
-            assert_eq!(changeable_by_others(&path).unwrap(), Some(path));
+            assert_eq!(find_changeable_part(&path).unwrap(), Some(path));
         }
     }
 
@@ -310,6 +310,6 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("loop");
         symlink(&path, &path).unwrap();
-        assert!(changeable_by_others(&path).is_err());
+        assert!(find_changeable_part(&path).is_err());
     }
 }

@@ -24,7 +24,7 @@ const COMMON: CapabilitySet = CapabilitySet::DAC_OVERRIDE.union(CapabilitySet::S
 ///
 /// # Errors
 /// Fails if the kernel refuses.
-pub fn keep(needed: CapabilitySet) -> io::Result<()> {
+pub fn keep_only(needed: CapabilitySet) -> io::Result<()> {
     let kept = needed | COMMON;
     let before = capabilities(None)?;
     if !kept.contains(PROGRAMS) && before.effective.contains(CapabilitySet::SETPCAP) {
@@ -61,12 +61,12 @@ mod tests {
 
     use rustix::thread::{CapabilitySet, capabilities};
 
-    use super::{COMMON, FRAMES, PORTS, PROGRAMS, keep};
+    use super::{COMMON, FRAMES, PORTS, PROGRAMS, keep_only};
 
     /// Returns the effective sets of a thread after `keep`, and of a program that it starts.
     fn kept(needed: CapabilitySet) -> (CapabilitySet, CapabilitySet) {
         let in_thread = move || {
-            keep(needed).unwrap();
+            keep_only(needed).unwrap();
             let program = Command::new("cat").arg("/proc/self/status").output();
             let status = String::from_utf8(program.unwrap().stdout).unwrap();
             let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"));

@@ -7,7 +7,7 @@ use std::time::Duration;
 use ring_proto::time::{Now, nanos};
 use ring_runtime::driver::{Driver, ReceiveBatch, TransmitBatch};
 
-use super::kinds::Trouble;
+use super::kinds::FaultEffect;
 use super::network::Network;
 use super::node::{
     ArrivedMessage, INBOX_MESSAGES_MAX, InputContext, MachineObserver, NEVER, Node, NodeDisk,
@@ -17,7 +17,7 @@ use super::queue::{Event, Queue, id, index};
 use super::rng::Rng;
 use super::schedule::Action;
 use super::stats::Count;
-use super::streams::{Carrier, Fabric, StreamConditions};
+use super::streams::{Carrier, ConnectionTable, StreamConditions};
 use super::system::{Message, Moment, Peer, System};
 
 const SECOND: u64 = 1_000_000_000;
@@ -28,7 +28,7 @@ const TRANSMIT_BATCH: usize = 2;
 /// A simulation of several nodes on a network. It depends only on the seed and on the calls.
 ///
 /// Nodes are numbered from 0; a number that is not a node's panics. Simulated time starts at zero.
-pub struct World<S: System> {
+pub struct Simulation<S: System> {
     /// The simulated time, in nanoseconds.
     pub(crate) now: u64,
     /// The nodes, by number.
@@ -48,13 +48,13 @@ pub struct World<S: System> {
     events_now: u64,
     outgoing: Vec<OutgoingMessage<S>>,
     /// All connections.
-    pub(super) fabric: Rc<RefCell<Fabric<Peer<S>>>>,
+    pub(super) fabric: Rc<RefCell<ConnectionTable<Peer<S>>>>,
     pub(super) stream_conditions: StreamConditions,
     /// Whether the simulation has ended early.
     pub(crate) over: bool,
 }
 
-impl<S: System> World<S> {
+impl<S: System> Simulation<S> {
     /// Creates a simulation of nodes on a network; no process is started.
     pub fn assemble(
         nodes: Vec<Node<S>>,
@@ -90,7 +90,7 @@ impl<S: System> World<S> {
 
     /// Schedules an event of the system.
     pub fn later(&mut self, at: u64, event: S::Event) {
-        self.queue.push(at, Event::Own(event));
+        self.queue.push(at, Event::System(event));
     }
 
     /// Schedules an event of the system for a node's current process. The event is dropped if the process has died.
@@ -188,10 +188,10 @@ impl<S: System> World<S> {
         if self.events_now > 100_000 + 100 * squared
             || self.sent_this_second > 200_000 + 200 * squared
         {
-            self.system.storm(self.now, self.sent_this_second);
+            self.system.on_storm(self.now, self.sent_this_second);
             self.over = true;
         }
-        self.over |= self.system.is_enough();
+        self.over |= self.system.can_end();
     }
 
     fn handle_event(&mut self, event: Event<S::Event, Peer<S>, S::Address>) {
@@ -213,12 +213,12 @@ impl<S: System> World<S> {
             Event::Free(at) => self.continue_process(index(at)),
             Event::Act(action) => {
                 let actions = Rc::clone(&self.actions);
-                S::act(self, &actions[index(action)].fault);
+                S::apply_action(self, &actions[index(action)].fault);
             }
-            Event::Own(event) => S::happen(self, event),
+            Event::System(event) => S::on_system_event(self, event),
             Event::Life { node, life, event } => {
                 if self.nodes[index(node)].life == life {
-                    S::happen(self, event);
+                    S::on_system_event(self, event);
                 }
             }
         }
@@ -230,11 +230,11 @@ impl<S: System> World<S> {
         let Message::<S> { from, bytes, .. } = message;
         // An interface drops frames that are longer than its MTU.
         let fits = bytes.len() <= S::HEADER_LEN + node.mtu;
-        if node.driver.is_none() || node.unplugged || !fits || !S::takes(&node.own, message.to) {
+        if node.driver.is_none() || node.unplugged || !fits || !S::accepts(&node.own, message.to) {
             return;
         }
         if node.deaf {
-            return self.count_effect(Trouble::Deaf);
+            return self.count_effect(FaultEffect::Deaf);
         }
         if node.inbox.len() >= INBOX_MESSAGES_MAX {
             return self.system.count(Count::Overflowed);
@@ -369,7 +369,7 @@ impl<S: System> World<S> {
         }
         self.outgoing = outgoing;
         self.carry_streams(leaves);
-        S::look_at(self, at);
+        S::check_node(self, at);
         // A slow node looks at its connections anyway when it becomes free.
         if self.has_stream_work(at) && self.nodes[at].slow == 0 {
             self.queue.push(self.now, Event::Free(id(at)));
@@ -378,10 +378,10 @@ impl<S: System> World<S> {
     }
 
     /// Starts a dead process with this state machine.
-    pub fn launch(&mut self, at: usize, machine: S::Machine) {
+    pub fn start_process(&mut self, at: usize, machine: S::Machine) {
         let batches = (
-            ReceiveBatch::of(RECEIVE_BATCH, S::LONGEST),
-            TransmitBatch::of(TRANSMIT_BATCH, S::LONGEST),
+            ReceiveBatch::new(RECEIVE_BATCH, S::MESSAGE_LEN_MAX),
+            TransmitBatch::of(TRANSMIT_BATCH, S::MESSAGE_LEN_MAX),
         );
         let node = &mut self.nodes[at];
         // Events that were scheduled for an earlier process of the node are dropped by this number.
@@ -392,7 +392,7 @@ impl<S: System> World<S> {
     }
 
     /// Kills a process. The messages that it has not read are lost.
-    pub fn end(&mut self, at: usize) {
+    pub fn end_process(&mut self, at: usize) {
         let node = &mut self.nodes[at];
         node.driver = None;
         node.inbox.clear();
@@ -408,7 +408,7 @@ impl<S: System> World<S> {
 
     /// Cuts a host's power: the process dies, and its peers learn of it only when the host can be reached again.
     pub fn lose_power(&mut self, at: usize) {
-        self.end(at);
+        self.end_process(at);
         self.nodes[at].unplugged = true;
     }
 
@@ -426,7 +426,7 @@ impl<S: System> World<S> {
     /// Stalls the process; its messages wait.
     pub fn pause(&mut self, at: usize) {
         if self.nodes[at].is_running() {
-            self.count_effect(Trouble::Pause);
+            self.count_effect(FaultEffect::Pause);
             self.nodes[at].paused = Some(S::Missed::default());
         }
     }
@@ -435,7 +435,7 @@ impl<S: System> World<S> {
     pub fn resume(&mut self, at: usize) {
         if let Some(missed) = self.nodes[at].paused.take() {
             self.continue_process(at);
-            S::resumed(self, at, missed);
+            S::on_resumed(self, at, missed);
         }
     }
 

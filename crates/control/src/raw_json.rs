@@ -9,11 +9,11 @@ use serde_json::value::RawValue;
 /// A JSON value, unchanged to the byte. Code that knows the system reads it as a type.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct OwnJson(Box<RawValue>);
+pub struct RawJson(Box<RawValue>);
 
-impl OwnJson {
+impl RawJson {
     /// Encodes a value, whose maps must have text as keys.
-    pub fn of(value: &impl Serialize) -> Self {
+    pub fn encode(value: &impl Serialize) -> Self {
         Self(serde_json::value::to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned()))
     }
 
@@ -21,7 +21,7 @@ impl OwnJson {
     ///
     /// # Errors
     /// Fails if the value has another type.
-    pub fn read<T: DeserializeOwned>(&self) -> serde_json::Result<T> {
+    pub fn decode<T: DeserializeOwned>(&self) -> serde_json::Result<T> {
         serde_json::from_str(self.text())
     }
 
@@ -31,28 +31,28 @@ impl OwnJson {
     }
 
     /// Returns the fields of an object in their order; `None` if the value is no object.
-    pub fn fields(&self) -> Option<Vec<(String, OwnJson)>> {
-        let fields: Result<Fields, _> = self.read();
+    pub fn fields(&self) -> Option<Vec<(String, RawJson)>> {
+        let fields: Result<Fields, _> = self.decode();
         Some(fields.ok()?.0)
     }
 }
 
-impl PartialEq for OwnJson {
+impl PartialEq for RawJson {
     fn eq(&self, other: &Self) -> bool {
         self.text() == other.text()
     }
 }
 
-impl Eq for OwnJson {}
+impl Eq for RawJson {}
 
-impl fmt::Debug for OwnJson {
+impl fmt::Debug for RawJson {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.text())
     }
 }
 
 /// The fields of an object in their order, which maps of `serde_json` do not keep.
-struct Fields(Vec<(String, OwnJson)>);
+struct Fields(Vec<(String, RawJson)>);
 
 impl<'de> Deserialize<'de> for Fields {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
@@ -78,19 +78,19 @@ impl<'de> Deserialize<'de> for Fields {
 
 #[cfg(test)]
 mod tests {
-    use super::OwnJson;
+    use super::RawJson;
 
     #[test]
     fn the_text_and_the_order_of_fields_are_unchanged() {
         let text = r#"{"z":1,"a":{"y":2, "b":[]},"n":null}"#;
-        let own: OwnJson = serde_json::from_str(text).expect("it is JSON");
+        let own: RawJson = serde_json::from_str(text).expect("it is JSON");
         assert_eq!(own.text(), text);
         let fields = own.fields().expect("an object");
         let names: Vec<_> = fields.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["z", "a", "n"]);
         assert_eq!(fields[1].1.text(), r#"{"y":2, "b":[]}"#);
         for other in ["[]", "7", "null"] {
-            let own: OwnJson = serde_json::from_str(other).expect("it is JSON");
+            let own: RawJson = serde_json::from_str(other).expect("it is JSON");
             assert!(own.fields().is_none(), "{other}");
         }
     }

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use super::{client, server};
 use crate::time::{Instant, Now};
-use crate::{Machine, Sent, Stored, Ticket, Transmit};
+use crate::{Machine, SendOutcome, StoreOutcome, Ticket, Transmit};
 
 /// A server or a client.
 #[derive(Debug, Clone, Hash)]
-pub enum Station {
+pub enum Endpoint {
     /// A server.
     Server(Box<server::Server>),
     /// A client.
@@ -21,9 +21,9 @@ pub enum Station {
 #[derive(Debug, Clone, Copy)]
 pub enum Net {
     /// Network of a server.
-    Server(server::Net),
+    Server(server::NetworkState),
     /// Network of a client.
-    Client(client::Net),
+    Client(client::SocketState),
 }
 
 /// Command to a server or a client.
@@ -44,7 +44,7 @@ pub enum Event {
     Client(client::Event),
 }
 
-impl Station {
+impl Endpoint {
     /// Returns the server, if this is one.
     pub const fn server(&self) -> Option<&server::Server> {
         match self {
@@ -62,7 +62,7 @@ impl Station {
     }
 }
 
-impl Machine for Station {
+impl Machine for Endpoint {
     type Peer = SocketAddr;
     type Net = Net;
     type Command = Command;
@@ -70,10 +70,10 @@ impl Machine for Station {
     type Durable = server::Durable;
     type Job = Infallible;
 
-    fn gathers(&self) -> bool {
+    fn can_batch_output(&self) -> bool {
         match self {
-            Self::Server(server) => server.gathers(),
-            Self::Client(client) => client.gathers(),
+            Self::Server(server) => server.can_batch_output(),
+            Self::Client(client) => client.can_batch_output(),
         }
     }
 
@@ -107,14 +107,14 @@ impl Machine for Station {
         }
     }
 
-    fn handle_sent(&mut self, now: Now, ticket: Ticket, sent: Sent) {
+    fn handle_sent(&mut self, now: Now, ticket: Ticket, sent: SendOutcome) {
         match self {
             Self::Server(server) => server.handle_sent(now, ticket, sent),
             Self::Client(client) => client.handle_sent(now, ticket, sent),
         }
     }
 
-    fn handle_stored(&mut self, now: Now, stored: Stored) {
+    fn handle_stored(&mut self, now: Now, stored: StoreOutcome) {
         match self {
             Self::Server(server) => server.handle_stored(now, stored),
             Self::Client(client) => client.handle_stored(now, stored),

@@ -5,30 +5,31 @@ use std::convert::Infallible;
 use ring_codec::lab2::{Digest, Token};
 
 use super::{
-    Command, Constants, Durable, Event, JobName, OnceStanding, RunView, State, StoredStamp, Trouble,
+    Command, Constants, Diagnostic, Event, JobName, OnceProgress, RunView, State, StoredStamp,
+    StoredState,
 };
 use crate::time::Instant;
 use crate::{LinkState, Machine};
 
 /// A Lab2 state machine under test: the real one, or a broken one that proves that the tests find its flaw.
-pub trait Subject:
+pub trait Inspect:
     Machine<
         Peer = (),
         Net = LinkState,
         Command = Command,
         Event = Event,
-        Durable = Durable,
+        Durable = StoredState,
         Job = Infallible,
     > + Sized
 {
     /// Creates a state machine whose link is down, from the state that an earlier run has stored.
-    fn start(constants: Constants, durable: Durable) -> Self;
+    fn start(constants: Constants, durable: StoredState) -> Self;
     /// Adds the stamps that an earlier run has stored.
-    fn recall(self, _stamps: Vec<StoredStamp>) -> Self {
+    fn with_stamps(self, _stamps: Vec<StoredStamp>) -> Self {
         self
     }
     /// Returns the number and progress of the latest requested job.
-    fn once(&self) -> Option<(u64, OnceStanding)> {
+    fn once(&self) -> Option<(u64, OnceProgress)> {
         None
     }
     /// Returns the last known run of a job.
@@ -38,7 +39,7 @@ pub trait Subject:
     /// Returns the state.
     fn state(&self) -> State;
     /// Returns the token that it believes to hold; `None` unless it is OWNER.
-    fn held(&self) -> Option<Token>;
+    fn held_token(&self) -> Option<Token>;
     /// Whether it believes that it may use the token: it is OWNER and does not offer the token.
     fn may_use(&self) -> bool;
     /// Returns until when an application that asks at `now` may rely on the token; `None` if it may not.
@@ -55,7 +56,7 @@ pub trait Subject:
     /// Whether it owns nothing because no member took the token from it.
     fn is_unfit(&self) -> bool;
     /// Returns the reported problems that last, and that end as soon as nothing is wrong.
-    fn lasting_troubles(&self) -> Vec<Trouble> {
+    fn lasting_problems(&self) -> Vec<Diagnostic> {
         Vec::new()
     }
     /// Returns the size and hash of its member table.
