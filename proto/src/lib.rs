@@ -17,13 +17,13 @@
 //! 5. [`Machine::poll_job`]: start or cancel the job outside the event loop. The outcome of each job is a command.
 //! 6. [`Machine::poll_timeout`]: the latest time at which the caller calls [`Machine::handle_timeout`].
 //!
-//! If [`Machine::gathers`] returns `true`, the caller may poll after several messages instead of after each one.
+//! If [`Machine::can_batch_output`] returns `true`, the caller may poll after several messages instead of after each one.
 //!
 //! A state machine **bounds its output for each input**, because messages, timeouts and clients wait while the caller
 //! polls. The machine splits larger output, such as a list for ten thousand sessions, into steps of a few dozen
 //! messages. [`Machine::poll_timeout`] then says that the next step is due at once, and other inputs come in between.
 //!
-//! If [`Machine::heeds_lateness`] returns `true`, the caller also calls [`Machine::handle_lateness`] with the present
+//! If [`Machine::has_lateness_handler`] returns `true`, the caller also calls [`Machine::handle_lateness`] with the present
 //! time. It does so after it has received messages and before it handles them, and before each timeout. So the machine
 //! learns that its process was stalled. Events of connections always come with the present time.
 //!

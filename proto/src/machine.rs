@@ -109,7 +109,7 @@ pub trait Machine {
     fn handle_sent(&mut self, now: Now, ticket: Ticket, sent: SendOutcome);
 
     /// Whether the machine needs to know when its last messages left the process. If so, the caller reads the clock
-    /// after sending and calls [`handle_left`](Self::handle_left).
+    /// after sending and calls [`handle_flushed`](Self::handle_flushed).
     fn wants_flush_report(&self) -> bool {
         false
     }

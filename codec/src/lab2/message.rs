@@ -19,7 +19,7 @@ messages! {
         token: Token,
         /// Digest of the author's table.
         digest: Digest,
-        /// The application's data, at most [`MAX_DATA_LEN`](super::MAX_DATA_LEN) bytes.
+        /// The application's data, at most [`DATA_LEN_MAX`](super::DATA_LEN_MAX) bytes.
         data: &'a [u8],
     } in take_token;
 
@@ -29,7 +29,7 @@ messages! {
         token: Token,
         /// Digest of the author's table.
         digest: Digest,
-        /// The application's data, at most [`MAX_DATA_LEN`](super::MAX_DATA_LEN) bytes.
+        /// The application's data, at most [`DATA_LEN_MAX`](super::DATA_LEN_MAX) bytes.
         data: &'a [u8],
         /// The heartbeat's number in the tenure; `None` in other frames.
         beat: Option<u32>,
@@ -68,7 +68,7 @@ messages! {
     7 "RING_MEMBERS" RingMembers {
         /// Digest of the author's whole table.
         digest: Digest,
-        /// The members in this frame, at most [`MAX_MEMBERS_PER_FRAME`](super::MAX_MEMBERS_PER_FRAME).
+        /// The members in this frame, at most [`MEMBERS_PER_FRAME_MAX`](super::MEMBERS_PER_FRAME_MAX).
         members: &'a [Member],
     } in ring_members;
 
@@ -88,13 +88,13 @@ messages! {
         purpose: Purpose,
         /// The sum of the hashes of the author's whole table.
         digest: u64,
-        /// The stamps in this frame, at most [`MAX_STAMPS_PER_FRAME`](super::MAX_STAMPS_PER_FRAME).
+        /// The stamps in this frame, at most [`STAMPS_PER_FRAME_MAX`](super::STAMPS_PER_FRAME_MAX).
         stamps: &'a [Stamp],
     } in stamps;
 
     /// Members that the author has removed from its table.
     11 "FORGET" Forget {
-        /// Their addresses, at most [`MAX_FORGOTTEN_PER_FRAME`](super::MAX_FORGOTTEN_PER_FRAME).
+        /// Their addresses, at most [`FORGOTTEN_PER_FRAME_MAX`](super::FORGOTTEN_PER_FRAME_MAX).
         members: &'a [MacAddr],
     } in forget;
 }

@@ -16,11 +16,11 @@
 //! | `messageAuthorMAC` | `NotAStation` | all zero, or a group address (broadcast included) |
 //! | `messageAuthorMAC` | `NotTheSource` | not the Ethernet source address |
 //! | `progress` | `TooLarge` | 2^63 or more |
-//! | `dataLen` | `TooLarge` | above [`MAX_DATA_LEN`] |
-//! | `count` | `TooLarge` | above [`MAX_MEMBERS_PER_FRAME`], or [`MAX_FORGOTTEN_PER_FRAME`] in FORGET |
+//! | `dataLen` | `TooLarge` | above [`DATA_LEN_MAX`] |
+//! | `count` | `TooLarge` | above [`MEMBERS_PER_FRAME_MAX`], or [`FORGOTTEN_PER_FRAME_MAX`] in FORGET |
 //! | `mac` | `NotAStation` | a member's address is zero or a group address |
 //! | `purpose` | `Illegal` | above 4 |
-//! | `stampCount` | `TooLarge` | above [`MAX_STAMPS_PER_FRAME`] |
+//! | `stampCount` | `TooLarge` | above [`STAMPS_PER_FRAME_MAX`] |
 //! | `name` | `Illegal` | no name of a job |
 //! | `runnerMAC` | `NotAStation` | all zero, or a group address |
 //! | `outcome` | `Illegal` | above 3 |

@@ -8,7 +8,7 @@ use crate::MacAddr;
 /// A token, which names one tenure: `(progress, authorMAC, authorTokenNum)` (`docs/protocol.md`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Token {
-    /// Grows with every handover, at most to [`MAX_PROGRESS`](super::MAX_PROGRESS).
+    /// Grows with every handover, at most to [`PROGRESS_MAX`](super::PROGRESS_MAX).
     pub progress: u64,
     /// The node that created or minted the chain.
     pub author: MacAddr,

@@ -53,7 +53,7 @@ pub enum LockError {
 /// Options of a request for a lock.
 #[derive(Debug, Clone, Default)]
 pub struct LockOptions {
-    /// The label that `ringctl status` shows: at most [`MAX_LABEL`](ring_control::MAX_LABEL) bytes.
+    /// The label that `ringctl status` shows: at most [`LABEL_LEN_MAX`](ring_control::LABEL_LEN_MAX) bytes.
     pub label: String,
     /// Maximum wait; `None` is unlimited. Zero succeeds only if no program of this machine uses the token.
     pub wait: Option<Duration>,

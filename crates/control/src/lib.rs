@@ -1,10 +1,10 @@
 //! Requests and replies between a daemon and `ringctl`, and their framing.
 //!
-//! The client sends a [`Request`] as one line of JSON, at most [`MAX_REQUEST`] bytes. The daemon answers with a
+//! The client sends a [`Request`] as one line of JSON, at most [`REQUEST_LEN_MAX`] bytes. The daemon answers with a
 //! [`Reply`] as one line of JSON. Then the client may send the next request.
 //!
 //! The messages that all systems share are here: the envelope, locks and names. The messages of one system are in a
-//! folder of its name. Its requests are an [`OwnRequest`]. Its status and events are types that convert to
+//! folder of its name. Its requests are an [`SystemRequest`]. Its status and events are types that convert to
 //! [`NodeStatus`] and [`EventMessage`], and can be read from them. This crate opens no sockets. Start reading with
 //! `message.rs`.
 

@@ -10,7 +10,7 @@ pub const LABEL_LEN_MAX: usize = 255;
 /// A request for a lock. `R` is the type of the requirement.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LockRequest<R> {
-    /// The label that users see: at most [`MAX_LABEL`] bytes.
+    /// The label that users see: at most [`LABEL_LEN_MAX`] bytes.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub label: String,
     /// Maximum wait in milliseconds; unlimited if it is absent. 0 succeeds only if no program uses the token.

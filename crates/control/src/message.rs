@@ -175,7 +175,7 @@ pub enum Reply {
 /// The versions of the protocol and the program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Version {
-    /// The protocol's version, [`PROTOCOL`].
+    /// The protocol's version, [`PROTOCOL_VERSION`].
     pub protocol: u32,
     /// The program's version.
     pub ringd: String,

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// A node's name on this machine, which its files have too. A node of Lab2 has the name of its ring; a node of
-/// another system has the name that [`of`](Self::of) returns.
+/// another system has the name that [`new`](Self::new) returns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeName(String);
 

@@ -142,7 +142,7 @@ pub trait System: Sized {
     /// Does periodic work: about a second has passed.
     fn on_second(&mut self, now: Now);
 
-    /// Counts a wake-up that was later than [`LateLimits::noticed`].
+    /// Counts a wake-up that was later than [`LateLimits::log_after`].
     fn count_late_wake_up(&mut self);
 
     /// Returns the limits for a late wake-up.

@@ -158,7 +158,7 @@ impl UdpSlot {
         self.retry = Some(now + REBIND_PAUSE);
     }
 
-    /// Returns when to call [`look`](Self::look) at the latest.
+    /// Returns when to call [`poll_socket`](Self::poll_socket) at the latest.
     pub const fn deadline(&self) -> Option<Instant> {
         self.retry
     }

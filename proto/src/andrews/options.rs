@@ -20,7 +20,7 @@ pub struct Options {
     pub hold: Duration,
     /// How long the node waits for a TOKEN_ACK. It is also the interval of JOIN and SUCCESSOR_REQUEST.
     pub ack_timeout: Duration,
-    /// The fixed part of [`silence`](Self::silence).
+    /// The fixed part of [`token_loss_timeout`](Self::token_loss_timeout).
     pub token_timeout: Duration,
     /// How long a connection may take to open, and how long its first frame may take.
     pub connect_timeout: Duration,

@@ -15,7 +15,7 @@ pub struct Servers {
 
 impl Servers {
     /// Makes a list of servers from each server's line of the file and its resolved address. A server without an
-    /// address counts as DOWN. Returns `None` if there is no server or there are more than [`MAX_SERVERS`].
+    /// address counts as DOWN. Returns `None` if there is no server or there are more than [`SERVERS_MAX`].
     pub fn new<'a, A: Into<Option<SocketAddr>>>(
         servers: impl IntoIterator<Item = (&'a str, A)>,
     ) -> Option<Self> {

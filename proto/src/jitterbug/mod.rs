@@ -1,7 +1,7 @@
 //! A node of a Jitterbug ring as a pure state machine (`docs/jitterbug.md`).
 //!
 //! [`Jitterbug`] is a [`Machine`](crate::Machine) on datagrams and connections. It starts with [`Options`]. Its inputs
-//! are [`Net`], the state of its network, and [`Command`]s. It reports [`Event`]s and [`Counters`], and its status is a
+//! are [`NetworkState`], the state of its network, and [`Command`]s. It reports [`Event`]s and [`Counters`], and its status is a
 //! [`Snapshot`]. It has no clock, no sockets and no files. Start reading in `machine/mod.rs`.
 //!
 //! | folder | holds |

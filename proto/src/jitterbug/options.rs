@@ -109,7 +109,7 @@ pub enum OptionsError {
         /// The minimum.
         least: Duration,
     },
-    /// The lease is shorter than [`LEAST_LEASE`].
+    /// The lease is shorter than [`LEASE_MIN`].
     #[error(
         "--tr-interval {interval:?} with --tr-count {count} makes a lease shorter than 50ms: use --tr-interval {least:?} or more"
     )]
@@ -121,7 +121,7 @@ pub enum OptionsError {
         /// The shortest interval that works with this count.
         least: Duration,
     },
-    /// The lease is longer than [`MOST_LEASE`].
+    /// The lease is longer than [`LEASE_MAX`].
     #[error(
         "--tr-interval {interval:?} with --tr-count {count} makes a lease longer than 10s: use --tr-interval {most:?} or less"
     )]

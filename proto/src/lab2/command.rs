@@ -17,7 +17,7 @@ pub enum Command {
     /// Changes the token's data, at most 1,024 bytes. Only an OWNER that may use the token can do this.
     SetData(Vec<u8>),
     /// Finds out whether a job has run in its period and, if not, stamps a run. Only an OWNER that may use the token
-    /// can do this. [`Lab2::once`](super::Lab2::once) returns the progress. An earlier request that has not ended
+    /// can do this. [`Lab2::once_progress`](super::Lab2::once_progress) returns the progress. An earlier request that has not ended
     /// counts as not run.
     Once(OnceRequest),
     /// Reports how the requested job with this number ended.

@@ -10,7 +10,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 /// seconds.
 pub const WAIT_LIMIT: Duration = Duration::from_secs(60);
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
-/// [`PATIENCE`] for `ringctl`'s `-w`.
+/// [`WAIT_LIMIT`] for `ringctl`'s `-w`.
 pub const WAIT: &str = "60";
 
 /// Waits until `fd` is readable or at its end. Returns false at time `by`.
@@ -32,7 +32,7 @@ pub fn is_readable(fd: impl AsFd, by: Instant) -> bool {
 /// Polls until `is_so` holds.
 ///
 /// # Panics
-/// It does not hold within [`PATIENCE`].
+/// It does not hold within [`WAIT_LIMIT`].
 pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let by = Instant::now() + WAIT_LIMIT;
     while !is_so() {
@@ -67,7 +67,7 @@ impl<R: Read + AsFd> TextReader<R> {
     /// Waits for `mark`, and takes the text up to its end. If the text ends without it, takes all.
     ///
     /// # Panics
-    /// Neither arrives within [`PATIENCE`].
+    /// Neither arrives within [`WAIT_LIMIT`].
     pub fn take_to(&mut self, mark: &str) -> String {
         let by = Instant::now() + WAIT_LIMIT;
         loop {
@@ -86,7 +86,7 @@ impl<R: Read + AsFd> TextReader<R> {
     /// Waits for the end of the text, and takes the rest.
     ///
     /// # Panics
-    /// It does not end within [`PATIENCE`].
+    /// It does not end within [`WAIT_LIMIT`].
     pub fn take_rest(&mut self) -> String {
         let by = Instant::now() + WAIT_LIMIT;
         while !self.has_ended {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 /// Time that the machine may add to a timeout in an exclusive test that judges it. Other tests wait for
-/// [`PATIENCE`](crate::PATIENCE).
+/// [`WAIT_LIMIT`](crate::WAIT_LIMIT).
 pub const SLACK: Duration = Duration::from_millis(1200);
 /// IDLE_HOLD longer than any test: an idle token rests.
 pub const LONG_IDLE_HOLD: Duration = Duration::from_secs(3600);

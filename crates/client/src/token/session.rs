@@ -63,7 +63,7 @@ enum Resolver {
 
 impl Session {
     /// Opens a socket and requests a session, without waiting for it. With a `client_timeout` below 0.2 s the session
-    /// ends before it is confirmed. Lists of tokens show the first [`MAX_INTRODUCTION`] bytes of `introduction`, so
+    /// ends before it is confirmed. Lists of tokens show the first [`INTRODUCTION_BYTES_MAX`] bytes of `introduction`, so
     /// it should describe the program.
     ///
     /// # Errors

@@ -31,7 +31,7 @@ pub trait Network<P> {
     /// this connection failed, and another peer may wait.
     fn accept(&mut self) -> io::Result<(Self::Connection, P)>;
 
-    /// Watches `connection`: [`changed`](Self::changed) returns each later change once.
+    /// Watches `connection`: [`next_changed`](Self::next_changed) returns each later change once.
     ///
     /// # Errors
     /// The kernel cannot watch the connection.

@@ -65,7 +65,7 @@ pub trait Link<P = ()> {
     }
 }
 
-/// A link that may be missing while the other part of a [`Joined`](super::Joined) link works. It then receives no
+/// A link that may be missing while the other part of a [`JoinedLink`](super::JoinedLink) link works. It then receives no
 /// messages and refuses to send.
 impl<P: Copy, L: Link<P>> Link<P> for Option<L> {
     const QUOTA: Quota = L::QUOTA;

@@ -27,12 +27,12 @@ pub trait Streams<P> {
     /// Returns the id that the next opened connection gets; `None`: all slots are taken.
     fn next_id(&self) -> Option<StreamId>;
 
-    /// Connects to a peer. The connection gets the id that was [`vacant`](Self::vacant). A later event reports
+    /// Connects to a peer. The connection gets the id that was [`next_id`](Self::next_id). A later event reports
     /// whether the attempt succeeded.
     fn open(&mut self, to: P);
 
     /// Writes bytes from `fill`, which puts bytes into the given buffer and returns their number. Stops when `fill`
-    /// returns 0 or the connection takes no more. [`Happened::Writable`] follows when it takes bytes again.
+    /// returns 0 or the connection takes no more. [`IoEvent::Writable`] follows when it takes bytes again.
     fn write(&mut self, id: StreamId, fill: &mut dyn FnMut(&mut [u8]) -> usize);
 
     /// Closes this node's side once all bytes are written.
@@ -53,7 +53,7 @@ pub trait Streams<P> {
     /// Returns all bytes that were received and not consumed, and whether the peer has closed its side after them.
     fn received(&self, id: StreamId) -> Option<(&[u8], bool)>;
 
-    /// Causes another [`Happened::Received`] for the same bytes.
+    /// Causes another [`IoEvent::Received`] for the same bytes.
     fn receive_again(&mut self, id: StreamId);
 
     /// Drops the first `count` bytes received.

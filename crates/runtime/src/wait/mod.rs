@@ -1,4 +1,4 @@
-//! Waits for descriptors and deadlines. Start with [`Waiting`].
+//! Waits for descriptors and deadlines. Start with [`Reactor`].
 
 mod alarm;
 mod poller;

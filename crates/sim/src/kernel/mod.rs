@@ -2,7 +2,7 @@
 //! the daemon's [`Driver`](ring_runtime::driver::Driver).
 //!
 //! A [`system::System`] adds the meaning of messages, its own events, and its checks. All calls are static, for
-//! speed. Start with [`world`].
+//! speed. Start with [`simulation`].
 
 pub(crate) mod checks;
 pub mod clock;

@@ -59,7 +59,7 @@ pub struct SocketsBound;
 
 /// A node of a coordinated ring.
 ///
-/// It begins with its [bound sockets](Listening). The driver must pass on everything that waits in the sockets before
+/// It begins with its [bound sockets](SocketsBound). The driver must pass on everything that waits in the sockets before
 /// it calls [`handle_timeout`](Machine::handle_timeout), so that a late process does not treat its peers as late.
 #[derive(Debug)]
 pub struct Andrews {

@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 
 use ring_codec::ftn::Access;
 
-/// A command of the program that uses the client. Names have 1 to [`MAX_NAME`](crate::ftn::MAX_NAME) bytes, data have
-/// up to [`MAX_DATA`](crate::ftn::MAX_DATA).
+/// A command of the program that uses the client. Names have 1 to [`NAME_BYTES_MAX`](crate::ftn::NAME_BYTES_MAX) bytes, data have
+/// up to [`DATA_BYTES_MAX`](crate::ftn::DATA_BYTES_MAX).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
     /// Requests a token. Ends with [`Granted`](super::Event::Granted), unless it is cancelled.

@@ -108,7 +108,7 @@ pub enum Event {
         /// Cause of the refusal.
         refusal: Refusal,
     },
-    /// A server announces a client timeout below [`MIN_CLIENT_TIMEOUT`](crate::ftn::MIN_CLIENT_TIMEOUT). The client
+    /// A server announces a client timeout below [`CLIENT_TIMEOUT_MIN`](crate::ftn::CLIENT_TIMEOUT_MIN). The client
     /// does not use that server until it announces a longer one.
     ShortTimeout {
         /// Index of the server.

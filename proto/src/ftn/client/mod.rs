@@ -4,14 +4,14 @@
 //! One [`Client`] is one process with one datagram socket and at most one session. In the session it holds and awaits
 //! any number of tokens. The program that uses it has these duties:
 //!
-//! - **Socket.** The program binds a datagram socket to any port and reports the port with [`Net::Up`]. On
+//! - **Socket.** The program binds a datagram socket to any port and reports the port with [`SocketState::Up`]. On
 //!   [`Event::NewSocket`] it opens another one *before* it closes the old one, so that the port differs, and reports
 //!   that port.
 //! - **Session.** Tokens can be requested after [`Event::Live`]. Outside a live session the client
 //!   [refuses](Event::Refused) all commands. [`Event::Lost`] ends the session with all its tokens and requests. The
 //!   client then logs in again by itself.
 //! - **Lease.** The program stops its work under a token before [`Client::lease`], because another client may be
-//!   granted the token at that moment. An event or a result of [`Client::holding`] counts only before the end of the
+//!   granted the token at that moment. An event or a result of [`Client::held_token`] counts only before the end of the
 //!   lease.
 //! - **Time limits** of its users. The program measures them with [`Client::live_since`] and gives up with
 //!   [`Command::Cancel`].

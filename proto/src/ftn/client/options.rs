@@ -11,7 +11,7 @@ pub struct Options {
     pub servers: Servers,
     /// CT. The client uses a shorter one if servers announce it, because servers end sessions by their own.
     pub client_timeout: Duration,
-    /// Introduction of the session to people (section 6), at most [`MAX_INTRODUCTION`](crate::ftn::MAX_INTRODUCTION)
+    /// Introduction of the session to people (section 6), at most [`INTRODUCTION_BYTES_MAX`](crate::ftn::INTRODUCTION_BYTES_MAX)
     /// bytes. Empty: none.
     pub introduction: String,
 }

@@ -48,7 +48,7 @@ use outbox::Outbox;
 
 /// A node of a Jitterbug ring.
 ///
-/// It begins when its network is [up](Net::Up) for the first time. Before a timeout, the driver must pass on everything
+/// It begins when its network is [up](NetworkState::Up) for the first time. Before a timeout, the driver must pass on everything
 /// that waits in the sockets: datagrams first, then events of connections.
 #[derive(Debug)]
 pub struct Jitterbug {

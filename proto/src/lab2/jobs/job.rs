@@ -72,7 +72,7 @@ pub struct Stamp {
 /// A stamp as this node stores it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct StoredStamp {
-    /// Its place, less than [`MAX_STAMPS`].
+    /// Its place, less than [`STAMPS_MAX`].
     pub place: u8,
     /// The run.
     pub stamp: Stamp,
@@ -89,7 +89,7 @@ pub struct OnceRequest {
     pub id: u64,
     /// The job's name.
     pub name: JobName,
-    /// The period: no run begins within this time, less the [tolerance](Self::is_met_by), after the last one began.
+    /// The period: no run begins within this time, less the [tolerance](Self::is_satisfied_by), after the last one began.
     pub every: Duration,
     /// Whether a run does not count if it was lost or has failed.
     pub retry: bool,

@@ -87,7 +87,7 @@ impl Lab2 {
     }
 
     /// Returns the token if an application may be granted it now: the node [may use it](Self::may_use_token), and no
-    /// other application relies on an earlier one any longer ([`settled_at`](Self::settled_at)).
+    /// other application relies on an earlier one any longer ([`reliable_from`](Self::reliable_from)).
     pub fn grantable_token(&self, now: Instant) -> Option<Token> {
         let settled = self.reliable_from().is_some_and(|at| at <= now);
         self.token().filter(|_| settled && self.may_use_token())

@@ -59,7 +59,7 @@ use crate::{Machine, SendOutcome, StoreOutcome, Ticket, Transmit};
 
 /// A server of the token service.
 ///
-/// It starts when its network is [up](Net::Up) for the first time. The driver calls
+/// It starts when its network is [up](NetworkState::Up) for the first time. The driver calls
 /// [`handle_timeout`](Machine::handle_timeout) only after it has passed all datagrams that wait in the socket.
 #[derive(Debug, Clone, Hash)]
 pub struct Server {
