@@ -107,7 +107,7 @@ fn every_member_of_a_healthy_ring_reports_health_and_quorum() -> Result<()> {
         let page = String::from_utf8_lossy(&page.stdout).into_owned();
         let is_healthy = page.contains("Health       healthy\n");
         ensure!(is_healthy || page.contains(LOAD_WARNING), "{page}");
-        ensure!(page.contains("3 of 4 members needed, 4 there"), "{page}");
+        ensure!(page.contains("3 of 4 members needed, 4 present"), "{page}");
     }
     Ok(())
 }
@@ -116,7 +116,7 @@ fn an_isolated_machine_that_expects_others_is_critical() -> Result<()> {
     let segment = Segment::bridge(1)?;
     let alone = segment.node(0).ringd(binaries()).timing(&timing());
     let alone = alone.option("--expect", "5").spawn()?;
-    let words = "no quorum is possible: 1 of 5 members are there, 3 are needed";
+    let words = "no quorum is possible: 1 of 5 members are present, 3 are needed";
     wait_for_health(&alone, "critical", words)?;
     wait_for_warning(&alone, words)
 }
@@ -126,7 +126,7 @@ fn two_of_four_report_their_lost_quorum_without_an_expected_number() -> Result<(
     for daemon in &mut ring.daemons[2..] {
         daemon.kill()?;
     }
-    let words = "no quorum is possible: 2 of 4 members are there, 3 are needed";
+    let words = "no quorum is possible: 2 of 4 members are present, 3 are needed";
     for daemon in &ring.daemons[..2] {
         wait_for_health(daemon, "critical", words)?;
         wait_for_warning(daemon, words)?;

@@ -43,7 +43,11 @@ pub(super) fn breaches(tree: &Tree) -> Vec<Breach> {
         patterns.collect()
     });
     let mut found = Vec::new();
-    for file in tree.rust() {
+    // The rules themselves have examples that break them.
+    let judged = tree
+        .rust()
+        .filter(|file| !file.path.starts_with("tests/tidy/"));
+    for file in judged {
         for (number, line) in file.text.lines().enumerate() {
             if line.chars().count() > LINE_LENGTH_MAX {
                 found.push(breach(

@@ -25,7 +25,9 @@ fn a_node_reports_a_lost_address_and_continues_when_it_returns() -> Result<()> {
     let destroyed = ns.run(|| destroy.output())??;
     ensure!(destroyed.status.success(), "{destroyed:?}");
 
-    let trouble = format!("cannot use {address}:{PORT}: no datagrams are sent or received");
+    let trouble = format!(
+        "cannot use {address}:{PORT}: no datagrams are sent or received; check that the machine has this address"
+    );
     let says_so = |status: &Value| status["troubles"] == Value::from([trouble.as_str()]);
     ring.wait(1, says_so)?;
     for line in [

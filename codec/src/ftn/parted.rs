@@ -15,10 +15,10 @@
 //! let bytes = hex_literal::hex!(
 //!     "2a 00 83e8 84d2" // type, from, to, ssig
 //!     "07" // content
-//!     "01 02" // came: the second part
+//!     "01 02" // arrived: the second part
 //! );
 //! let header = Header { from: 0, to: 1000, ssig: 1234 };
-//! let datagram = Datagram::new(header, Message::Parted { content: 7, came: &[0b10] });
+//! let datagram = Datagram::new(header, Message::Parted { content: 7, arrived: &[0b10] });
 //! assert_eq!(Datagram::decode(&bytes)?, datagram);
 //! # let mut buf = [0xaa; 128];
 //! # let len = datagram.encode(&mut buf)?;

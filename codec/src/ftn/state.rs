@@ -11,7 +11,7 @@
 //!
 //! # Example
 //! ```
-//! use ring_codec::ftn::{Client, Datagram, Header, Message, ServerState};
+//! use ring_codec::ftn::{ListedSession, Datagram, Header, Message, ServerState};
 //!
 //! let bytes = hex_literal::hex!(
 //!     "1f 00 01 84d2" // type, from, to, ssig
@@ -22,7 +22,7 @@
 //!     "83e8 0e 3139322e302e322e373a34313030" // id, address
 //! );
 //! let sstates = [ServerState::Ready, ServerState::Booting, ServerState::Down];
-//! let clients = [Client { id: 1000, address: b"192.0.2.7:4100" }];
+//! let clients = [ListedSession { id: 1000, address: b"192.0.2.7:4100" }];
 //! let header = Header { from: 0, to: 1, ssig: 1234 };
 //! let message = Message::State {
 //!     seq: 2 << 32 | 9,

@@ -13,7 +13,7 @@
 //!
 //! # Example
 //! ```
-//! use ring_codec::ftn::{Datagram, Header, Message, Pace, ServerState, Terms};
+//! use ring_codec::ftn::{Datagram, Header, Message, ServerTerms, ServerState, Terms};
 //!
 //! let bytes = hex_literal::hex!(
 //!     "20 01 00 84d2" // type, from, to, ssig
@@ -21,7 +21,7 @@
 //!     "a0e4e1c0 02" // client_timeout 15 s, quorum
 //!     "a00f4240 a03d0900 00" // heartbeat 1 s, server_timeout 4 s, grace none
 //! );
-//! let pace = Pace { heartbeat: 1_000_000, server_timeout: 4_000_000, grace: 0 };
+//! let pace = ServerTerms { heartbeat: 1_000_000, server_timeout: 4_000_000, grace: 0 };
 //! let terms = Terms { client_timeout: 15_000_000, quorum: 2, pace: Some(pace) };
 //! let header = Header { from: 1, to: 0, ssig: 1234 };
 //! let message = Message::Heartbeat { seq: 2 << 32 | 9, sstate: ServerState::Booting };

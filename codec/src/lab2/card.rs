@@ -37,7 +37,7 @@
 //!     work: Some(Work { held: 1_000_000_000, program: "backup" }),
 //! };
 //! assert_eq!(frame.card, Some(card));
-//! # let mut buf = [0xaa; lab2::MAX_FRAME_LEN];
+//! # let mut buf = [0xaa; lab2::FRAME_LEN_MAX];
 //! # let len = frame.encode(lab2::ETHERTYPE, &mut buf)?;
 //! # assert_eq!(buf[..len], bytes);
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -28,7 +28,7 @@
 //! assert_eq!(frame.author, MacAddr([2, 0, 0, 0, 0, 1]));
 //! let members = [MacAddr([2, 0, 0, 0, 0, 7]), MacAddr([2, 0, 0, 0, 0, 9])];
 //! assert_eq!(frame.message, Message::Forget { members: &members });
-//! # let mut buf = [0xaa; lab2::MAX_FRAME_LEN];
+//! # let mut buf = [0xaa; lab2::FRAME_LEN_MAX];
 //! # let len = frame.encode(lab2::ETHERTYPE, &mut buf)?;
 //! # assert_eq!(buf[..len], bytes);
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -27,7 +27,7 @@
 //! assert_eq!(frame.author, MacAddr([2, 0, 0, 0, 0, 1]));
 //! let token = Token { progress: 7, author: frame.author, number: 3 };
 //! assert_eq!(frame.message, Message::GeneratingToken { token });
-//! # let mut buf = [0xaa; lab2::MAX_FRAME_LEN];
+//! # let mut buf = [0xaa; lab2::FRAME_LEN_MAX];
 //! # let len = frame.encode(lab2::ETHERTYPE, &mut buf)?;
 //! # assert_eq!(buf[..len], bytes);
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -39,7 +39,7 @@
 //! let ip = std::net::Ipv4Addr::new(192, 0, 2, 1).to_ipv6_mapped().octets();
 //! let digest = Digest { size: 2, hash: 0x0123_4567_89ab_cdef };
 //! assert_eq!(frame.message, Message::Ping { digest, ip, promise: None, paused: false });
-//! # let mut buf = [0xaa; lab2::MAX_FRAME_LEN];
+//! # let mut buf = [0xaa; lab2::FRAME_LEN_MAX];
 //! # let len = frame.encode(lab2::ETHERTYPE, &mut buf)?;
 //! # assert_eq!(buf[..len], bytes);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -65,7 +65,7 @@
 //!     frame.message,
 //!     Message::Ping { promise: Some(promise), paused: false, .. } if promise == given
 //! ));
-//! # let mut buf = [0xaa; lab2::MAX_FRAME_LEN];
+//! # let mut buf = [0xaa; lab2::FRAME_LEN_MAX];
 //! # let len = frame.encode(lab2::ETHERTYPE, &mut buf)?;
 //! # assert_eq!(buf[..len], bytes);
 //! # Ok::<(), Box<dyn std::error::Error>>(())

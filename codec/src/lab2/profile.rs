@@ -42,7 +42,7 @@
 //!     expect: 3,
 //! };
 //! assert_eq!(frame.profile, Some(profile));
-//! # let mut buf = [0xaa; lab2::MAX_FRAME_LEN];
+//! # let mut buf = [0xaa; lab2::FRAME_LEN_MAX];
 //! # let len = frame.encode(lab2::ETHERTYPE, &mut buf)?;
 //! # assert_eq!(buf[..len], bytes);
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -39,7 +39,7 @@
 //! ];
 //! let digest = Digest { size: 2, hash: 0x0123_4567_89ab_cdef };
 //! assert_eq!(frame.message, Message::RingMembers { digest, members: &members });
-//! # let mut buf = [0xaa; lab2::MAX_FRAME_LEN];
+//! # let mut buf = [0xaa; lab2::FRAME_LEN_MAX];
 //! # let len = frame.encode(lab2::ETHERTYPE, &mut buf)?;
 //! # assert_eq!(buf[..len], bytes);
 //! # Ok::<(), Box<dyn std::error::Error>>(())

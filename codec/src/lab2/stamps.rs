@@ -60,7 +60,7 @@
 //! assert_eq!(stamp.name[..8], *b"nightly\0");
 //! assert_eq!(stamp.outcome(), Some(RunOutcome::Begun));
 //! assert_eq!((stamp.period.get(), stamp.age.get()), (72_000_000_000_000, 1_000_000_000));
-//! # let mut buf = [0xaa; lab2::MAX_FRAME_LEN];
+//! # let mut buf = [0xaa; lab2::FRAME_LEN_MAX];
 //! # let len = frame.encode(lab2::ETHERTYPE, &mut buf)?;
 //! # assert_eq!(buf[..len], bytes);
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -22,7 +22,7 @@
 //! assert_eq!(frame.destination, MacAddr::BROADCAST);
 //! assert_eq!(frame.author, MacAddr([2, 0, 0, 0, 0, 1]));
 //! assert_eq!(frame.message, Message::WhereIsToken);
-//! # let mut buf = [0xaa; lab2::MAX_FRAME_LEN];
+//! # let mut buf = [0xaa; lab2::FRAME_LEN_MAX];
 //! # let len = frame.encode(lab2::ETHERTYPE, &mut buf)?;
 //! # assert_eq!(buf[..len], bytes);
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -39,9 +39,9 @@ fn lab2() {
         leaving 14 00 Kind 14 Unknown { value: 0 }
         leaving 14 0c Kind 14 Unknown { value: 12 }
         leaving 15 01 Reserved 15 Reserved { value: 1 }
-        ping 16 000000000000 MessageAuthorMAC 16 NotAStation
-        ping 16 ffffffffffff MessageAuthorMAC 16 NotAStation
-        ping 16 03 MessageAuthorMAC 16 NotAStation
+        ping 16 000000000000 MessageAuthorMAC 16 NotUnicast
+        ping 16 ffffffffffff MessageAuthorMAC 16 NotUnicast
+        ping 16 03 MessageAuthorMAC 16 NotUnicast
         ping 21 09 MessageAuthorMAC 16 NotTheSource
         ping 11 09 MessageAuthorMAC 16 NotTheSource
         take_token 22 8000000000000000 Progress 22 TooLarge { value: 9223372036854775808, max: 9223372036854775807 }
@@ -50,10 +50,10 @@ fn lab2() {
         generating_token 22 8000000000000000 Progress 22 TooLarge { value: 9223372036854775808, max: 9223372036854775807 }
         take_token 52 0401 DataLen 52 TooLarge { value: 1025, max: 1024 }
         ring_members 34 0043 Count 34 TooLarge { value: 67, max: 66 }
-        ring_members 36 000000000000 Mac 36 NotAStation
+        ring_members 36 000000000000 Mac 36 NotUnicast
         forget 22 0041 Count 22 TooLarge { value: 65, max: 64 }
-        forget 30 ffffffffffff Mac 30 NotAStation
-        ring_members 58 ffffffffffff Mac 58 NotAStation
+        forget 30 ffffffffffff Mac 30 NotUnicast
+        ring_members 58 ffffffffffff Mac 58 NotUnicast
         stamps 22 8000000000000000 Progress 22 TooLarge { value: 9223372036854775808, max: 9223372036854775807 }
         stamps 44 05 Purpose 44 Illegal { value: 5 }
         stamps 53 0014 StampCount 53 TooLarge { value: 20, max: 19 }
@@ -61,7 +61,7 @@ fn lab2() {
         stamps 55 20 Name 55 Illegal { value: 32 }
         stamps 70 01 Name 55 Illegal { value: 110 }
         stamps 87 8000000000000000 Progress 87 TooLarge { value: 9223372036854775808, max: 9223372036854775807 }
-        stamps 99 01 RunnerMAC 99 NotAStation
+        stamps 99 01 RunnerMAC 99 NotUnicast
         stamps 105 04 Outcome 105 Illegal { value: 4 }
     ";
     check_refusals("lab2", rows, |bytes| lab2::Frame::decode(bytes).err());

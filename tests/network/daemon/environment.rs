@@ -224,7 +224,7 @@ fn constants_that_cannot_work_are_refused() -> Result<()> {
     let segment = Segment::bridge(1)?;
     let cases: [(&[&str], &str); 11] = [
         (&["--heartbeat", "0ms"], "heartbeat"),
-        (&["--heartbeat", "10us"], "give --heartbeat 1ms or more"),
+        (&["--heartbeat", "10us"], "set --heartbeat 1ms or more"),
         (&["--take-timeout", "10us"], "set --take-timeout"),
         (&["--take-timeout", "0ns"], "take-timeout"),
         (&["--take-attempts", "0"], "take-attempts"),

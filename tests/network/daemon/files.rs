@@ -45,7 +45,9 @@ fn a_broken_state_file_is_survived() -> Result<()> {
         fs::write(path, format!("{magic} and no more of a record"))?;
     }
     daemon.start()?;
-    daemon.wait_for_line(WAIT_LIMIT, |line| line.contains("unreadable"))?;
+    daemon.wait_for_line(WAIT_LIMIT, |line| {
+        line.contains("is damaged: ringd starts without its contents")
+    })?;
     daemon.wait_for_status(WAIT_LIMIT, |status| status["state"] == "OWNER")?;
     Ok(())
 }

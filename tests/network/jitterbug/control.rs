@@ -292,7 +292,7 @@ fn commands_of_other_systems_are_refused_with_a_reason() -> Result<()> {
         (&["data", "set", "7"], "cannot set the data"),
         (
             &["run", "-r", "quorum", "--", "true"],
-            "has no grade, 'quorum'",
+            "cannot require grade 'quorum': locks of Jitterbug have no grade",
         ),
         (
             &["run", "-c", "$RINGCTL run -n -- true"],

@@ -52,7 +52,8 @@ fn the_death_of_the_keeper_ends_its_work_before_another_begins() -> Result<()> {
     next.check_begins_alone()?;
     run.expect_code(LOST_CODE)?;
     scene.first().wait_for_line(WAIT_LIMIT, |line| {
-        line.contains(&said) && line.contains(": it was killed, or ended, before")
+        line.contains(&said)
+            && line.contains(": it was killed or ended before it released the lock")
     })?;
     ensure!(
         lost(scene.first())? == before + 1,
