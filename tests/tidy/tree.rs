@@ -27,21 +27,25 @@ impl Tree {
     }
 
     pub(super) fn markdown(&self) -> impl Iterator<Item = &File> {
-        self.with_suffix(".md")
+        self.with_extension("md")
     }
 
     pub(super) fn rust(&self) -> impl Iterator<Item = &File> {
-        self.with_suffix(".rs")
+        self.with_extension("rs")
     }
 
-    fn with_suffix(&self, suffix: &str) -> impl Iterator<Item = &File> {
-        self.0
-            .iter()
-            .filter(move |file| file.path.ends_with(suffix))
+    fn with_extension(&self, extension: &'static str) -> impl Iterator<Item = &File> {
+        self.0.iter().filter(|file| file.has_extension(extension))
     }
 }
 
 impl File {
+    fn has_extension(&self, extension: &str) -> bool {
+        Path::new(&self.path)
+            .extension()
+            .is_some_and(|it| it == extension)
+    }
+
     /// Whether the file holds only tests, benchmarks or their tools.
     pub(super) fn is_of_tests(&self) -> bool {
         let path = &self.path;
@@ -53,11 +57,10 @@ impl File {
 
     /// The place whose breaches are counted together: a page of the documents, or a folder of code.
     pub(super) fn folder(&self) -> String {
-        if self.path.ends_with(".md") {
+        if self.has_extension("md") {
             return self.path.clone();
         }
         let depth = match self.path.split('/').next() {
-            Some("crates") => 2,
             Some("proto" | "src") => 3,
             _ => 2,
         };

@@ -57,7 +57,7 @@ fn enable_write_ahead_log(connection: &Connection, timeout: Duration) -> rusqlit
     loop {
         match connection.pragma_update(None, "journal_mode", "WAL") {
             Err(error) if is_busy(&error) && Instant::now() < give_up => {
-                thread::sleep(RETRY_INTERVAL)
+                thread::sleep(RETRY_INTERVAL);
             }
             done => return done,
         }

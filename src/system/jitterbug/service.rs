@@ -237,7 +237,7 @@ impl Service {
                     history.add_lock_event(now, "lock_granted", &label, None);
                 }
                 Notice::Refused(why) => {
-                    history.add_lock_event(now, "lock_refused", &label, Some(why.name()))
+                    history.add_lock_event(now, "lock_refused", &label, Some(why.name()));
                 }
                 Notice::Lost(why, _) => {
                     self.log_loss(now.monotonic, client, why);

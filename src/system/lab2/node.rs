@@ -28,7 +28,7 @@ use crate::system::record_file::warn_unless_synced;
 
 #[derive(Debug)]
 pub(super) struct Node {
-    node_environment: NodeEnvironment,
+    environment: NodeEnvironment,
     service: Service,
     hooks: Hooks<Change>,
     _lock: RingLock,
@@ -37,13 +37,13 @@ pub(super) struct Node {
 impl Node {
     /// Makes a node that keeps the ring's `lock`.
     pub(super) const fn new(
-        node_environment: NodeEnvironment,
+        environment: NodeEnvironment,
         service: Service,
         hooks: Hooks<Change>,
         lock: RingLock,
     ) -> Self {
         Self {
-            node_environment,
+            environment,
             service,
             hooks,
             _lock: lock,
@@ -61,7 +61,7 @@ impl System for Node {
     type Condition = Condition;
 
     fn environment(&mut self) -> Environment<'_, PacketSocket, StateFile, AllObservers> {
-        self.node_environment.environment()
+        self.environment.environment()
     }
 
     fn task(&mut self) -> Option<NoTask<Command>> {
@@ -70,11 +70,11 @@ impl System for Node {
 
     /// Registers the watch. The socket is registered by `poll_network`.
     fn register(&mut self, waiting: &Reactor) -> Result<(), Error> {
-        Ok(waiting.add(self.node_environment.attachment.watch(), NETWORK)?)
+        Ok(waiting.add(self.environment.attachment.watch(), NETWORK)?)
     }
 
     fn on_network_readable(&mut self) -> Result<(), Error> {
-        let drain_watch = self.node_environment.attachment.drain_watch();
+        let drain_watch = self.environment.attachment.drain_watch();
         drain_watch.map_err(Error::system("hear of changes to the interfaces"))
     }
 
@@ -83,11 +83,10 @@ impl System for Node {
         now: Instant,
         waiting: &Reactor,
     ) -> Result<Option<LinkState>, Error> {
-        let Some(step) = self.node_environment.attachment.poll_change(now) else {
+        let Some(step) = self.environment.attachment.poll_change(now) else {
             return Ok(None);
         };
-        if let (LinkChange::Opened(_), Some(socket)) =
-            (step, self.node_environment.attachment.socket())
+        if let (LinkChange::Opened(_), Some(socket)) = (step, self.environment.attachment.socket())
         {
             waiting.add(&*socket, LINK)?;
         }
@@ -95,14 +94,14 @@ impl System for Node {
     }
 
     fn on_link_failed(&mut self, now: Instant, error: &io::Error) -> LinkState {
-        self.node_environment.attachment.fail(now, error).link()
+        self.environment.attachment.fail(now, error).link()
     }
 
     fn deadline(&self) -> Option<Instant> {
         let deadlines = [
             self.service.deadline(),
             self.hooks.deadline(),
-            self.node_environment.attachment.deadline(),
+            self.environment.attachment.deadline(),
         ];
         deadlines.into_iter().flatten().min()
     }
@@ -116,36 +115,36 @@ impl System for Node {
         machine: &Lab2,
     ) -> Answer<Command> {
         let Self {
-            node_environment,
+            environment,
             service,
             ..
         } = self;
-        let history = &node_environment.all_observers.history;
+        let history = &environment.all_observers.history;
         let latest = history.recent().latest();
         let reaction = service.answer(now, client, request, descriptors, machine, history);
         reaction.answer(latest, || {
-            NodeStatus::from(&node_environment.status(now, machine, service))
+            NodeStatus::from(&environment.status(now, machine, service))
         })
     }
 
     fn poll_clients(&mut self, now: Now, server: &mut Server, machine: &Lab2) -> Option<Command> {
-        let history = &mut self.node_environment.all_observers.history;
+        let history = &mut self.environment.all_observers.history;
         self.service.serve_clients(now, server, machine, history)
     }
 
     fn on_iteration_end(&mut self, now: Now, machine: &Lab2) {
-        let addresses = &mut self.node_environment.all_observers.member_addresses;
+        let addresses = &mut self.environment.all_observers.member_addresses;
         addresses.update_log(now.monotonic, machine);
         self.hooks
-            .notify(now.monotonic, &self.node_environment.all_observers.history);
+            .notify(now.monotonic, &self.environment.all_observers.history);
     }
 
     fn on_second(&mut self, now: Now) {
-        self.node_environment.run_periodic_checks(now);
+        self.environment.run_periodic_checks(now);
     }
 
     fn count_late_wake_up(&mut self) {
-        self.node_environment
+        self.environment
             .all_observers
             .observers
             .tally
@@ -161,11 +160,11 @@ impl System for Node {
     }
 
     fn condition(&self, machine: &Lab2) -> Condition {
-        Condition::of(machine, self.node_environment.attachment.loss().is_none())
+        Condition::of(machine, self.environment.attachment.loss().is_none())
     }
 
     fn report(&mut self, now: Now, machine: &Lab2) {
-        let status = self.node_environment.status(now, machine, &self.service);
+        let status = self.environment.status(now, machine, &self.service);
         report::log(&status, machine.token());
     }
 
@@ -195,8 +194,8 @@ impl System for Node {
     }
 
     fn finish(&mut self, now: Now, is_over: &mut dyn FnMut() -> bool) {
-        warn_unless_synced(self.node_environment.store.sync());
+        warn_unless_synced(self.environment.store.sync());
         self.hooks
-            .finish(now, &self.node_environment.all_observers.history, is_over);
+            .finish(now, &self.environment.all_observers.history, is_over);
     }
 }

@@ -280,7 +280,7 @@ impl Rig {
 
 /// Returns the links on which no frame passes while a station is deaf.
 fn links_to(station: usize) -> impl Iterator<Item = (usize, usize)> {
-    let ports = 0..DAEMONS + MEMBERS + 1;
+    let ports = 0..=(DAEMONS + MEMBERS);
     ports
         .filter(move |&port| port != station)
         .map(move |port| (port, station))

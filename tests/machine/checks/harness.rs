@@ -194,7 +194,7 @@ impl Harness {
             LinkChange::Down => {
                 self.oracle.link_up = false;
                 return self.input_without_answer(|machine, now| {
-                    machine.handle_link(now, LinkState::Down)
+                    machine.handle_link(now, LinkState::Down);
                 });
             }
             LinkChange::Up => {}

@@ -20,7 +20,7 @@ const NAMES: [&[u8]; 3] = [b"a", b"b", b"swarm"];
 
 #[derive(Debug, Arbitrary)]
 enum Step {
-    SharedStep(SharedStep),
+    Shared(SharedStep),
     Command(ScriptedCommand),
     Down,
     /// Changes the port, although the client has not asked for it.
@@ -152,7 +152,7 @@ impl ClientHarness {
 
     fn step(&mut self, step: Step) {
         match step {
-            Step::SharedStep(step) => self.apply(step),
+            Step::Shared(step) => self.apply(step),
             Step::Command(order) => {
                 let command = command(&order);
                 self.input(|client, now| client.handle_command(now, command));

@@ -32,7 +32,7 @@ struct ServerOptions {
 
 #[derive(Debug, Arbitrary)]
 enum Step {
-    SharedStep(SharedStep),
+    Shared(SharedStep),
     Disk(bool),
     Net(bool),
     /// Restarts the server with its stored state.
@@ -137,14 +137,14 @@ impl ServerHarness {
             msgnum: 1_000,
         };
         this.input(None, |server, now| {
-            server.handle_link(now, NetworkState::Up)
+            server.handle_link(now, NetworkState::Up);
         });
         this
     }
 
     fn step(&mut self, step: Step) {
         match step {
-            Step::SharedStep(step) => self.apply(step),
+            Step::Shared(step) => self.apply(step),
             Step::Disk(full) => self.disk_full = full,
             Step::Net(up) => {
                 let net = if up {
@@ -159,7 +159,7 @@ impl ServerHarness {
                 self.server = Server::new(self.options, servers(), 0, self.durable, seed)
                     .expect("the same valid options");
                 self.input(None, |server, now| {
-                    server.handle_link(now, NetworkState::Up)
+                    server.handle_link(now, NetworkState::Up);
                 });
             }
             Step::ShutDown => {

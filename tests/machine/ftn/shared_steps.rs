@@ -53,7 +53,7 @@ pub(super) trait TestedMachine {
                 }
             }
             SharedStep::Garbage(from, bytes) => {
-                self.receive(self.address(from), &bytes, Duration::ZERO)
+                self.receive(self.address(from), &bytes, Duration::ZERO);
             }
             SharedStep::TimeOut(late) => {
                 if let Some(due) = self.deadline() {

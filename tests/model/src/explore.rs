@@ -280,7 +280,7 @@ impl System for RingModel {
                 self.give_outside_input(ring, node, &command(Command::WantToken));
             }
             Action::Done { node } => {
-                self.give_outside_input(ring, node, &command(Command::WorkDone))
+                self.give_outside_input(ring, node, &command(Command::WorkDone));
             }
             Action::Trouble { node, trouble } => {
                 *ring.left.troubles(trouble) -= 1;

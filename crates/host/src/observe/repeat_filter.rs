@@ -90,7 +90,7 @@ impl<S: Subscriber> Layer<S> for RepeatFilter {
 struct Kind {
     hasher: DefaultHasher,
     /// The kind without the fields that name machines, because anybody can invent those.
-    kind_without_names: DefaultHasher,
+    hash_without_names: DefaultHasher,
     is_unlimited: bool,
 }
 
@@ -99,7 +99,7 @@ impl Kind {
         let mut hasher = DefaultHasher::new();
         event.metadata().callsite().hash(&mut hasher);
         Self {
-            kind_without_names: hasher.clone(),
+            hash_without_names: hasher.clone(),
             hasher,
             is_unlimited: false,
         }
@@ -108,7 +108,7 @@ impl Kind {
     fn hashes(&self) -> Hashes {
         Hashes {
             kind: self.hasher.finish(),
-            kind_without_names: self.kind_without_names.finish(),
+            hash_without_names: self.hash_without_names.finish(),
         }
     }
 }
@@ -118,7 +118,7 @@ impl Kind {
 struct Hashes {
     kind: u64,
     /// The key that is used when the maximum number of kinds is reached.
-    kind_without_names: u64,
+    hash_without_names: u64,
 }
 
 impl Visit for Kind {
@@ -127,7 +127,7 @@ impl Visit for Kind {
             value.hash(&mut self.hasher);
         }
         if field.name() == "event" {
-            value.hash(&mut self.kind_without_names);
+            value.hash(&mut self.hash_without_names);
             self.is_unlimited |= UNLIMITED_EVENTS.contains(&value);
         }
     }
@@ -170,12 +170,12 @@ impl Limits {
     fn admit(&mut self, now: Instant, hashes: &Hashes, level: Level) -> Option<u64> {
         let &Hashes {
             mut kind,
-            kind_without_names,
+            hash_without_names,
         } = hashes;
         if self.kinds.len() >= KINDS_MAX && !self.kinds.contains_key(&kind) {
             self.kinds.retain(|_, limit| !limit.refill(now));
             if self.kinds.len() >= KINDS_MAX {
-                kind = kind_without_names;
+                kind = hash_without_names;
             }
         }
         let limit = self.kinds.entry(kind).or_insert(KIND_LIMIT);
@@ -206,10 +206,10 @@ mod tests {
 
     /// Makes a kind whose call site logs no other kind.
     fn kind(kind: u64) -> Hashes {
-        let kind_without_names = kind;
+        let hash_without_names = kind;
         Hashes {
             kind,
-            kind_without_names,
+            hash_without_names,
         }
     }
 
@@ -257,7 +257,7 @@ mod tests {
         // Kinds beyond the maximum share the entry of their call site.
         let named = |it| Hashes {
             kind: it,
-            kind_without_names: u64::MAX - it % 2,
+            hash_without_names: u64::MAX - it % 2,
         };
         for it in 1..=2 * KINDS_MAX as u64 {
             limits.admit(START, &named(it), Level::ERROR);

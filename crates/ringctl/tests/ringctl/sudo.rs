@@ -156,9 +156,10 @@ fn the_lock_is_held_until_a_left_root_process_ends() {
     for is_hidden in [false, true] {
         let stage = Stage::new();
         let line = stage.leave_root_process();
-        let mut run = match is_hidden {
-            false => stage.run(&own_group(), &line),
-            true => stage.run_with_hiding_proc(&line),
+        let mut run = if is_hidden {
+            stage.run_with_hiding_proc(&line)
+        } else {
+            stage.run(&own_group(), &line)
         };
         let mut client = stage.fake.accept_and_grant(LONG);
         run.wait_for_error("which runs as another user and continues");

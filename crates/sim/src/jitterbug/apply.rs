@@ -29,7 +29,7 @@ impl World {
             SystemFault::Pause { node } => self.stall(node),
             SystemFault::Resume { node } => self.resume(node),
             SystemFault::Jobs { node, behavior } => {
-                self.nodes[node].own.programs.behavior = behavior
+                self.nodes[node].own.programs.behavior = behavior;
             }
             SystemFault::Work { node, wants } => {
                 self.give_input(node, HostInput::Command(Command::Work(wants)));

@@ -105,7 +105,7 @@ impl<M: Inspect> World<M> {
         let standing = driver.machine().once().map(|(_, standing)| standing);
         match (job_run.stage, standing) {
             (JobRunState::Waiting, None) if self.may_request_run(at, &job_run) => {
-                self.request_run(at, &job_run)
+                self.request_run(at, &job_run);
             }
             (JobRunState::Asked, None) => self.set_stage(at, JobRunState::Waiting),
             (JobRunState::Asked, Some(OnceProgress::Begun)) => self.begin_run(at, &job_run),

@@ -50,7 +50,7 @@ impl Handler for Bully {
                 _ => context.drop_message(Reason::Unasked),
             },
             OwnedElection::Coordinator(_, id) if id != from => {
-                context.drop_message(Reason::NotItself)
+                context.drop_message(Reason::NotItself);
             }
             OwnedElection::Coordinator(_, id) => {
                 self.phase = Phase::Idle;

@@ -67,7 +67,7 @@ impl ChangRoberts {
         match candidate.cmp(&node.own) {
             Ordering::Equal => context.send_result(Method::ChangRoberts, node.own),
             Ordering::Greater if !node.lists(candidate) => {
-                context.drop_message(Reason::UnknownNode)
+                context.drop_message(Reason::UnknownNode);
             }
             Ordering::Greater => {
                 // A larger candidate goes on even if this node takes part. Otherwise it would die at a node that has

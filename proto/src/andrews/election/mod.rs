@@ -74,7 +74,7 @@ impl Elections {
             self.current = handler_of(election.method());
         }
         self.call(node, |handler, context| {
-            handler.on_message(from, election, context)
+            handler.on_message(from, election, context);
         })
     }
 

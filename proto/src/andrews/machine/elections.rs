@@ -91,7 +91,7 @@ impl Andrews {
                 Action::SendToSuccessor(election) => self.queue_for_successor(election),
                 Action::SendTo(to, election) => {
                     self.out
-                        .send(&self.list, to, &OwnedMessage::Election(election))
+                        .send(&self.list, to, &OwnedMessage::Election(election));
                 }
                 Action::SendToLarger(election) => self.send_to_members(election, |id| id > own),
                 Action::SendToOthers(election) => self.send_to_members(election, |id| id != own),

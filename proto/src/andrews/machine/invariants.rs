@@ -179,7 +179,7 @@ mod tests {
             it.role = Role::Joining(RepeatedRequest::new(it.now, it.now, ProcessEvidence::None));
         }),
         (Rig::node_2, |it| {
-            it.duties = Some(CoordinatorDuties::new(it.now, false))
+            it.duties = Some(CoordinatorDuties::new(it.now, false));
         }),
         (Rig::node_2, |it| _ = member(it).close()),
         (Rig::node_2, |it| member(it).fail(5)),

@@ -31,7 +31,7 @@ pub(crate) struct Log {
     introductions: RateLimit,
     strangers: RateLimit,
     drops: RateLimit,
-    grant_log: GrantLog,
+    grants: GrantLog,
 }
 
 /// An event that is to be logged.
@@ -53,7 +53,7 @@ impl Log {
             introductions: INTRODUCTIONS_LIMIT,
             strangers: STRANGERS_LIMIT,
             drops: DROPS_LIMIT,
-            grant_log: GrantLog::new(),
+            grants: GrantLog::new(),
         }
     }
 
@@ -68,7 +68,7 @@ impl Log {
         now: Instant,
         event: &Event,
     ) -> Result<Option<AdmittedEvent>, ()> {
-        self.grant_log.admit(now, event)
+        self.grants.admit(now, event)
     }
 
     /// Returns the number of hidden lines before this one; `None`: this one is hidden too.

@@ -147,7 +147,7 @@ impl<'a> Description<'a> {
     }
 
     /// Passes it to hooks as well.
-    fn to_hooks(mut self) -> Self {
+    fn with_hooks(mut self) -> Self {
         self.audience = Audience::Hooks;
         self
     }
@@ -245,7 +245,7 @@ pub(crate) fn describe(
                     (keys.from, keys.to, keys.reason) = (Some(from), Some(to), Some(key));
                     (keys.token, keys.members) = (after.token, Some(after.members));
                 })
-                .to_hooks()
+                .with_hooks()
                 .with_ring_state(after)
                 .with_counter(&|tally| {
                     tally.state_changes[from as usize][to as usize] += 1;
@@ -274,7 +274,7 @@ pub(crate) fn describe(
             tell(
                 news!("grade_changed", level(L::INFO), "grade is {name}; {shown}")
                     .with(|keys| (keys.grade, keys.token) = (Some(grade), Some(token)))
-                    .to_hooks()
+                    .with_hooks()
                     .with_ring_state(RingState { grade, ..*before }),
             );
         }
@@ -489,7 +489,7 @@ pub(crate) fn describe(
                 )
                 .with_member(mac)
                 .with(|keys| keys.others = Some(others))
-                .to_hooks(),
+                .with_hooks(),
             );
         }
         Event::MemberAlive { mac, others } => {
@@ -498,7 +498,7 @@ pub(crate) fn describe(
                 news!("member_alive", L::INFO, "member {mac} is heard again{more}")
                     .with_member(mac)
                     .with(|keys| keys.others = Some(others))
-                    .to_hooks(),
+                    .with_hooks(),
             );
         }
         Event::TableFull { author } => tell(

@@ -84,7 +84,7 @@ impl Simulation {
         let port = self.ports;
         self.nodes[at].address = ([192, 0, 2, 7], port).into();
         self.input(at, |client, now| {
-            client.handle_link(now, SocketState::Up { port })
+            client.handle_link(now, SocketState::Up { port });
         });
     }
 

@@ -96,7 +96,7 @@ impl Network {
         let server = Server::new(options, list, index, durable, seed).unwrap();
         self.servers[index] = Some(server);
         self.input(index, |server, now| {
-            server.handle_link(now, NetworkState::Up)
+            server.handle_link(now, NetworkState::Up);
         });
     }
 
