@@ -108,7 +108,7 @@ const RULES: &[Rule] = &[
     },
     Rule {
         advice: "use the spelling of the glossary",
-        pattern: r"\b(?:time-outs?|fail-overs?|hand-overs?|(?:behavi|col|neighb|hon|fav|rum)our\w*|(?:recogn|organ|initial|serial|synchron|normal|minim|maxim|optim|priorit|summar|author)is(?:e[sd]?|ing|ation))\b",
+        pattern: r"\b(?:time-outs?|fail-overs?|hand-overs?|(?:behavi|col|neighb|hon|fav|rum)our\w*|(?:recogn|organ|initial|serial|synchron|normal|minim|maxim|optim|author)is(?:e[sd]?|ing|ation))\b",
         bad: "Neighbours wait for the time-out.",
         good: "Neighbors wait for the timeout.",
     },

@@ -26,7 +26,7 @@ impl SendFailures {
         if self.0.get(&to) != Some(&why) {
             warn!(
                 event = "send_failed", %to,
-                "cannot send to {to}: {why}; check the server list, and this machine's routes and \
+                "cannot send to {to}: {why}; check that address, and this machine's routes and \
                  packet filter"
             );
             self.0.insert(to, why);

@@ -150,7 +150,7 @@ impl UdpSlot {
         let address = self.address;
         warn!(
             event = "link_failed", %address,
-            "cannot receive at {address}: {error}; ringd retries every {REBIND_PAUSE:?}"
+            "cannot receive at {address}: {error}; the daemon retries every {REBIND_PAUSE:?}"
         );
         self.earlier = self.drops();
         self.socket = None;
@@ -188,7 +188,7 @@ impl UdpSlot {
                 self.retry = Some(now + REBIND_PAUSE);
                 let text = format!("cannot use {address}: {error}");
                 if self.last_failure.record(&text) {
-                    warn!(event = "bind_failed", %address, "{text}; ringd retries every {REBIND_PAUSE:?}");
+                    warn!(event = "bind_failed", %address, "{text}; the daemon retries every {REBIND_PAUSE:?}");
                 }
             }
         }

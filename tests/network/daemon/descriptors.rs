@@ -138,7 +138,7 @@ fn a_daemon_without_descriptors_uses_little_cpu_and_serves_again_later() -> Resu
     limit(first_free()?)?;
     segment.node(0).ns().ip("link set eth0 up\n")?;
     limited.wait_for_line(WAIT_LIMIT, |line| {
-        line.contains("Too many open files") && line.contains("ringd retries every")
+        line.contains("Too many open files") && line.contains("the daemon retries every")
     })?;
     check_rests(&limited, &segment)?;
     let from = limited.output().len();

@@ -201,10 +201,10 @@ impl ManualClient {
 }
 
 fn a_flood_of_waiting_clients_takes_a_quarter_more_than_is_allowed_at_most() -> Result<()> {
-    const ALLOWED_KIB: u64 = 16 << 10;
+    const ALLOWED_KIB: u64 = 6 << 10;
     /// Memory of the loop's buffers and of outgoing datagrams.
     const BUFFERS_KIB: u64 = 4 << 10;
-    let mut stand = ServerStand::new(1, 1, &[("--max-memory", "16MiB")])?;
+    let mut stand = ServerStand::new(1, 1, &[("--max-memory", "6MiB")])?;
     stand.wait_until_served_by(&[0])?;
     let pid = stand.server(0).pid();
     let before = proc::resident_kib(pid)?;

@@ -315,7 +315,7 @@ impl Server {
         if self.last_failure.allow(now) {
             warn!(
                 event = "accept_failed",
-                "clients of the control socket have to wait: {error}; ringd retries every {ACCEPT_PAUSE:?}"
+                "clients of the control socket have to wait: {error}; the daemon retries every {ACCEPT_PAUSE:?}"
             );
         }
     }

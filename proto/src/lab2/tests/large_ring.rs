@@ -89,7 +89,7 @@ fn the_first_nine_ask_at_once_and_the_others_one_after_the_other() {
 }
 
 #[test]
-fn anothers_question_replaces_a_delayed_one() {
+fn a_question_of_another_member_replaces_a_delayed_one() {
     let mut rig = waiter_at(20);
     rig.hear_all(3, super::rig::here(token(10)));
     assert_eq!(rig.pass_time(WAITER_TIMEOUT + ms(3)), [""; 0]);
