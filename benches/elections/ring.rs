@@ -15,7 +15,7 @@ use ring_proto::andrews::{
     Write,
 };
 use ring_runtime::driver::{Connections, Driver};
-use ring_sim::kernel::network::Network;
+use ring_sim::kernel::conditions::Network;
 use ring_sim::kernel::node::Node;
 use ring_sim::kernel::queue;
 use ring_sim::kernel::rng::{Rng, Stream};
@@ -31,7 +31,7 @@ pub(crate) const HOP_TIME: Duration = Duration::from_millis(1);
 const TRANSACTION_NANOS: u64 = 100_000;
 const PORT: u16 = 7_400;
 const SLOTS: u16 = 32;
-const LONGEST: usize = 64;
+const MESSAGE_BYTES_MAX: usize = 64;
 const ELECTION_LIMIT: Duration = Duration::from_secs(10);
 /// Long enough to end an election and to forget it: more than three times T1.
 const REST_TIME: Duration = Duration::from_secs(4);
@@ -55,7 +55,7 @@ impl Ring {
     /// Makes a ring of nodes with these ids, each the predecessor of the next.
     pub(crate) fn new(method: Method, ids: &[u32]) -> Result<Self> {
         let places = || ids.iter().enumerate();
-        let node = |(at, _)| Node::new(address(at), LONGEST, 1_000_000_000);
+        let node = |(at, _)| Node::new(address(at), MESSAGE_BYTES_MAX, 1_000_000_000);
         let nodes = places().map(node).collect();
         let list = NodeList::new(places().map(|(at, &id)| (id, address(at))))?;
         let hop = u64::try_from(HOP_TIME.as_nanos())?;
@@ -225,7 +225,7 @@ impl System for Segment {
     type Fault = Infallible;
 
     const HEADER_LEN: usize = 0;
-    const MESSAGE_LEN_MAX: usize = LONGEST;
+    const MESSAGE_LEN_MAX: usize = MESSAGE_BYTES_MAX;
     const FLOODS_DUPLICATES: bool = false;
 
     fn address(_: usize, own: &SocketAddr) -> SocketAddr {

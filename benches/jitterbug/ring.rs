@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use ring_proto::jitterbug::{Event, Jitterbug, Network as Place, NetworkState, Options, State};
 use ring_runtime::driver::Connections;
-use ring_sim::kernel::network::Network;
+use ring_sim::kernel::conditions::Network;
 use ring_sim::kernel::node::Node;
 use ring_sim::kernel::rng::{Rng, Stream};
 use ring_sim::kernel::simulation::Simulation;
@@ -27,7 +27,7 @@ const TCP_PORT: u16 = 7_000;
 const LATENCY: (u64, u64) = (20_000, 80_000);
 /// 16 incoming connections, one outgoing, and some that are refused.
 const SLOTS: u16 = 24;
-const LONGEST: usize = 64;
+const MESSAGE_BYTES_MAX: usize = 64;
 
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Count {
@@ -43,7 +43,7 @@ pub(crate) struct Ring(Simulation<Segment>);
 
 impl Ring {
     pub(crate) fn new(count: usize, options: Options) -> Self {
-        let node = |at| Node::new(ip_of(at), LONGEST, 1_000_000_000);
+        let node = |at| Node::new(ip_of(at), MESSAGE_BYTES_MAX, 1_000_000_000);
         let nodes = (0..count).map(node).collect();
         let rng = Rng::new(1, Stream::World);
         let mut simulation =
@@ -131,7 +131,7 @@ impl System for Segment {
     type Fault = Infallible;
 
     const HEADER_LEN: usize = 0;
-    const MESSAGE_LEN_MAX: usize = LONGEST;
+    const MESSAGE_LEN_MAX: usize = MESSAGE_BYTES_MAX;
     const FLOODS_DUPLICATES: bool = false;
 
     fn address(_: usize, own: &IpAddr) -> SocketAddr {

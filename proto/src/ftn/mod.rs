@@ -36,7 +36,7 @@ pub const DATA_BYTES_MAX: usize = 32 * 1_024;
 pub const INTRODUCTION_BYTES_MAX: usize = 96;
 /// Most servers in a list.
 pub const SERVERS_MAX: usize = 32;
-/// Longest datagram, in bytes. Every IPv6 path and nearly every IPv4 path carries it without fragments.
-pub const LONGEST: usize = 1_232;
+/// LONGEST of `docs/ftn.md`: the longest datagram, in bytes. Every IPv6 path and nearly every IPv4 path carries it without fragments.
+pub const DATAGRAM_BYTES_MAX: usize = 1_232;
 /// Smallest id of a session.
 pub const SESSION_ID_MIN: i32 = 1 << 20;

@@ -133,7 +133,7 @@ const FORGET_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
 const FORGET_AFTER_MAX: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
 /// The largest size of the member table, at 22 bytes and some bookkeeping for each member.
 const TABLE_SIZE_MAX: usize = 1 << 20;
-/// The most intervals and attempts. Multiplied by [`LONGEST_PERIOD`] they still fit 64 bits of nanoseconds.
+/// The most intervals and attempts. Multiplied by [`PERIOD_MAX`] they still fit 64 bits of nanoseconds.
 const COUNT_MAX: u32 = 10_000;
 
 impl Constants {

@@ -14,7 +14,7 @@ pub enum State {
     Owner,
     /// The node has heard of the token recently.
     Waiter,
-    /// The node has not heard of the token, and asks for it.
+    /// The node has not heard of the token, and asks for it. The name is spelled as in the original document.
     Looser,
     /// The node stands for election with a candidate.
     Generating,

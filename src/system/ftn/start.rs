@@ -7,7 +7,7 @@ use ring_client::token::{ServerList, ServersError, read_list};
 use ring_host::{History, Host, NodeHealth, Onlookers, UdpSlot};
 use ring_process::capabilities;
 use ring_proto::ftn::server::{Durable, OptionsError, Server};
-use ring_proto::ftn::{LONGEST, Servers};
+use ring_proto::ftn::{DATAGRAM_BYTES_MAX, Servers};
 use ring_runtime::driver::{Driver, datagrams};
 use ring_runtime::random;
 use tracing::{info, warn};
@@ -106,8 +106,8 @@ pub fn run(options: &Options) -> Result<(), ring_host::Error> {
         option_warnings: warnings,
         late_wake_ups: 0,
     };
-    let received = datagrams::receive_batch(LONGEST);
-    let transmit = datagrams::transmit_batch(LONGEST);
+    let received = datagrams::receive_batch(DATAGRAM_BYTES_MAX);
+    let transmit = datagrams::transmit_batch(DATAGRAM_BYTES_MAX);
     host.run(Driver::with_batches(machine, received, transmit), node)
 }
 

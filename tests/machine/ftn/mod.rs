@@ -10,7 +10,7 @@ mod shared_steps;
 use std::net::SocketAddr;
 
 use ring_codec::ftn::{Datagram, Header, Message};
-use ring_proto::ftn::{LONGEST, PART, Servers};
+use ring_proto::ftn::{DATAGRAM_BYTES_MAX, PART, Servers};
 use ring_proto::time::Now;
 use ring_proto::{Machine, SendOutcome, StoreOutcome};
 
@@ -66,7 +66,7 @@ fn encode(from: i32, to: i32, context: &MessageContext) -> Option<Vec<u8>> {
 
 /// Returns a message as one datagram, or in parts if it is too long.
 fn split_into_datagrams(bytes: Vec<u8>, content: u64) -> Vec<Vec<u8>> {
-    if bytes.len() <= LONGEST {
+    if bytes.len() <= DATAGRAM_BYTES_MAX {
         return vec![bytes];
     }
     let header = Datagram::decode(&bytes).expect("it was encoded").header();
@@ -103,7 +103,7 @@ where
         events: Vec::new(),
         stored: None,
     };
-    let mut buf = vec![0xaa; LONGEST];
+    let mut buf = vec![0xaa; DATAGRAM_BYTES_MAX];
     for _ in 0..OUTPUTS_MAX {
         while let Some(durable) = machine.poll_durable() {
             let stored = if disk_full {

@@ -9,7 +9,7 @@ use ring_codec::ftn::Access;
 use ring_proto::ftn::client::{
     Client, ClientState, Command, Event, HeldToken, LoginFailure, Options, SocketState,
 };
-use ring_proto::ftn::{Configuration, INTRODUCTION_BYTES_MAX, LONGEST, Servers};
+use ring_proto::ftn::{Configuration, DATAGRAM_BYTES_MAX, INTRODUCTION_BYTES_MAX, Servers};
 use ring_proto::time::Instant;
 use ring_runtime::MachineRunner;
 use ring_runtime::clock;
@@ -80,8 +80,8 @@ impl Session {
         });
         let driver = Driver::with_batches(
             client,
-            datagrams::receive_batch(LONGEST),
-            datagrams::transmit_batch(LONGEST),
+            datagrams::receive_batch(DATAGRAM_BYTES_MAX),
+            datagrams::transmit_batch(DATAGRAM_BYTES_MAX),
         );
         let mut session = Self {
             machine_runner: MachineRunner::new(driver, NoStore, SessionObserver::default())?,

@@ -2,14 +2,14 @@
 
 mod event;
 mod lock;
-mod name;
 mod request;
+mod ring_name;
 mod status;
 
 pub use event::RingEvent;
 pub use lock::{Grade, LossReason, RefusalReason};
-pub use name::{parse_ethertype, parse_ring_name, ring_name};
 pub use request::{OnceRequest, PauseRequest, PendingReason, RingRequest};
+pub use ring_name::{parse_ethertype, parse_ring_name, ring_name};
 pub use status::{
     ClientStatus, ConstantsStatus, Counters, HolderStatus, LockTotals, MemberStatus, QuorumStatus,
     RunStatus, Status, TokenStatus,

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::conditions::NetworkConditions;
 use super::kinds::FaultEffect;
-use super::network::NetworkConditions;
 use super::schedule::{self, Action, Fault as _, MAX_TIME_US, Parts, Schedule, declare_faults};
 use super::simulation::Simulation;
 use super::streams::Carrier;

@@ -6,12 +6,12 @@
 
 pub(crate) mod checks;
 pub mod clock;
+pub mod conditions;
+mod datagram_delivery;
 pub(crate) mod datagram_log;
 pub mod faults;
 pub(crate) mod generate;
 pub mod kinds;
-mod messages;
-pub mod network;
 pub mod node;
 pub mod queue;
 pub mod rng;
@@ -21,8 +21,8 @@ pub(crate) mod shrink;
 pub mod simulation;
 pub mod stats;
 pub(crate) mod stranger;
+mod stream_delivery;
 pub mod streams;
 pub mod system;
 pub mod trace;
-mod transport;
 pub mod violation;

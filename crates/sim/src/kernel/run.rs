@@ -2,8 +2,8 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use super::conditions::Network;
 use super::faults::{Fault, NetworkFault};
-use super::network::Network;
 use super::node::Node;
 use super::rng::Rng;
 use super::schedule::Schedule;

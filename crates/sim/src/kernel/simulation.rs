@@ -7,8 +7,8 @@ use std::time::Duration;
 use ring_proto::time::{Now, nanos};
 use ring_runtime::driver::{Driver, ReceiveBatch, TransmitBatch};
 
+use super::conditions::Network;
 use super::kinds::FaultEffect;
-use super::network::Network;
 use super::node::{
     ArrivedMessage, INBOX_MESSAGES_MAX, InputContext, MachineObserver, NEVER, Node, NodeDisk,
     NodeEnvironment, NodeLink, OutgoingMessage,

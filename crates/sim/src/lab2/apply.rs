@@ -15,7 +15,7 @@ use super::notation::{CARDS, card, ip};
 use super::schedule::{Fault, MTU, Schedule};
 use super::settings::FaultKind;
 use super::system::{Node, World};
-use crate::kernel::network::{Network, NetworkConditions};
+use crate::kernel::conditions::{Network, NetworkConditions};
 use crate::kernel::schedule::Fault as _;
 
 const NANOS_PER_MICRO: u64 = 1_000;

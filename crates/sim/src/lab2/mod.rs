@@ -38,5 +38,5 @@ pub use settings::{FaultKind, Faults, Settings};
 pub use system::World;
 pub use trace::Trace;
 
-pub use super::kernel::network::NetworkConditions;
+pub use super::kernel::conditions::NetworkConditions;
 pub use ring_proto::lab2::Inspect;

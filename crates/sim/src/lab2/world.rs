@@ -11,7 +11,7 @@ use super::notation::{ip, mac};
 use super::recorder::Recorder;
 use super::schedule::MTU;
 use super::system::{Lab2System, World};
-use crate::kernel::network::Network;
+use crate::kernel::conditions::Network;
 use crate::kernel::node::Node;
 use crate::kernel::rng::{Rng, Stream};
 

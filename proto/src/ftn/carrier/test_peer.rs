@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use ring_codec::ftn::{Datagram, Header, Message};
 
 use super::{PARTS_MAX, PartOutcome, PartReceiver, ReceivedPart};
-use crate::ftn::{LONGEST, PART};
+use crate::ftn::{DATAGRAM_BYTES_MAX, PART};
 use crate::time::Instant;
 
 /// A peer that acknowledges parts and assembles messages.
@@ -22,7 +22,7 @@ impl TestPeer {
         peer: SocketAddr,
         bytes: &[u8],
     ) -> (Option<Vec<u8>>, Option<Vec<u8>>) {
-        assert!(bytes.len() <= LONGEST, "{} bytes", bytes.len());
+        assert!(bytes.len() <= DATAGRAM_BYTES_MAX, "{} bytes", bytes.len());
         let datagram = Datagram::decode(bytes).unwrap();
         let Message::Part {
             content,

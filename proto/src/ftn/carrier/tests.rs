@@ -9,7 +9,7 @@ use super::{
     ACTIVITY_MAX, MESSAGE_MAX, PARTS_MAX, Part, PartOutcome, PartReceiver, PartSender,
     ReceivedPart, TOTAL_MAX,
 };
-use crate::ftn::{LONGEST, PART, RETRY, RETRY_MAX, WINDOW};
+use crate::ftn::{DATAGRAM_BYTES_MAX, PART, RETRY, RETRY_MAX, WINDOW};
 use crate::time::Instant;
 
 fn peer(port: u16) -> SocketAddr {
@@ -77,7 +77,7 @@ fn a_long_message_is_complete_after_several_windows() {
     let mut whole = None;
     while let Some(part) = flight.pop() {
         let datagram = Datagram::new(header, outgoing.message(peer(1), part).unwrap());
-        assert!(datagram.encoded_len() <= LONGEST);
+        assert!(datagram.encoded_len() <= DATAGRAM_BYTES_MAX);
         let (next, came) = carry(&mut outgoing, &mut incoming, part);
         flight.extend(next);
         assert!(flight.len() <= WINDOW);

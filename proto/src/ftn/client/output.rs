@@ -6,7 +6,7 @@ use super::Options;
 use super::outbox::{Content, OutgoingDatagram};
 use super::phase::Phase;
 use super::session::Session;
-use crate::ftn::LONGEST;
+use crate::ftn::DATAGRAM_BYTES_MAX;
 use crate::ftn::carrier::Carrier;
 
 /// An encoded message.
@@ -73,7 +73,7 @@ pub(super) fn encode(
     };
     let datagram = Datagram::new(header, message);
     // A longer message goes in parts, because many networks drop IP fragments.
-    let room = buf.len().min(LONGEST);
+    let room = buf.len().min(DATAGRAM_BYTES_MAX);
     if let Ok(len) = datagram.encode(&mut buf[..room]) {
         return Some(Encoded::Short(len));
     }
@@ -114,7 +114,7 @@ fn encode_catalog_part(
 ) -> Option<Encoded> {
     let bytes = session.answers.part(server, part)?;
     let len = bytes.len();
-    if len > LONGEST {
+    if len > DATAGRAM_BYTES_MAX {
         return Some(Encoded::Long(Kind::Catalog, bytes.to_vec()));
     }
     buf.get_mut(..len)?.copy_from_slice(bytes);

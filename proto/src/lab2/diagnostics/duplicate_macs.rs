@@ -29,7 +29,7 @@ pub(super) struct DuplicateMacs {
 struct IpChanges {
     /// Time of the last change.
     at: Instant,
-    /// The address before that.
+    /// The address before the last change.
     before: [u8; 16],
     /// How often the address has returned to the previous one.
     returns: u8,

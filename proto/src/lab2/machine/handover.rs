@@ -38,9 +38,9 @@ impl Lab2 {
             return false;
         }
         let context = &self.context;
-        let refused_offer = self.role.tenure().and_then(|it| it.refused_offer(context));
-        let refused_offer = refused_offer.filter(|&(to, _)| self.members.is_eligible(context, to));
-        match refused_offer {
+        let unsent_offer = self.role.tenure().and_then(|it| it.unsent_offer(context));
+        let unsent_offer = unsent_offer.filter(|&(to, _)| self.members.is_eligible(context, to));
+        match unsent_offer {
             None => self.offer_to_next(self.me(), false),
             // An offer that could not be sent is repeated after TAKE_TIMEOUT, not earlier.
             Some((to, due)) if context.now() >= due => self.offer_to(to),
@@ -166,7 +166,7 @@ impl Lab2 {
                 self.resume_request();
             }
             OfferOutcome::Repeated => {}
-            OfferOutcome::Refused => {
+            OfferOutcome::NotSent => {
                 return self.timer_in(Timer::Handover, self.context.constants().take_timeout);
             }
             OfferOutcome::Failed(offer) => return self.on_handover_failed(offer),
@@ -248,7 +248,7 @@ impl Lab2 {
             minted,
         });
         // If no member can take the token from here, keeping it would stop all others.
-        if self.note_refusal(offer) {
+        if self.record_failed_offer(offer) {
             self.become_unfit();
             return false;
         }
@@ -259,9 +259,9 @@ impl Lab2 {
 
     /// Notes a failed handover. Returns whether this node must let go of the token: for WAITER_TIMEOUT every member
     /// that it hears has failed to take the token, although members ask for it.
-    fn note_refusal(&mut self, offer: &Offer) -> bool {
+    fn record_failed_offer(&mut self, offer: &Offer) -> bool {
         let tenure = self.role.tenure_mut();
-        let since = tenure.map(|tenure| tenure.note_refusal(offer));
+        let since = tenure.map(|tenure| tenure.record_failed_offer(offer));
         since.is_some_and(|since| {
             self.is_in_doubt() && self.members.have_all_failed(&self.context, since)
         })
@@ -325,7 +325,7 @@ impl Lab2 {
         // The token is alive at the successor, so WAITER_TIMEOUT begins now.
         self.known.note_heard(self.context.now());
         // The new owner may have missed the WANT_TOKEN that was sent during the handover.
-        self.out.stop(Timer::JobAction);
+        self.out.stop(Timer::Want);
         self.become_waiter(Reason::TokenHandedOver, token);
         self.set_owner(Some(holder));
     }

@@ -30,7 +30,7 @@ impl Lab2 {
     /// Forgets failed handovers if the frame's author was away: its absence explains the failures.
     pub(super) fn note_return(&mut self, author: MacAddr) {
         let tenure = self.role.tenure_mut();
-        let Some(tenure) = tenure.filter(|tenure| tenure.is_refused()) else {
+        let Some(tenure) = tenure.filter(|tenure| tenure.has_failed_offers()) else {
             return;
         };
         // A member that is here answers a heartbeat within this time.
@@ -38,7 +38,7 @@ impl Lab2 {
         let since = self.context.now().before(while_away);
         let peer = self.members.peer(author);
         if peer.is_some_and(|peer| !peer.was_heard_since(since)) {
-            tenure.forget_refusals();
+            tenure.forget_failed_offers();
         }
     }
 

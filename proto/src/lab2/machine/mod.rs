@@ -1,12 +1,13 @@
 //! The state machine: it owns the parts, passes each the inputs that concern it, and applies the consequences. Only
-//! this folder uses more than one part. Start with `Machine for Lab2` below, then read `receive` and `tokens`.
+//! this folder uses more than one part. Start with `Machine for Lab2` below, then read `receive` and `token_messages`.
 //!
 //! | file | holds |
 //! |---|---|
 //! | `context`, `link` | the time, the constants and the interface |
 //! | `receive` | received frames: which count, their common effects, the dispatch by kind |
-//! | `tokens` | messages about the token, in every state |
-//! | `states` | transitions between the states |
+//! | `token_messages` | messages about the token, in every state |
+//! | `transitions` | transitions between the states |
+//! | `waiter` | WAITER: the time after which the owner counts as dead |
 //! | `owner`, `handover` | OWNER: heartbeats, lease and handover |
 //! | `election` | LOOSER and GENERATING: questions and elections |
 //! | `requests`, `data` | requests of the application |
@@ -36,11 +37,12 @@ mod receive;
 mod requests;
 mod shutdown;
 mod snapshot;
-mod states;
 mod timer;
-mod tokens;
+mod token_messages;
+mod transitions;
 mod transmit;
 pub(super) mod view;
+mod waiter;
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -60,7 +62,7 @@ use super::election::{BestToken, Rivals, Search};
 use super::jobs::{JobInput, Jobs};
 use super::members::Members;
 use super::tenure::{Fitness, LocalWork, Role, Tenure};
-use super::{Command, Constants, Event, Reason, State, StoredStamp, StoredState};
+use super::{Command, Constants, Event, State, StoredStamp, StoredState};
 use crate::time::{Instant, Now};
 use crate::timers::TimerKind;
 use crate::{LinkState, Machine, SendOutcome, StoreOutcome, Ticket, Transmit};
@@ -154,14 +156,11 @@ impl Lab2 {
             Timer::Take => self.on_take_timeout(),
             Timer::Handover => self.on_handover_due(),
             Timer::Heartbeat => self.on_heartbeat_due(),
-            Timer::Waiter => {
-                self.become_looser(Reason::WaiterTimeout);
-                self.shorten_probe();
-            }
+            Timer::Waiter => self.on_waiter_timeout(),
             Timer::Answer => self.on_answer_timeout(),
             Timer::Ask => self.on_question_due(),
             Timer::Compare => self.ask_for_table(),
-            Timer::JobAction => self.request_token(),
+            Timer::Want => self.request_token(),
             Timer::Store => self.on_store_due(),
             Timer::Stamps => self.handle_job_input(JobInput::TimerFired),
             Timer::Probe => self.on_probe_due(),

@@ -316,8 +316,8 @@ impl Lab2 {
             let token = tenure.token();
             self.send(to, Content::TokenIsHere(token));
             // TOKEN_IS_HERE cancels this node's own WANT_TOKEN at all members, so it is repeated.
-            if to == MacAddr::BROADCAST && self.out.is_set(Timer::JobAction) {
-                self.out.set(Timer::JobAction, self.context.now());
+            if to == MacAddr::BROADCAST && self.out.is_set(Timer::Want) {
+                self.out.set(Timer::Want, self.context.now());
             }
         }
     }

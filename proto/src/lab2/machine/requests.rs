@@ -27,7 +27,7 @@ impl Lab2 {
     pub(super) fn on_work_done(&mut self) {
         // A program that locks again soon would otherwise wait for a whole rotation each time.
         let was_at_work = self.local_work.end();
-        self.out.stop(Timer::JobAction);
+        self.out.stop(Timer::Want);
         if was_at_work {
             self.schedule_handover();
         }
@@ -43,7 +43,7 @@ impl Lab2 {
         if self.out.may_reply() {
             self.request_token();
         } else {
-            self.out.set(Timer::JobAction, self.context.now());
+            self.out.set(Timer::Want, self.context.now());
         }
     }
 
@@ -51,12 +51,12 @@ impl Lab2 {
     pub(super) fn schedule_request(&mut self) {
         // Otherwise WANT_TOKEN would count as an answer to the next frame, which may be garbage.
         if self.may_resume_request() {
-            self.out.set(Timer::JobAction, self.context.now());
+            self.out.set(Timer::Want, self.context.now());
         }
     }
 
     fn may_resume_request(&self) -> bool {
-        !self.is_shutting_down() && !self.out.is_set(Timer::JobAction) && self.may_request()
+        !self.is_shutting_down() && !self.out.is_set(Timer::Want) && self.may_request()
     }
 
     /// Broadcasts WANT_TOKEN, and repeats it every HEART_BEAT_PERIOD until the token is here. A giver requests it too:
@@ -80,7 +80,7 @@ impl Lab2 {
             self.local_work.note_unicast_request(now);
             self.send(holder, Content::WantToken);
         }
-        self.timer_in(Timer::JobAction, self.context.constants().heartbeat);
+        self.timer_in(Timer::Want, self.context.constants().heartbeat);
     }
 
     /// Whether WANT_TOKEN may be sent. A paused node would not take the token, and a deaf one would not hear of it.

@@ -25,7 +25,7 @@ pub(crate) enum Timer {
     /// Time for a LOOSER to ask again.
     Ask,
     /// Time to repeat WANT_TOKEN.
-    JobAction,
+    Want,
     /// Time for an unfit node to check whether unicast frames arrive.
     Probe,
     /// Time to remove silent members, and to announce removals and small MTUs.
@@ -44,7 +44,7 @@ impl Timer {
     pub(crate) const fn outlives_entry(self, entered: State) -> bool {
         match self {
             // Work goes on waiting in every state but OWNER.
-            Self::JobAction => !matches!(entered, State::Owner),
+            Self::Want => !matches!(entered, State::Owner),
             // The token may go on and come back before the previous holder is told.
             Self::Acknowledge | Self::Stamps => matches!(entered, State::Owner | State::Waiter),
             Self::Store | Self::Probe | Self::Members => true,
@@ -74,7 +74,7 @@ impl TimerKind for Timer {
         Self::Waiter,
         Self::Answer,
         Self::Ask,
-        Self::JobAction,
+        Self::Want,
         Self::Probe,
         Self::Members,
         Self::Compare,

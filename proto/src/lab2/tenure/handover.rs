@@ -14,11 +14,11 @@ const DOUBT_FAILURES: u32 = 3;
 /// An OWNER lets go of the token only after at least this many failed handovers in a row.
 const LET_GO_FAILURES: u32 = 4;
 
-/// An offer that the interface has refused.
+/// An offer that the interface did not send.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct RefusedOffer {
+pub(super) struct UnsentOffer {
     pub(super) to: MacAddr,
-    /// How often in a row it was refused.
+    /// How often in a row it was not sent.
     pub(super) times: u32,
     pub(super) at: Instant,
 }
@@ -65,7 +65,7 @@ pub(super) struct FailureStreak {
 
 /// Failed handovers since the last success.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Refusals {
+pub(super) struct FailedOffers {
     /// Start of the first of them.
     pub(super) since: Instant,
     pub(super) count: u32,
@@ -80,9 +80,9 @@ pub(crate) enum OfferOutcome {
     Begun,
     /// The handover goes on, and its answer is awaited.
     Repeated,
-    /// The interface refused the first offer. It is repeated after TAKE_TIMEOUT.
-    Refused,
-    /// The handover has failed: the interface has refused the repetitions.
+    /// The interface did not send the first offer. It is repeated after TAKE_TIMEOUT.
+    NotSent,
+    /// The handover has failed: the interface has not sent the repetitions.
     Failed(Offer),
     /// No TAKE_TOKEN was sent for as long as a handover takes. So nobody can have the token, and it may go to another
     /// member.
@@ -117,7 +117,7 @@ impl Tenure {
         self.next_progress.is_some()
     }
 
-    /// Handles the outcome of a TAKE_TOKEN. A refused one is repeated, and counts as failed only after TAKE_ATTEMPTS.
+    /// Handles the outcome of a TAKE_TOKEN. One that was not sent is repeated, and counts as failed only after TAKE_ATTEMPTS.
     pub(crate) fn on_offer_sent(
         &mut self,
         context: &Context,
@@ -126,11 +126,11 @@ impl Tenure {
     ) -> OfferOutcome {
         let (now, constants) = (context.now(), context.constants());
         let before = self
-            .refused_offer
-            .filter(|refused_offer| refused_offer.to == to);
-        let times = before.map_or(0, |refused_offer| refused_offer.times) + 1;
-        self.refused_offer = (!accepted).then_some(RefusedOffer { to, times, at: now });
-        // If one refusal were enough, an interface that refuses everything would fail at all members at once.
+            .unsent_offer
+            .filter(|unsent_offer| unsent_offer.to == to);
+        let times = before.map_or(0, |unsent_offer| unsent_offer.times) + 1;
+        self.unsent_offer = (!accepted).then_some(UnsentOffer { to, times, at: now });
+        // If one attempt were enough, an interface that sends nothing would fail at all members at once.
         let has_failed = !accepted && times > constants.take_attempts;
         match &mut self.offer {
             Some(offer) if has_failed => OfferOutcome::Failed(*offer),
@@ -141,7 +141,7 @@ impl Tenure {
             }
             None if has_failed => {
                 // The next member has its own attempts.
-                self.refused_offer = None;
+                self.unsent_offer = None;
                 // The event reports the time since the first attempt.
                 let took = constants.take_timeout * constants.take_attempts;
                 OfferOutcome::NotOffered(Offer {
@@ -162,7 +162,7 @@ impl Tenure {
                 });
                 OfferOutcome::Begun
             }
-            None => OfferOutcome::Refused,
+            None => OfferOutcome::NotSent,
         }
     }
 
@@ -173,17 +173,17 @@ impl Tenure {
         std::mem::take(&mut offer.awaits_flush).then_some(offer.attempts)
     }
 
-    /// Returns the member of the refused offer, and when the offer is repeated.
-    pub(crate) fn refused_offer(&self, context: &Context) -> Option<(MacAddr, Instant)> {
+    /// Returns the member of the unsent offer, and when the offer is repeated.
+    pub(crate) fn unsent_offer(&self, context: &Context) -> Option<(MacAddr, Instant)> {
         let take_timeout = context.constants().take_timeout;
-        self.refused_offer.map(|it| (it.to, it.at + take_timeout))
+        self.unsent_offer.map(|it| (it.to, it.at + take_timeout))
     }
 
     /// Whether the token has been here for IDLE_HOLD.
     pub(crate) fn is_hold_over(&self, context: &Context, now: Instant) -> bool {
-        let refused_offer = self.refused_offer(context).map(|(_, again)| again);
-        // A refused offer is repeated even if IDLE_HOLD is longer.
-        now >= refused_offer.unwrap_or(self.hold_until)
+        let unsent_offer = self.unsent_offer(context).map(|(_, again)| again);
+        // An unsent offer is repeated even if IDLE_HOLD is longer.
+        now >= unsent_offer.unwrap_or(self.hold_until)
     }
 
     /// Returns the previous holder if it may have passed a member over.
@@ -242,40 +242,40 @@ impl Tenure {
     }
 
     /// Notes a failed handover. Returns the start of the first since the last success.
-    pub(crate) fn note_refusal(&mut self, offer: &Offer) -> Instant {
-        let refusals = self.refusals.get_or_insert(Refusals {
+    pub(crate) fn record_failed_offer(&mut self, offer: &Offer) -> Instant {
+        let failed_offers = self.failed_offers.get_or_insert(FailedOffers {
             since: offer.since,
             count: 0,
             is_asked: false,
         });
-        refusals.count += 1;
-        refusals.since
+        failed_offers.count += 1;
+        failed_offers.since
     }
 
     /// Notes that a member asks for the token.
     pub(crate) fn note_asked(&mut self) {
-        if let Some(refusals) = &mut self.refusals {
-            refusals.is_asked = true;
+        if let Some(failed_offers) = &mut self.failed_offers {
+            failed_offers.is_asked = true;
         }
     }
 
     /// Whether handovers have failed since the last success.
-    pub(crate) const fn is_refused(&self) -> bool {
-        self.refusals.is_some()
+    pub(crate) const fn has_failed_offers(&self) -> bool {
+        self.failed_offers.is_some()
     }
 
     /// Forgets the failed handovers: they failed because a member was away.
-    pub(crate) fn forget_refusals(&mut self) {
-        self.refusals = None;
+    pub(crate) fn forget_failed_offers(&mut self) {
+        self.failed_offers = None;
     }
 
     /// Whether it is doubtful that any member takes the token from this node: members that ask for it have failed to
     /// take it for a whole WAITER_TIMEOUT. Then all other members are offered it too, even if a program here works.
     pub(crate) fn is_in_doubt(&self, now: Instant, waiter_timeout: Duration) -> bool {
-        self.refusals.is_some_and(|refusals| {
-            now.since(refusals.since) >= waiter_timeout
-                && refusals.count >= LET_GO_FAILURES
-                && refusals.is_asked
+        self.failed_offers.is_some_and(|failed_offers| {
+            now.since(failed_offers.since) >= waiter_timeout
+                && failed_offers.count >= LET_GO_FAILURES
+                && failed_offers.is_asked
         })
     }
 }

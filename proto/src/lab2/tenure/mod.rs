@@ -20,7 +20,7 @@ pub(crate) use role::Role;
 use super::machine::Context;
 use crate::time::Instant;
 use ack::Ack;
-use handover::{FailureStreak, Refusals, RefusedOffer};
+use handover::{FailedOffers, FailureStreak, UnsentOffer};
 
 /// An OWNER's data.
 #[derive(Debug, Clone, Copy)]
@@ -40,8 +40,8 @@ pub(crate) struct Tenure {
     is_used: bool,
     /// The progress of the next offer, once it was decided.
     next_progress: Option<u64>,
-    /// The refused TAKE_TOKEN.
-    refused_offer: Option<RefusedOffer>,
+    /// The TAKE_TOKEN that the interface did not send.
+    unsent_offer: Option<UnsentOffer>,
     /// The handover in progress, from the first TAKE_TOKEN on.
     offer: Option<Offer>,
     /// The member that was passed over by others, and so is offered the token before its turn.
@@ -51,7 +51,7 @@ pub(crate) struct Tenure {
     /// Consecutive failed handovers.
     failure_streak: Option<FailureStreak>,
     /// Failed handovers since the last success, or since a member came back.
-    refusals: Option<Refusals>,
+    failed_offers: Option<FailedOffers>,
 }
 
 impl Tenure {
@@ -66,12 +66,12 @@ impl Tenure {
             hold_until: Instant::from_nanos(0),
             is_used: false,
             next_progress: None,
-            refused_offer: None,
+            unsent_offer: None,
             offer: None,
             passed_over: None,
             interrupted_round: None,
             failure_streak: None,
-            refusals: None,
+            failed_offers: None,
         }
     }
 
@@ -112,7 +112,7 @@ impl Tenure {
             hold_until: self.hold_until,
             is_used: self.is_used,
             failure_streak: self.failure_streak,
-            refusals: self.refusals,
+            failed_offers: self.failed_offers,
             ..Self::from_minted(token)
         }
     }

@@ -27,12 +27,12 @@ impl Tenure {
             token,
             known_before,
             next_progress,
-            refused_offer,
+            unsent_offer,
             offer,
             unacknowledged,
             ack,
             failure_streak,
-            refusals,
+            failed_offers,
             hold_until,
             giver,
             passed_over,
@@ -61,14 +61,18 @@ impl Tenure {
             failure_streak.map(|failure_streak| failure_streak.since),
             silence,
         );
-        let refused = refusals.map(|refusals| (refusals.count, refusals.is_asked));
-        refused.hash(writer);
-        writer.age_up_to(refusals.map(|refusals| refusals.since), silence);
-        refused_offer
-            .map(|refused_offer| (refused_offer.to, refused_offer.times))
+        let counted =
+            failed_offers.map(|failed_offers| (failed_offers.count, failed_offers.is_asked));
+        counted.hash(writer);
+        writer.age_up_to(
+            failed_offers.map(|failed_offers| failed_offers.since),
+            silence,
+        );
+        unsent_offer
+            .map(|unsent_offer| (unsent_offer.to, unsent_offer.times))
             .hash(writer);
         writer.age_up_to(
-            refused_offer.map(|refused_offer| refused_offer.at),
+            unsent_offer.map(|unsent_offer| unsent_offer.at),
             take_timeout,
         );
         if let Some(Offer {

@@ -14,7 +14,7 @@ use crate::ftn::catalog::{HoldKind, Marker};
 pub(crate) use crate::ftn::client::{
     Client, ClientState, Command, DropReason, Event, Loss, Options, SocketState,
 };
-use crate::ftn::{Configuration, LONGEST, Servers};
+use crate::ftn::{Configuration, DATAGRAM_BYTES_MAX, Servers};
 use crate::time::{Instant, Now};
 use crate::{Machine, SendOutcome};
 
@@ -361,7 +361,7 @@ impl Rig {
         input(&mut self.client, self.now);
         let mut said = Vec::new();
         self.datagrams.clear();
-        let mut buf = vec![0xaa; LONGEST];
+        let mut buf = vec![0xaa; DATAGRAM_BYTES_MAX];
         while let Some(transmit) = self.client.poll_transmit(&mut buf) {
             let (whole, answer) = self.test_peer.receive(transmit.to, &buf[..transmit.len]);
             if let Some(answer) = answer {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::rig::*;
 use super::server::{Server, server, servers};
-use crate::ftn::LONGEST;
+use crate::ftn::DATAGRAM_BYTES_MAX;
 use crate::time::{Instant, Now};
 use crate::{Machine, SendOutcome};
 
@@ -114,7 +114,7 @@ impl Simulation {
         let (monotonic, wall) = (self.now, WALL);
         let now = Now { monotonic, wall };
         input(&mut self.nodes[at].client, now);
-        let mut buf = vec![0; LONGEST];
+        let mut buf = vec![0; DATAGRAM_BYTES_MAX];
         while let Some(transmit) = self.nodes[at].client.poll_transmit(&mut buf) {
             let (from, to) = (self.nodes[at].address, transmit.to);
             self.transmit(from, to, &buf[..transmit.len]);

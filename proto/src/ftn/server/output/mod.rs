@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 
 use ring_codec::ftn::{Datagram, Header, Kind, Message, Terms};
 
-use crate::ftn::LONGEST;
+use crate::ftn::DATAGRAM_BYTES_MAX;
 use crate::ftn::carrier::{Carrier, Part, TOTAL_MAX};
 use crate::ftn::server::{DropReason, Event};
 use crate::time::Instant;
@@ -133,7 +133,7 @@ impl Output {
             return self.outbox.bytes.truncate(begin);
         }
         self.counters.note_sent(message.kind());
-        if len > LONGEST {
+        if len > DATAGRAM_BYTES_MAX {
             let long = self.outbox.bytes.split_off(begin);
             let (now, kind) = (self.now, message.kind());
             let to_server = is_between_servers(kind);
@@ -164,7 +164,7 @@ impl Output {
                 continue;
             };
             let datagram = Datagram::new(header, message);
-            let mut bytes = [0; LONGEST];
+            let mut bytes = [0; DATAGRAM_BYTES_MAX];
             if let Ok(len) = datagram.encode(&mut bytes) {
                 self.outbox.bytes.extend_from_slice(&bytes[..len]);
                 self.outbox.waiting.push_back((at, len));

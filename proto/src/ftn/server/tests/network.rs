@@ -275,7 +275,7 @@ impl Network {
         };
         input(server, self.now);
         let mut said = Vec::new();
-        let mut buf = vec![0xaa; crate::ftn::LONGEST];
+        let mut buf = vec![0xaa; crate::ftn::DATAGRAM_BYTES_MAX];
         loop {
             if let Some(durable) = server.poll_durable() {
                 self.durable[index] = durable;

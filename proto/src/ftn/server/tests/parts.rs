@@ -7,7 +7,7 @@ use ring_codec::ftn::{Flags, Header, Message};
 
 use super::rig::*;
 use crate::Machine;
-use crate::ftn::{DATA_BYTES_MAX, LONGEST};
+use crate::ftn::{DATA_BYTES_MAX, DATAGRAM_BYTES_MAX};
 
 fn header(rig: &Rig, from: i32) -> Header {
     Header {
@@ -25,7 +25,7 @@ fn update(data: &str) -> Message<'_> {
     }
 }
 
-/// Fragments can be dropped, so no datagram is longer than LONGEST.
+/// Fragments can be dropped, so no datagram is longer than LONGEST (1,232 bytes).
 #[test]
 fn data_of_every_length_travel_in_short_datagrams() {
     for len in [1_100, 1_300, 8_000, 20_000, DATA_BYTES_MAX] {
@@ -36,14 +36,14 @@ fn data_of_every_length_travel_in_short_datagrams() {
         let data = "d".repeat(len);
         let id = rig.id(1);
         let whole = encode(header(&rig, id), update(&data));
-        let sent = if whole.len() > LONGEST {
+        let sent = if whole.len() > DATAGRAM_BYTES_MAX {
             pieces(header(&rig, id), update(&data))
         } else {
             vec![whole]
         };
         let mut said = Vec::new();
         for piece in &sent {
-            assert!(piece.len() <= LONGEST);
+            assert!(piece.len() <= DATAGRAM_BYTES_MAX);
             said.extend(rig.deliver_bytes(client(1), piece));
         }
         assert_eq!(only(&said, "CONFIRM"), ["CONFIRM 2 to k1"], "{len} bytes");
@@ -90,7 +90,7 @@ fn a_list_of_600_sessions_travels_in_parts() {
         leader.begin(k);
     }
     let mut under_way = VecDeque::new();
-    let mut buf = [0; LONGEST];
+    let mut buf = [0; DATAGRAM_BYTES_MAX];
     for _ in 0..4 {
         leader.stall(HB);
         leader.server.handle_timeout(leader.now);

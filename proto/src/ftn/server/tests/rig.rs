@@ -198,7 +198,7 @@ impl Rig {
                 };
                 self.server.handle_stored(self.now, stored);
             }
-            let mut buf = vec![0xaa; crate::ftn::LONGEST];
+            let mut buf = vec![0xaa; crate::ftn::DATAGRAM_BYTES_MAX];
             let Some(transmit) = self.server.poll_transmit(&mut buf) else {
                 break;
             };

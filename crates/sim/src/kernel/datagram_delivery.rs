@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
+use super::conditions::NetworkConditions;
 use super::kinds::FaultEffect;
-use super::network::NetworkConditions;
 use super::queue::{Bytes, Event, id};
 use super::simulation::Simulation;
 use super::stats::Count;

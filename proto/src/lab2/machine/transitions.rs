@@ -61,20 +61,6 @@ impl Lab2 {
         renewed
     }
 
-    /// Enters WAITER.
-    pub(super) fn become_waiter(&mut self, reason: Reason, token: Token) {
-        let unacknowledged = self.role.unacknowledged();
-        self.change_role(Role::Waiter(unacknowledged), reason, Some(token));
-        self.restart_waiter_timeout();
-    }
-
-    /// Restarts WAITER_TIMEOUT from heardAboutToken on.
-    pub(super) fn restart_waiter_timeout(&mut self) {
-        let heard = self.known.heard().unwrap_or(self.context.now());
-        self.out
-            .set(Timer::Waiter, heard + self.context.waiter_timeout());
-    }
-
     pub(super) fn become_looser(&mut self, reason: Reason) {
         self.enter_looser(reason, self.token());
         self.on_question_due();
