@@ -35,7 +35,7 @@ impl DescriptorBudget {
         let Self { limit, clients } = self;
         if clients < CLIENTS_MAX {
             warn!(
-                event = "few_descriptors",
+                event = "fd_limit_low",
                 limit,
                 clients,
                 "only {clients} clients can connect at a time: the limit of open files is {limit}; \

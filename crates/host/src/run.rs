@@ -125,7 +125,7 @@ impl Host {
         self.descriptors.log_limit();
         if !self.is_prioritized {
             debug!(
-                event = "not_favoured",
+                event = "nice_denied",
                 "cannot run at nice {}: CAP_SYS_NICE is missing; on a busy machine this node may be late",
                 nice::URGENT_NICE
             );

@@ -41,7 +41,7 @@ pub enum Grade {
     /// No member has confirmed the tenure.
     Alone,
     /// All members that were heard recently have confirmed it.
-    View,
+    AllHeard,
     /// A majority of the ring has confirmed it. No other quorum exists until their promises end.
     Quorum,
 }
@@ -51,7 +51,7 @@ impl Grade {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Alone => "alone",
-            Self::View => "view",
+            Self::AllHeard => "all-heard",
             Self::Quorum => "quorum",
         }
     }

@@ -37,7 +37,7 @@ impl Addresses {
         uses_listed_address: bool,
     ) -> io::Result<Self> {
         for warning in &warnings {
-            warn!(event = "address_doubtful", "{warning}");
+            warn!(event = "address_warning", "{warning}");
         }
         let resolver = hosts.has_names().then(|| {
             let resolve = move || hosts.resolve();
@@ -68,7 +68,7 @@ impl Addresses {
             .iter()
             .filter(|warning| !self.warnings.contains(warning))
         {
-            warn!(event = "address_doubtful", "{warning}");
+            warn!(event = "address_warning", "{warning}");
         }
         self.warnings = warnings;
         for (index, (known, found)) in self.known.iter_mut().zip(&addresses).enumerate() {

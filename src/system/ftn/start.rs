@@ -80,7 +80,7 @@ pub fn run(options: &Options) -> Result<(), ring_host::Error> {
     log_start(&names, index, &link);
     log_list_change(&store, found, ssig);
     for warning in &warnings {
-        warn!(event = "options_doubtful", "{warning}");
+        warn!(event = "options_warning", "{warning}");
     }
     if let Some(loss) = found.loss(store.path()) {
         let loss = format!("{loss}; configuration numbers continue by the clock");

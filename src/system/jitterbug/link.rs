@@ -174,7 +174,7 @@ impl SegmentLink {
                 }
                 Err(error) => self.retry_later(
                     now,
-                    "look_up_failed",
+                    "lookup_failed",
                     &format!("cannot look up {}: {error}", self.name),
                 ),
             }

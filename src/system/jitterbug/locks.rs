@@ -78,7 +78,7 @@ impl Locks {
         let queued = self.queue.push(now, client, request, fetch_timeout, ());
         queued.map_err(|why| match why {
             NotQueued::Busy => RefusalReason::Busy,
-            NotQueued::QueueFull => RefusalReason::Crowded,
+            NotQueued::QueueFull => RefusalReason::QueueFull,
         })
     }
 

@@ -196,7 +196,7 @@ fn an_impatient_client_is_refused_at_once_or_after_the_fetch_timeout() {
     for id in 0..WAITING_CLIENTS_MAX as u64 {
         rig.ask(id, plain()).unwrap();
     }
-    assert_eq!(rig.ask(9999, plain()), Err(RefusalReason::Crowded));
+    assert_eq!(rig.ask(9999, plain()), Err(RefusalReason::QueueFull));
 }
 
 #[test]

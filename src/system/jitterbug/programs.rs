@@ -134,7 +134,7 @@ impl Programs {
                 0 => String::new(),
                 lines => format!(" ({lines} earlier lines were not shown)"),
             };
-            warn!(event = "command_said", "{text}{more}");
+            warn!(event = "command_output", "{text}{more}");
         }
     }
 }

@@ -160,7 +160,7 @@ impl Service {
         let fetch_timeout = options.renew_timeout + options.restore_duration();
         let label = request.label.clone();
         let accepted = if is_nested {
-            Err(RefusalReason::Nested)
+            Err(RefusalReason::AlreadyHeld)
         } else {
             self.locks
                 .request(now.monotonic, peer, request, fetch_timeout)
@@ -305,10 +305,10 @@ impl Service {
             RefusalReason::Busy => {
                 "a program of this machine holds the token or waits for it".to_owned()
             }
-            RefusalReason::Crowded => {
+            RefusalReason::QueueFull => {
                 "too many programs of this machine wait for the token".to_owned()
             }
-            RefusalReason::Nested => {
+            RefusalReason::AlreadyHeld => {
                 format!("{label:?} runs under the lock that it requests, and would wait for itself")
             }
             RefusalReason::Leaving => "ringd is shutting down".to_owned(),

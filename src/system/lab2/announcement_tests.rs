@@ -138,7 +138,7 @@ fn rotation_events() -> Vec<Event> {
         owned(17, 3),
         graded(Grade::Quorum),
         graded(Grade::Quorum),
-        graded(Grade::View),
+        graded(Grade::AllHeard),
         failed(1, None),
         failed(2, None),
         failed(1, Some(TOKEN)),

@@ -216,7 +216,7 @@ impl Attachment {
                 let text = format!("cannot look up {}: {error}", self.name);
                 if self.last_failure.record(&text) {
                     warn!(
-                        event = "look_up_failed",
+                        event = "lookup_failed",
                         "{text}; ringd retries every {RETRY_INTERVAL:?}"
                     );
                 }

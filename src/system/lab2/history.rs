@@ -394,7 +394,7 @@ mod tests {
                     1 => history.observe(
                         now,
                         &Event::GradeChanged {
-                            grade: Grade::View,
+                            grade: Grade::AllHeard,
                             token,
                         },
                     ),

@@ -38,16 +38,16 @@ impl TextInputs<'_> {
             RefusalReason::Paused => {
                 format!("{waited}: this node is paused; end the pause with ringctl resume")
             }
-            RefusalReason::Crowded => {
+            RefusalReason::QueueFull => {
                 format!("too many clients of this machine already wait; try again later ({waited})")
             }
-            RefusalReason::Nested => {
+            RefusalReason::AlreadyHeld => {
                 "this program already runs under the token ($RINGD_LOCK or $RINGD_TOKEN), and would \
                  wait for its own end"
                     .to_owned()
             }
-            RefusalReason::Ran => "the job has run in this period".to_owned(),
-            RefusalReason::Names => full_job_table(self.machine.runs()),
+            RefusalReason::AlreadyRan => "the job has run in this period".to_owned(),
+            RefusalReason::JobTableFull => full_job_table(self.machine.runs()),
             RefusalReason::Mtu => format!(
                 "the MTU of {} is too small to announce a job to the members: raise it to at least 116 bytes",
                 self.interface
@@ -143,7 +143,7 @@ impl TextInputs<'_> {
                 };
                 no_quorum(self.machine.votes(), &absent)
             }
-            _ => no_view(
+            _ => not_all_heard(
                 self.machine.votes().confirmed,
                 self.machine.count_recently_heard(),
             ),
@@ -175,13 +175,13 @@ fn full_job_table(runs: impl Iterator<Item = RunView>) -> String {
     )
 }
 
-/// Describes a missing view. `heard` is the number of other members heard lately.
-fn no_view(confirmed: usize, heard: usize) -> String {
+/// Describes a missing grade `all-heard`. `heard` is the number of other members heard lately.
+fn not_all_heard(confirmed: usize, heard: usize) -> String {
     match heard {
-        0 => "no view: no other member was heard lately".to_owned(),
+        0 => "not all-heard: no other member was heard lately".to_owned(),
         others => {
             let all = others + 1;
-            format!("no view: {confirmed} of {all} confirmed, {all} needed")
+            format!("not all-heard: {confirmed} of {all} confirmed, {all} needed")
         }
     }
 }
@@ -220,7 +220,7 @@ mod tests {
     use ring_proto::lab2::{Constants, JobName, Lab2, RunView, Stamp, Votes};
     use ring_proto::time::Instant;
 
-    use super::{QuorumHint, TextInputs, full_job_table, name, no_quorum, no_view};
+    use super::{QuorumHint, TextInputs, full_job_table, name, no_quorum, not_all_heard};
     use crate::system::lab2::state_file::INITIAL_DURABLE;
     use ring_control::lab2::{LockRequest, LossReason};
 
@@ -323,7 +323,10 @@ mod tests {
             "no quorum: 2 of 4 confirmed, 3 needed"
         );
         assert!(no_quorum(votes(1, 1, 1), &absent(0, &[])).contains("--expect"));
-        assert_eq!(no_view(1, 2), "no view: 1 of 3 confirmed, 3 needed");
-        assert!(no_view(1, 0).contains("no other member"));
+        assert_eq!(
+            not_all_heard(1, 2),
+            "not all-heard: 1 of 3 confirmed, 3 needed"
+        );
+        assert!(not_all_heard(1, 0).contains("no other member"));
     }
 }

@@ -19,7 +19,7 @@ impl LockCount {
             Notice::Granted { .. } => self.granted += 1,
             Notice::Lost { why, .. } => *self.lost.entry(*why).or_default() += 1,
             Notice::Refused(why) => self.count_refusal(*why),
-            Notice::Ran { .. } => self.count_refusal(RefusalReason::Ran),
+            Notice::Ran { .. } => self.count_refusal(RefusalReason::AlreadyRan),
             Notice::Renewed { .. } => {}
         }
     }

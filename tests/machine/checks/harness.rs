@@ -392,7 +392,7 @@ impl Harness {
             name: name(job.name),
             every: minutes(job.minutes),
             retry: job.retry,
-            require: [Grade::Alone, Grade::View, Grade::Quorum][usize::from(job.require % 3)],
+            require: [Grade::Alone, Grade::AllHeard, Grade::Quorum][usize::from(job.require % 3)],
         };
         self.jobs.asked = Some(request);
         request

@@ -89,11 +89,11 @@ fn a_member_that_hears_nobody_is_named_by_all_and_the_others_go_on() -> Result<(
     let others = Watcher::of_all(&ring.daemons[..2])?;
     let mut own = Watcher::of(&ring.daemons[2])?;
     make_deaf(&ring, 2);
-    own.expect_report("deaf", "this node no longer hears anybody")?;
+    own.expect_report("receives_nothing", "this node no longer hears anybody")?;
     own.daemon
         .wait_for_status(WAIT_LIMIT, |status| status["deaf"] == true)?;
     check_others_report(&ring, own.daemon, others)?;
-    own.expect_report("hears", "this node hears others")
+    own.expect_report("receives", "this node hears others")
 }
 
 fn a_node_that_hears_nobody_from_its_start_is_named_too() -> Result<()> {
@@ -179,7 +179,7 @@ fn check_release_and_return(
         others.push(client);
     }
     work.unlock()?;
-    unfit.expect_report("unfit", "no member takes the token from this node")?;
+    unfit.expect_report("unicast_lost", "no member takes the token from this node")?;
     unfit
         .daemon
         .wait_for_status(WAIT_LIMIT, |status| status["unfit"] == true)?;
@@ -188,7 +188,7 @@ fn check_release_and_return(
         other.unlock()?;
     }
     restore()?;
-    unfit.expect_report("fit", "this node may own the token again")?;
+    unfit.expect_report("unicast_restored", "this node may own the token again")?;
     for daemon in &ring.daemons {
         check_locks(daemon)?;
     }

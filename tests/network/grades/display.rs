@@ -115,7 +115,7 @@ fn those_that_never_came_count_if_they_are_expected() -> Result<()> {
         let why = check_no_quorum(daemon, timing())?;
         ensure!(why.contains("2 of 4 confirmed, 3 needed"), "{why}");
         let grade = output_of(daemon, &["-r", "view", "-w", WAIT], "echo $RINGD_GRADE")?;
-        ensure!(grade == "view", "{grade}");
+        ensure!(grade == "all-heard", "{grade}");
     }
     Ok(())
 }

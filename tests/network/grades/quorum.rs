@@ -91,11 +91,11 @@ fn two_halves_have_a_view_each_and_no_quorum() -> Result<()> {
                 .map(drop)
         })
     })?;
-    let view = &["--require", "view", "-w", WAIT];
+    let view = &["--require", "all-heard", "-w", WAIT];
     let mut halves = Vec::new();
     for at in [1, 3] {
         halves.push(Holder::start_working(&ring.daemons[at], view)?);
-        ensure!(ring.daemons[at].status()?["grade"] == "view");
+        ensure!(ring.daemons[at].status()?["grade"] == "all-heard");
     }
     let both = boottime()?;
     for half in halves {

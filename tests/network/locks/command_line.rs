@@ -158,7 +158,7 @@ fn the_environment_describes_the_held_token() -> Result<()> {
         anyhow::bail!("three words instead of {others:?}");
     };
     ensure!(token["progress"] == progress.parse::<u64>()?, "{progress}");
-    ensure!(["alone", "view", "quorum"].contains(&grade), "{grade}");
+    ensure!(["alone", "all-heard", "quorum"].contains(&grade), "{grade}");
     ensure!(data == "68656c6c6f", "{data}");
     work.close_input();
     work.wait().map(drop)

@@ -92,7 +92,7 @@ fn check_work(scene: &RecipeScene) -> Result<()> {
         };
         let quorum = line.contains("quorum");
         ensure!(
-            ["quorum", "view", "alone"].contains(&said.trim()),
+            ["quorum", "all-heard", "alone"].contains(&said.trim()),
             "{line}: {said}"
         );
         ensure!(!quorum || said.trim() == "quorum", "{line}: {said}");

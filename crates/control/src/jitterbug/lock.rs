@@ -11,9 +11,9 @@ pub enum RefusalReason {
     /// A client of this machine holds the lock, and the request does not wait.
     Busy,
     /// Too many clients wait already.
-    Crowded,
+    QueueFull,
     /// The client runs under the lock that it requests.
-    Nested,
+    AlreadyHeld,
     /// The daemon shuts down.
     Leaving,
 }

@@ -24,7 +24,9 @@ pub enum Grade {
     /// No member is known to have confirmed it.
     Alone,
     /// All members that were heard lately have confirmed it.
-    View,
+    #[serde(rename = "all-heard", alias = "view")]
+    #[strum(to_string = "all-heard", serialize = "view")]
+    AllHeard,
     /// More than half of the ring has confirmed it.
     Quorum,
 }
@@ -37,7 +39,7 @@ impl Grade {
     pub const fn meaning(self) -> &'static str {
         match self {
             Self::Alone => "No member is known to have confirmed it",
-            Self::View => "All members that were heard lately have confirmed it",
+            Self::AllHeard => "All members that were heard lately have confirmed it",
             Self::Quorum => "More than half of the ring has confirmed it",
         }
     }
@@ -61,15 +63,15 @@ pub enum RefusalReason {
     /// The node is paused, and the request does not wait.
     Paused,
     /// The job has run in its period, or runs now.
-    Ran,
+    AlreadyRan,
     /// The table of jobs is full until the period of one is over.
-    Names,
+    JobTableFull,
     /// The interface's frames are too short for the stamps of jobs.
     Mtu,
     /// Too many clients wait already.
-    Crowded,
+    QueueFull,
     /// The client runs under the lock that it requests.
-    Nested,
+    AlreadyHeld,
     /// The daemon shuts down.
     Leaving,
 }

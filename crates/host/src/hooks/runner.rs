@@ -89,7 +89,7 @@ impl<'a, C: Change> Runner<'a, C> {
                 continue;
             }
             if let Some(constant_changes) = self.settings.constant_changes.take() {
-                warn!(event = "hooks_restless", "{constant_changes}");
+                warn!(event = "hooks_dir_changing", "{constant_changes}");
             }
             for hook in hooks {
                 self.run_hook(&hook, &change);
@@ -135,7 +135,7 @@ impl<'a, C: Change> Runner<'a, C> {
                     lines => format!(" ({lines} earlier lines were not shown)"),
                 };
                 info!(
-                    event = "hook_said",
+                    event = "hook_output",
                     hook = name,
                     "hook {name}: {line}{more}"
                 );

@@ -27,8 +27,8 @@ const KIND_FIELDS: [&str; 8] = [
 ];
 /// Events that are not limited here: they have their own limit, or were requested.
 const UNLIMITED_EVENTS: [&str; 11] = [
-    "command_said",
-    "hook_said",
+    "command_output",
+    "hook_output",
     "lock_granted",
     "lock_lost",
     "lock_released",

@@ -104,7 +104,7 @@ impl Server {
             Ok(()) => {
                 self.missing_socket.clear();
                 warn!(
-                    event = "control_socket_made_again",
+                    event = "control_socket_recreated",
                     "the control socket {path} was removed or replaced, and was made again; find out which program \
                      did it"
                 );

@@ -149,7 +149,13 @@ pub(crate) struct AcquireOptions {
 
 /// Parses a grade, and lists all grades in the help.
 fn grade_parser() -> impl TypedValueParser<Value = Grade> {
-    let value = |grade: &Grade| PossibleValue::new(grade.name()).help(grade.meaning());
+    let value = |grade: &Grade| {
+        let value = PossibleValue::new(grade.name()).help(grade.meaning());
+        match grade {
+            Grade::AllHeard => value.alias("view"),
+            Grade::Alone | Grade::Quorum => value,
+        }
+    };
     PossibleValuesParser::new(Grade::ALL.iter().map(value)).try_map(|name| name.parse::<Grade>())
 }
 

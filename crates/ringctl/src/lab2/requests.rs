@@ -76,13 +76,13 @@ pub(super) fn refusal_error(
 ) -> Error {
     // For these reasons neither waiting nor another attempt helps, so they are no negative answers.
     let permanent = [
-        RefusalReason::Nested,
-        RefusalReason::Names,
+        RefusalReason::AlreadyHeld,
+        RefusalReason::JobTableFull,
         RefusalReason::Mtu,
     ];
-    if why == RefusalReason::Ran.name() && lost {
+    if why == RefusalReason::AlreadyRan.name() && lost {
         Error::RunLost(text)
-    } else if why == RefusalReason::Ran.name() {
+    } else if why == RefusalReason::AlreadyRan.name() {
         Error::HasRun(text)
     } else if permanent.iter().any(|reason| why == reason.name()) {
         Error::Refused(text)

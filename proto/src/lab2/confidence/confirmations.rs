@@ -213,7 +213,7 @@ impl Confirmations {
             self.view_since = None;
             return GradeReport::Old;
         }
-        if (self.reported, self.grade) == (Grade::Alone, Grade::View) {
+        if (self.reported, self.grade) == (Grade::Alone, Grade::AllHeard) {
             // The first answers to a heartbeat make a view, the next ones a quorum. So a view is reported only if it
             // lasts.
             let settled = *self.view_since.get_or_insert(now) + settles;

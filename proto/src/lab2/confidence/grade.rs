@@ -157,7 +157,7 @@ impl Confidence {
         let heard = recently_heard(context, members);
         let end = self.confirmations.promised_by_all(token, heard);
         let end = end.filter(|&end| own == 1 && end > now);
-        end.map_or((Grade::Alone, now), |end| (Grade::View, end))
+        end.map_or((Grade::Alone, now), |end| (Grade::AllHeard, end))
     }
 
     /// Whether the ring has another size than when the grade was computed.
@@ -190,7 +190,7 @@ impl Confidence {
         }
     }
 
-    /// Returns how many other members must confirm a [`Grade::View`]: all that were heard recently.
+    /// Returns how many other members must confirm a [`Grade::AllHeard`]: all that were heard recently.
     pub(crate) fn heard_lately(context: &Context, members: &Members) -> usize {
         recently_heard(context, members).count()
     }

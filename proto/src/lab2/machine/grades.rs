@@ -118,7 +118,7 @@ impl Lab2 {
         self.confidence.votes(&self.context, &self.members, token)
     }
 
-    /// Returns how many other members must confirm a [`Grade::View`]: all that were heard lately.
+    /// Returns how many other members must confirm a [`Grade::AllHeard`]: all that were heard lately.
     pub fn count_recently_heard(&self) -> usize {
         Confidence::heard_lately(&self.context, &self.members)
     }

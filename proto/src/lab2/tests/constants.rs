@@ -220,8 +220,8 @@ fn a_majority_counts_from_the_largest_expected_number() {
     };
     for (own, theirs, grade) in [
         (Some(3), Some(3), Grade::Quorum),
-        (Some(3), Some(5), Grade::View),
-        (None, Some(9), Grade::View),
+        (Some(3), Some(5), Grade::AllHeard),
+        (None, Some(9), Grade::AllHeard),
     ] {
         let (mut rig, _) = Rig::start(expect(own), BLANK);
         rig.pass_time(WAITER_TIMEOUT + LOOSER_TIMEOUT + 2 * ANSWER_TIMEOUT);

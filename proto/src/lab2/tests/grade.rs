@@ -223,7 +223,7 @@ fn without_a_majority_all_recently_heard_members_make_a_view() {
         "n7 was heard, but has not confirmed"
     );
     rig.hear(7, message_with_promise(token(11), number));
-    assert_eq!(rig.machine.grade(), Grade::View);
+    assert_eq!(rig.machine.grade(), Grade::AllHeard);
     let told = |rig: &Rig| {
         let is_told = |event: &&Event| matches!(event, Event::GradeChanged { .. });
         rig.events.iter().filter(is_told).count()
@@ -238,7 +238,7 @@ fn without_a_majority_all_recently_heard_members_make_a_view() {
         rig.hear(3, message_with_promise(token(11), number));
         assert_eq!(
             rig.machine.grade(),
-            Grade::View,
+            Grade::AllHeard,
             "after {number} heartbeats"
         );
     }

@@ -160,7 +160,7 @@ fn during_a_handover_news_of_a_stronger_token_completes_it() {
 }
 
 #[test]
-fn an_offer_weaker_than_the_known_token_has_failed_offers() {
+fn an_offer_weaker_than_the_known_token_is_refused() {
     let mut rig = waiter();
     assert_eq!(rig.hear(7, take(WEAKER)), [OBJECTION]);
 }

@@ -87,7 +87,7 @@ fn a_member_that_knows_more_answers_an_announcement() {
 }
 
 #[test]
-fn a_new_name_replaces_one_whose_period_is_over_or_has_failed_offers() {
+fn a_new_name_replaces_one_whose_period_is_over_or_is_refused() {
     let fill = |age| {
         let mut rig = Rig::owner();
         rig.command(Command::WantToken);

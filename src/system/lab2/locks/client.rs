@@ -43,7 +43,7 @@ impl JobRequirements for Waiter {
             retry: job.retry,
             require: match self.requires() {
                 Grade::Alone => lab2::Grade::Alone,
-                Grade::View => lab2::Grade::View,
+                Grade::AllHeard => lab2::Grade::AllHeard,
                 Grade::Quorum => lab2::Grade::Quorum,
             },
         })

@@ -72,7 +72,7 @@ impl Locks {
                 return ControlFlow::Continue(());
             }
             Some((_, OnceProgress::Ran(run))) => Notice::already_ran(&once, run),
-            Some((_, OnceProgress::Full)) => Notice::Refused(RefusalReason::Names),
+            Some((_, OnceProgress::Full)) => Notice::Refused(RefusalReason::JobTableFull),
             Some((_, OnceProgress::TooSmall)) => Notice::Refused(RefusalReason::Mtu),
         };
         if let Some(waiter) = self.queue.waiting.remove(at) {

@@ -54,7 +54,7 @@ impl MachineState {
     pub(super) fn safe_until(&self, required: Grade) -> Option<Instant> {
         let until = match required {
             Grade::Alone => self.lease_until,
-            Grade::View | Grade::Quorum => self.lease_until.min(self.grade_until),
+            Grade::AllHeard | Grade::Quorum => self.lease_until.min(self.grade_until),
         };
         (self.grade >= required).then_some(until)
     }

@@ -129,7 +129,7 @@ impl Locks {
         let queued = self.queue.push(now, client, request, fetch_timeout, job);
         queued.map_err(|why| match why {
             NotQueued::Busy => RefusalReason::Busy,
-            NotQueued::QueueFull => RefusalReason::Crowded,
+            NotQueued::QueueFull => RefusalReason::QueueFull,
         })
     }
 

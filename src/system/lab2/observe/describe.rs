@@ -360,25 +360,25 @@ pub(crate) fn describe(
         Event::HearingChanged { deaf, heard_before } => {
             let (event, level, text) = match (deaf, heard_before) {
                 (true, false) => (
-                    "deaf",
+                    "receives_nothing",
                     L::INFO,
                     "this node hears nobody: it is the only one on its segment, or its interface \
                      receives nothing",
                 ),
                 (true, true) => (
-                    "deaf",
+                    "receives_nothing",
                     L::WARN,
                     "this node no longer hears anybody: until it does, other members ignore it \
                      as an owner; if they are up, check its interface, its firewall and the \
                      cable",
                 ),
-                (false, _) => ("hears", L::INFO, "this node hears others"),
+                (false, _) => ("receives", L::INFO, "this node hears others"),
             };
             tell(news!(event, level, "{text}").with_cause(format_args!("hearing")));
         }
         Event::FitnessChanged { unfit: true } => tell(
             news!(
-                "unfit",
+                "unicast_lost",
                 L::ERROR,
                 "no member takes the token from this node, although others request it: \
                  only frames to one member are lost; this node owns nothing until one arrives, \
@@ -387,8 +387,12 @@ pub(crate) fn describe(
             .with_cause(format_args!("hand_over")),
         ),
         Event::FitnessChanged { unfit: false } => tell(
-            news!("fit", L::INFO, "this node may own the token again")
-                .with_cause(format_args!("hand_over")),
+            news!(
+                "unicast_restored",
+                L::INFO,
+                "this node may own the token again"
+            )
+            .with_cause(format_args!("hand_over")),
         ),
         Event::DiagnosticChanged { trouble, over } => {
             let trouble::Description {

@@ -163,8 +163,8 @@ mod tests {
         let is_news = [
             Grade::Quorum,
             Grade::Quorum,
-            Grade::View,
-            Grade::View,
+            Grade::AllHeard,
+            Grade::AllHeard,
             Grade::Quorum,
         ]
         .map(|grade| {

@@ -87,7 +87,7 @@ impl Service {
                     history.add_lock_answer(now, label, Some(why.name()));
                 }
                 (Notice::Ran { .. }, _) => {
-                    history.add_lock_answer(now, label, Some(RefusalReason::Ran.name()));
+                    history.add_lock_answer(now, label, Some(RefusalReason::AlreadyRan.name()));
                 }
                 _ => {}
             }
@@ -152,7 +152,7 @@ impl Service {
                 let lost = self.is_lost(now.monotonic, &run, machine);
                 let (text, left) = (describe_run(&run, lost), format_duration(left));
                 Reply::Refused(Refusal {
-                    why: RefusalReason::Ran.name().to_owned(),
+                    why: RefusalReason::AlreadyRan.name().to_owned(),
                     text: format!("{text}; its period ends in {left}"),
                     lost,
                 })
@@ -248,7 +248,7 @@ fn machine_state(now: Now, machine: &Lab2, history: &History) -> MachineState {
 const fn grade(grade: lab2::Grade) -> Grade {
     match grade {
         lab2::Grade::Alone => Grade::Alone,
-        lab2::Grade::View => Grade::View,
+        lab2::Grade::AllHeard => Grade::AllHeard,
         lab2::Grade::Quorum => Grade::Quorum,
     }
 }

@@ -97,7 +97,7 @@ impl Service {
         }
         let fetch_timeout = machine.constants().request_timeout();
         let accepted = if self.is_held_under(request.under.as_deref()) {
-            Err(RefusalReason::Nested)
+            Err(RefusalReason::AlreadyHeld)
         } else {
             let request = request.clone();
             self.locks
@@ -208,7 +208,7 @@ impl Service {
             return Reaction::error("this connection already waits for a pause");
         }
         if self.is_held_under(request.under.as_deref()) {
-            let why = RefusalReason::Nested;
+            let why = RefusalReason::AlreadyHeld;
             let text = self
                 .text_inputs(now, machine)
                 .refusal(why, &LockRequest::default());

@@ -116,7 +116,7 @@ fn write_clients(status: &Status, out: &mut dyn Write) -> io::Result<()> {
         let since = short_duration(client.since_ns);
         let require = match client.require {
             Some(Grade::Quorum) => ", requires quorum",
-            Some(Grade::View) => ", requires view",
+            Some(Grade::AllHeard) => ", requires all-heard",
             Some(Grade::Alone) | None => "",
         };
         writeln!(

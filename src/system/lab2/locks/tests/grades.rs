@@ -59,8 +59,8 @@ fn a_lock_waits_for_its_grade_while_members_are_asked_to_confirm() {
     let mut rig = Rig::has_token(5);
     assert_eq!(rig.want_with(1, requiring(Grade::Quorum)), []);
     assert_eq!(rig.commands, [Command::WantToken, Command::Confirm]);
-    rig.confirm(Grade::View);
-    assert_eq!(rig.update(), [], "a view is less");
+    rig.confirm(Grade::AllHeard);
+    assert_eq!(rig.update(), [], "all-heard is less than a quorum");
     let until = rig.confirm(Grade::Quorum);
     assert_eq!(rig.update(), rig.granted_until(1, until));
 }
@@ -68,7 +68,7 @@ fn a_lock_waits_for_its_grade_while_members_are_asked_to_confirm() {
 #[test]
 fn the_members_are_asked_once_per_take_timeout_for_a_limited_time() {
     let mut rig = Rig::has_token(5);
-    rig.want_with(1, requiring(Grade::View));
+    rig.want_with(1, requiring(Grade::AllHeard));
     assert_eq!(rig.locks.deadline(), Some(rig.now + TAKE_TIMEOUT));
     rig.advance_in_steps(TAKE_TIMEOUT - MS);
     assert_eq!(rig.count(&Command::Confirm), 1);
@@ -128,7 +128,7 @@ fn a_missing_grade_is_awaited_at_most_for_the_waiter_timeout() {
 fn a_client_that_requires_less_overtakes_one_whose_grade_is_missing() {
     let mut rig = Rig::has_token(5);
     rig.want_with(1, requiring(Grade::Quorum));
-    rig.want_with(2, requiring(Grade::View));
+    rig.want_with(2, requiring(Grade::AllHeard));
     assert_eq!(rig.want(3), rig.granted(3));
     assert_eq!(rig.want(4), []);
     let until = rig.confirm(Grade::Quorum);
@@ -144,7 +144,7 @@ fn a_lock_lasts_until_the_earlier_of_lease_and_grade() {
     for (lease, promise) in [(LEASE, GRADE_LASTS), (GRADE_LASTS, LEASE)] {
         for (grade, earlier) in [
             (Grade::Quorum, GRADE_LASTS),
-            (Grade::View, GRADE_LASTS),
+            (Grade::AllHeard, GRADE_LASTS),
             (Grade::Alone, lease),
         ] {
             let mut rig = Rig::has_token(5);
@@ -189,7 +189,7 @@ fn only_a_new_confirmation_renews_a_lock_with_a_grade() {
 fn a_grade_that_falls_below_what_is_required_is_a_loss() {
     let (mut rig, until) = Rig::has_quorum(1);
     rig.now = rig.now + HEARTBEAT;
-    rig.drop_grade_to(Grade::View);
+    rig.drop_grade_to(Grade::AllHeard);
     assert_eq!(rig.update(), lost(LossReason::Grade, until));
     assert_eq!(rig.locks.held_token(), None);
     assert!(rig.locks.is_held(), "it has its time to end");
@@ -199,11 +199,11 @@ fn a_grade_that_falls_below_what_is_required_is_a_loss() {
 
 #[test]
 fn a_grade_that_stays_as_high_as_required_is_no_loss() {
-    for require in [Grade::View, Grade::Alone] {
+    for require in [Grade::AllHeard, Grade::Alone] {
         let mut rig = Rig::has_token(5);
         rig.confirm(Grade::Quorum);
         rig.want_with(1, requiring(require));
-        rig.confirm(Grade::View);
+        rig.confirm(Grade::AllHeard);
         assert_eq!(rig.update(), [], "{require:?}");
         assert!(rig.locks.held_token().is_some(), "{require:?}");
     }
@@ -212,8 +212,8 @@ fn a_grade_that_stays_as_high_as_required_is_no_loss() {
 #[test]
 fn in_a_tenure_that_may_not_grant_yet_the_reason_is_the_grade_or_the_time() {
     for (require, grade, why) in [
-        (Grade::Quorum, Grade::View, RefusalReason::Grade),
-        (Grade::View, Grade::View, RefusalReason::Timeout),
+        (Grade::Quorum, Grade::AllHeard, RefusalReason::Grade),
+        (Grade::AllHeard, Grade::AllHeard, RefusalReason::Timeout),
         (Grade::Alone, Grade::Alone, RefusalReason::Timeout),
     ] {
         let mut rig = Rig::has_token(5);
@@ -247,7 +247,7 @@ fn a_refusal_tells_whether_the_token_or_its_grade_was_missing() {
 
 #[test]
 fn a_stronger_token_leaves_a_holder_its_confirmed_time_only_with_a_quorum() {
-    for require in [Grade::Quorum, Grade::View, Grade::Alone] {
+    for require in [Grade::Quorum, Grade::AllHeard, Grade::Alone] {
         let mut rig = Rig::has_token(5);
         let promised = rig.confirm(Grade::Quorum);
         rig.want_with(1, requiring(require));
@@ -256,7 +256,7 @@ fn a_stronger_token_leaves_a_holder_its_confirmed_time_only_with_a_quorum() {
         let until = match require {
             Grade::Quorum => promised,
             // Each side of a split may have had one.
-            Grade::View | Grade::Alone => rig.now,
+            Grade::AllHeard | Grade::Alone => rig.now,
         };
         assert_eq!(rig.update(), lost(LossReason::StrongerToken, until));
     }

@@ -87,7 +87,10 @@ fn a_job_is_granted_the_token_when_its_run_may_begin_and_not_before() {
 fn a_job_that_has_run_or_does_not_fit_is_refused_and_the_machine_is_free() {
     for (standing, notice) in [
         (OnceProgress::Ran(run()), already_ran()),
-        (OnceProgress::Full, Notice::Refused(RefusalReason::Names)),
+        (
+            OnceProgress::Full,
+            Notice::Refused(RefusalReason::JobTableFull),
+        ),
         (OnceProgress::TooSmall, Notice::Refused(RefusalReason::Mtu)),
     ] {
         let mut rig = asking();

@@ -439,7 +439,7 @@ fn the_number_of_waiting_clients_is_limited() {
     for id in 0..WAITING_CLIENTS_MAX as u64 {
         assert_eq!(rig.want(id), []);
     }
-    let crowded = Notice::Refused(RefusalReason::Crowded);
+    let crowded = Notice::Refused(RefusalReason::QueueFull);
     assert_eq!(rig.want(9_999), [(9_999, crowded)]);
     assert_eq!(rig.locks.clients(rig.now).count(), WAITING_CLIENTS_MAX);
 }
